@@ -1,1 +1,1 @@
-"""The broker: topics, stores and listings; answers the binary protocol and the admin REST."""
+"""The broker: topics, stores and listings, served by binary protocol and admin REST."""

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 async def serve(config: BrokerConfig, imports: Imports) -> int:
-    """Serve until a signal asks for the drain; return the exit status."""
+    """Serve until a signal requests the drain; return the exit status."""
     from broker.service import BrokerService
 
     with drain_on_signals() as drain:
@@ -31,8 +31,8 @@ async def serve(config: BrokerConfig, imports: Imports) -> int:
 
 
 def _end_at_once(overdue_calls: int) -> NoReturn:
-    """End beside calls of a plug-in that never do: the event loop would wait for them."""
-    logger.error("%d calls of the plug-in do not end; the process ends without them", overdue_calls)
+    """Exit despite endless plug-in calls, for which the event loop would wait."""
+    logger.error("exiting despite %d endless calls of the plug-in", overdue_calls)
     logging.shutdown()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Bundles: the ranges of topic hashes into which a namespace is divided.
+"""Bundles: ranges of topic hashes dividing a namespace.
 
 Source: upstream NamespaceBundleFactory and NamespaceBundles; the hash of a topic is the CRC32 of
 its full name.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 MAX_BUNDLES = 65_536
-"""Bundles that a namespace may have: their boundaries are listed in every answer on it.
+"""Most bundles of a namespace: their boundaries are listed in every answer about the namespace.
 
 Differs: upstream allows 2**32.
 """
@@ -29,38 +29,38 @@ class BundleRange:
         return f"{_hex(self.low)}_{_hex(min(self.high, _LAST_HASH))}"
 
     def holds(self, name: bytes) -> bool:
-        """Tell whether the topic of a full name lies in this bundle."""
+        """Tell whether a full name's topic is in the bundle."""
         return self.low <= crc32(name) < self.high
 
     def kept(self, names: list[bytes]) -> list[bytes]:
-        """Return the full names that lie in this bundle, in their order."""
+        """Return the full names in the bundle, in their order."""
         low, high = self.low, self.high
         return [name for name in names if low <= crc32(name) < high]
 
 
 ALL_HASHES = BundleRange(0, _HASHES)
-"""The bundle of a namespace that is not divided."""
+"""The bundle of an undivided namespace."""
 
 
 def boundaries(count: int) -> list[str]:
-    """Return the boundaries of ``count`` bundles of equal size, as Pulsar writes them."""
+    """Return the boundaries of ``count`` bundles of equal size, in Pulsar's notation."""
     return [_hex(_start(index, count)) for index in range(count)] + [_hex(_LAST_HASH)]
 
 
 def bundle_named(text: str, count: int) -> BundleRange | None:
-    """Return the bundle that is written ``0x..._0x...``; None if it is none of ``count``."""
+    """Parse a bundle ``0x..._0x...`` of ``count`` bundles; None for any other text."""
     low, _, _ = text.partition("_")
     try:
         index = int(low, 16) * count // _HASHES
     except ValueError:
         return None
-    # The sizes are rounded down: the bundle that starts here may be the next one.
+    # Sizes are rounded down: the bundle starting here may be the next.
     found = (_bundle(one, count) for one in (index, index + 1) if 0 <= one < count)
     return next((bundle for bundle in found if str(bundle) == text), None)
 
 
 def bundle_of(name: bytes, count: int) -> BundleRange:
-    """Return the bundle that the topic of a full name lies in."""
+    """Return the bundle of a full name's topic."""
     return _bundle(min(crc32(name) // (_HASHES // count), count - 1), count)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Refusal(Enum):
-    """A reason to refuse; the value is the HTTP status that says so."""
+    """A reason to refuse; the value is the HTTP status."""
 
     BAD_REQUEST = 400
     NOT_FOUND = 404
@@ -33,11 +33,11 @@ class Refusal(Enum):
 
 
 class RefusedError(Exception):
-    """Something cannot be created, changed or deleted as asked.
+    """A requested creation, change or deletion is refused.
 
     Attributes:
         refusal: The kind.
-        reason: One sentence; upstream's own where clients may know it.
+        reason: One sentence; upstream's own if clients may know it.
     """
 
     def __init__(self, refusal: Refusal, reason: str) -> None:
@@ -47,17 +47,17 @@ class RefusedError(Exception):
 
 
 def too_large(error: PermitTooLargeError, what: str, limit_type: LimitType) -> RequestError:
-    """Return the refusal of a listing that no wait can make fit: its size, the limit, the key."""
+    """Return the refusal of a listing too large for any wait: its size, the limit, the key."""
     return RequestError(pb.TooManyRequests, oversized_text(what, error, limit_type, "broker"))
 
 
 def illegal_argument(error: PermitTooLargeError) -> RequestError:
-    """Return that refusal as recorded of a real broker."""
+    """Return the refusal of an oversized listing as recorded of a real broker."""
     return RequestError(pb.MetadataError, illegal_argument_text(error))
 
 
 def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
-    """Return a real broker's refusal to list non-persistent or all topics of no namespace."""
+    """Return a real broker's refusal of a non-persistent or mixed list of a missing namespace."""
     reason = "Namespace not found"
     if str(namespace).endswith("/"):
         reason = f"HTTP 500 Path(/admin/policies/{namespace}) is invalid"
@@ -66,7 +66,7 @@ def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
 
 
 def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:
-    """Return the refusal of an answer that no client would take, both sizes of whole frames."""
+    """Return the refusal of an answer above clients' frame limit; both sizes are whole frames'."""
     return RequestError(TOO_LARGE_FOR_A_FRAME, frame_text(size_bytes, limit_bytes))
 
 

@@ -1,7 +1,7 @@
-"""Measures a broker's share of its machine, in percent, as a real broker's load balancer does.
+"""A broker's share of its machine, in percent, as measured by a real broker's load balancer.
 
-Read when somebody scrapes. Processor time is a mean over at least a minute, the time between two
-load reports of a real broker, however often and by however many it is asked.
+Read at each scrape. Processor time is a mean over at least a minute, the interval of a real
+broker's load reports, independent of the number of scrapes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from limiter.flow.outbound_buffer import OutboundTotals
 
 REPORT_SECONDS = 60.0
-"""loadBalancerHostUsageCheckIntervalMinutes of upstream."""
+"""Upstream's loadBalancerHostUsageCheckIntervalMinutes."""
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _RESIDENT = Path("/proc/self/statm")
 
 
 class LoadUsage:
-    """The share of processors, memory and outbound room that a broker uses.
+    """The share of processors, memory and outbound capacity used by a broker.
 
     Args:
-        outbound: What waits for clients, and its bound (floodgateMaxPendingOutboundMB).
-        processor_seconds: Reads the processor time that this process has had.
+        outbound: Bytes waiting for clients, and their bound (floodgateMaxPendingOutboundMB).
+        processor_seconds: Reads the processor time of the process.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LoadUsage:
         self._processor_percent = 0.0
 
     def percent(self) -> dict[str, float]:
-        """Return the shares by what is used; those of which nobody knows the whole are left out."""
+        """Return the shares by resource, without resources of unknown total."""
         shares = {"cpu": self._processor_share()}
         whole = memory_limit_bytes()
         if whole > 0:
@@ -67,14 +67,14 @@ class LoadUsage:
 
 
 def memory_limit_bytes() -> int:
-    """Return what memory this process may use, by its container or the machine."""
+    """Return the process's memory limit, from the container or the machine."""
     limits = [os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()]
     texts = [path.read_text(encoding="ascii") for path in map(Path, _LIMITS) if path.exists()]
     return min(limits + [int(text) for text in texts if text.strip().isdecimal()])
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process has; 0 where the system does not tell."""
+    """Return the process's resident memory; 0 if the system does not report it."""
     if not _RESIDENT.exists():
         return 0
     return int(_RESIDENT.read_text(encoding="ascii").split()[1]) * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""The parts of a broker that serve messages, put together: store, topics, subscriptions."""
+"""Assembly of a broker's messaging parts: store, topics, subscriptions."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 class MessagingContext(NamedTuple):
-    """The parts that messages need of the rest of their broker.
+    """Dependencies of the messaging parts.
 
     Attributes:
         metadata: The names of topics.
-        topics: Creates and deletes them.
+        topics: Creates and deletes topics.
         topic_rules: Returns the rules of creation in a namespace.
-        policies: Those in force for a topic.
-        ownership: Knows which topics this broker serves.
-        address: Returns host and port of this broker's admin API.
-        instance: A number of this start, which producers' names have.
+        policies: Effective policies of topics.
+        ownership: Knows the topics served by this broker.
+        address: Returns host and port of the broker's admin API.
+        instance: A number of this start, part of producers' names.
     """
 
     config: BrokerConfig
@@ -61,17 +61,17 @@ class MessagingContext(NamedTuple):
 
 
 class Messaging(NamedTuple):
-    """The parts of a broker that serve messages.
+    """The messaging parts of a broker.
 
     Attributes:
-        store: What is stored.
+        store: The message store.
         loaded_topics: The topics in use.
-        producer_names: Names for producers that have none.
+        producer_names: Names for producers without a name.
         publish_rules: The bounds of one message.
-        publish_limits: The bounds of what all publish.
-        monitors: They look after the loaded topics.
-        metrics: What is shown of all this.
-        store_figures: Returns what the store holds and has done.
+        publish_limits: The bounds of all publishing together.
+        monitors: Periodic checks of the loaded topics.
+        metrics: The metrics of messages.
+        store_figures: Returns the contents and counters of the store.
     """
 
     store: MessageStore
@@ -84,16 +84,16 @@ class Messaging(NamedTuple):
     store_figures: Callable[[], StoreFigures]
 
     def follow(self, config: BrokerConfig) -> None:
-        """Put a configuration that was changed at run time in force."""
+        """Apply a configuration changed at run time."""
         self.publish_limits.follow(config.publishing)
 
     def stored(self) -> StoredMessages:
-        """Return what stored messages take, for the limiter's report."""
+        """Return the figures of stored messages, for the limiter's report."""
         figures = self.store_figures()
         return StoredMessages(figures.charged_bytes, figures.bounds.process, figures.refused)
 
     async def open(self, exits: AsyncExitStack) -> None:
-        """Open the store of messages; store and topics are closed with the exits.
+        """Open the store of messages; ``exits`` closes store and topics.
 
         Raises:
             StartError: The store cannot be opened; one sentence.
@@ -109,7 +109,7 @@ class Messaging(NamedTuple):
 
 
 def messaging_of(context: MessagingContext) -> Messaging:
-    """Put the parts together that serve messages; they are opened next."""
+    """Assemble the messaging parts, to be opened next."""
     config, clock = context.config, context.clock
     store = message_store_for(config, clock)
     rules, turns = SubscriptionRules.of(config), SharedTurns()

@@ -1,7 +1,7 @@
-"""The broker's own metrics: connections, lookups, stores, plug-ins, watches, the admin's listings.
+"""The broker's own metrics: connections, lookups, stores, plug-ins, watches, admin listings.
 
-Names, types and labels that a real broker has are its own; it exports its connection counts as
-gauges with the labels of upstream's BrokerOperabilityMetrics.
+Names, types and labels are a real broker's where one has the metric; a real broker exports
+connection counts as gauges with the labels of upstream's BrokerOperabilityMetrics.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from server.connection.counters import ConnectionCounters
 
     _Rows: TypeAlias = tuple[tuple[str, str, float], ...]
-    """Name behind the prefix, documentation and value of families of one sample."""
+    """Name without the prefix, documentation and value of families of one sample."""
 
 
 _LOOKUP_QUANTILES = (0.5, 0.99, 0.999, 1.0)
@@ -47,7 +47,7 @@ _LOAD_QUANTILES = {
     "99_9_percentile": 0.999,
     "99_99_percentile": 0.9999,
 }
-"""By the words in the names of gauges that say the same as the summary's quantiles."""
+"""The summary's quantiles by the words in the names of equivalent gauges."""
 _SHARES = {
     "cpu": "Processor time of the last minute, in percent of all processors",
     "memory": "Resident memory, in percent of the container's or machine's",
@@ -107,7 +107,7 @@ def broker_metrics(
 
 
 def lookup_metrics(cluster: str, outcomes: LookupOutcomes) -> Families:
-    """Return the metrics of lookups: what they took, and how they ended."""
+    """Return the metrics of lookups: durations and outcomes."""
     labels = {"cluster": cluster}
 
     def read() -> Iterator[Metric]:
@@ -124,7 +124,7 @@ def lookup_metrics(cluster: str, outcomes: LookupOutcomes) -> Families:
 
 
 def topic_load_metrics(cluster: str, address: str, topics: LoadedTopics) -> Families:
-    """Return the metrics of topics that were loaded: what that took, twice, as recorded."""
+    """Return the metrics of loaded topics: the loading time, in two forms, as recorded."""
     name = "pulsar_topic_load_times"
     labels = {"cluster": cluster, "broker": address, "metric": name}
 
@@ -143,7 +143,7 @@ def topic_load_metrics(cluster: str, address: str, topics: LoadedTopics) -> Fami
 
 
 def load_metrics(cluster: str, address: str, usage: LoadUsage) -> Families:
-    """Return the shares of its machine that a broker uses, in percent."""
+    """Return a broker's shares of its machine, in percent."""
     labels = {"cluster": cluster, "broker": address, "metric": "loadBalancing"}
 
     def read() -> Iterator[Metric]:
@@ -154,7 +154,7 @@ def load_metrics(cluster: str, address: str, usage: LoadUsage) -> Families:
 
 
 def version_metrics(cluster: str) -> Families:
-    """Return the version, where dashboards of a real broker look for it."""
+    """Return the version in the form used by dashboards of a real broker."""
     labels = {"cluster": cluster, "version": FLOODGATE_VERSION, "commit": ""}
     return Families(lambda: iter([gauge("pulsar_version_info", "The version", labels, 1)]))
 
@@ -214,7 +214,7 @@ def listing_cache_metrics(cluster: str, cache: ListingCache) -> Families:
 
 
 def admin_metrics(cluster: str, active_listings: Callable[[], int]) -> Families:
-    """Return the metrics of the admin REST. Upstream has none of them."""
+    """Return the metrics of the admin REST, absent upstream."""
 
     def read() -> Iterator[Metric]:
         written = "Listings being written over HTTP"
@@ -224,7 +224,7 @@ def admin_metrics(cluster: str, active_listings: Callable[[], int]) -> Families:
 
 
 def policy_metrics(cluster: str, policies: PolicyService) -> Families:
-    """Return the metrics of policies about messages. Upstream has none of them."""
+    """Return the metrics of message policies, absent upstream."""
 
     def read() -> Iterator[Metric]:
         kept = "Namespaces and topics with message policies"
@@ -234,7 +234,7 @@ def policy_metrics(cluster: str, policies: PolicyService) -> Families:
 
 
 def watch_metrics(cluster: str, watches: TopicListService) -> Families:
-    """Return the metrics of topic list watches. Upstream has none of them."""
+    """Return the metrics of topic list watches, absent upstream."""
 
     def read() -> Iterator[Metric]:
         registry, totals = watches.registry, watches.totals
@@ -266,7 +266,7 @@ def watch_metrics(cluster: str, watches: TopicListService) -> Families:
 
 
 def ownership_metrics(cluster: str, ownership: SharedOwnership) -> Families:
-    """Return the metrics of bundles that several brokers divide among each other."""
+    """Return the metrics of bundles divided among several brokers."""
 
     def read() -> Iterator[Metric]:
         gauges = (("owned_bundles", "Bundles owned by this broker", ownership.owned),)

@@ -1,4 +1,4 @@
-"""Files of a broker's data, which nobody else on the machine may read."""
+"""Files of a broker's data, unreadable for other users of the machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 
 
 def make_own_files(*paths: Path) -> None:
-    """Make files that are missing, and their folders, for their owner alone; leave others.
+    """Create missing files and folders with access for their owner only; keep existing files.
 
     SQLite gives the files beside its database the database's own mode.
 
     Raises:
-        OSError: They cannot be made.
+        OSError: A file or folder cannot be created.
     """
     for path in paths:
         path.parent.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The listing plug-in ``broker.property_index:PropertyIndex``: topics by their own properties."""
+"""The listing plug-in ``broker.property_index:PropertyIndex``: topics by properties."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
 
 
 class PropertyIndex(DefaultPulsarResourcesExtended):
-    """The plug-in that lists the topics with every property the client sends: equality, AND.
+    """The plug-in that lists the topics with every property sent by the client: equality, AND.
 
-    The filter is pushed down to the store, whose index decides: what is not selected is not
-    looked at, neither in the store nor here. Properties of topics are set when they are created,
-    by import or by REST. A client that sends a property no topic has gets an empty list: consumers
-    send *all* their properties, also those that are not meant for this.
+    The store's index evaluates the filter without reading unselected topics. Properties are set on
+    creation, by import or by REST. A client sending a property without matching topics gets an
+    empty list: consumers send *all* their properties, even unrelated properties.
     """
 
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return the topics that the store's index selects; see PulsarResourcesExtended."""
+        """Return the topics selected by the store's index; see PulsarResourcesExtended."""
         return await self.store.select(namespace, mode, properties)

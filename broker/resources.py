@@ -1,6 +1,6 @@
-"""The interface of listing plug-ins (PIP-452) under the short name that plug-ins import.
+"""The interface of listing plug-ins (PIP-452) under the short name imported by plug-ins.
 
-Names that users have written stay, wherever the classes stand.
+The name stays stable for existing plug-ins, wherever the classes move.
 """
 
 from broker.plugins.plugin import (

@@ -1,4 +1,4 @@
-"""A broker: its parts, put together, and its life from start to drain."""
+"""A broker: assembly, and lifecycle from start to drain."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_NAMESPACES = ("public/default", "pulsar/system")
-"""Namespaces that a standalone Pulsar starts with."""
+"""Initial namespaces of a standalone Pulsar."""
 _FORGOTTEN_INSTANCES = 100_000
-"""Two starts in one millisecond of 100 s have one number, where the store forgets them."""
+"""With a store in memory, two starts in the same millisecond of 100 s share a number."""
 
 
 class BrokerService(ServerService["ServerCnx"]):
@@ -121,7 +121,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     @property
     def overdue_calls(self) -> int:
-        """Calls of a plug-in that were given up and still run, since nobody can stop them."""
+        """Abandoned plug-in calls still running; a call cannot be stopped."""
         calls = self.lister.calls
         return calls.overdue if calls is not None else 0
 
@@ -170,13 +170,13 @@ class BrokerService(ServerService["ServerCnx"]):
                 raise StartError(str(error)) from None
 
     def _served(self) -> str:
-        """Return how much is served now, in words."""
+        """Describe the current load in words."""
         producers = sum(len(cnx.producers) for cnx in self.connections)
         consumers = sum(len(cnx.consumers) for cnx in self.connections)
         return f"{super()._served()}, producers: {producers}, consumers: {consumers}"
 
     async def _send_clients_away(self) -> None:
-        """Let receipts leave, let other brokers have the bundles, and close all topics."""
+        """Send pending receipts, hand the bundles over to other brokers, and close all topics."""
         topics = self.messaging.loaded_topics
         for cnx in self.connections:
             cnx.takes_messages = False
@@ -206,7 +206,7 @@ class BrokerService(ServerService["ServerCnx"]):
                 await self.store.create_namespace(namespace)
 
     def _choose_ownership(self) -> None:
-        """Share the topics with other brokers of the same store, where there can be others."""
+        """Share topics with other brokers of the same store, if the store can be shared."""
         config = self.config
         if is_shared(config.metadata_store_url):
             lease_seconds = config.metadata_store_session_timeout_seconds
@@ -251,7 +251,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self._exits.push_async_callback(self.authorization.revocation.close)
 
     def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
-        """Return the rules by which topics of a namespace are created now."""
+        """Return the current rules for creating topics in a namespace."""
         return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
 
     def _schema_registry(self) -> SchemaRegistry:
@@ -262,7 +262,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
-        """Put a configuration that was changed at run time in force."""
+        """Apply a configuration changed at run time."""
         before, self._server_config = self._server_config, config
         self.policies.configuration_changed()
         if self.authorization is not None and config.authorization != before.authorization:
@@ -373,7 +373,7 @@ class BrokerService(ServerService["ServerCnx"]):
         )
 
     def _connect_rules(self) -> ConnectRules | None:
-        """Return by what peers are authenticated; None: whoever connects is served."""
+        """Return the rules for authenticating peers; None to serve every peer."""
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None
@@ -385,10 +385,10 @@ class BrokerService(ServerService["ServerCnx"]):
         return ConnectRules(self.authentication, proxies, settings.refresh_seconds)
 
     async def _instance(self) -> int:
-        """Return a short number that this start alone has.
+        """Return a short number unique to this start.
 
-        A store in memory forgets how many there were, but clients keep the names of producers; a
-        real broker begins anew with its metadata, too.
+        A store in memory has no record of earlier starts, but clients keep the names of producers;
+        a real broker restarts counting with its metadata, too.
         """
         try:
             number = await self.store.next_instance()
@@ -413,7 +413,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return messaging_of(context)
 
     def _listing_parts(self) -> WatchContext:
-        """Make what listings and watches have in common."""
+        """Build the common parts of listings and watches."""
         lister, clock, estimate = self.lister, self._clock, self.config.size_estimate
         estimates = ListingEstimates(estimate, lister, anyone_resets=self._pulsar_compatible)
         pattern_filter, memory = self._pattern_filter(), self._memory()

@@ -1,1 +1,1 @@
-"""The proxy: forwards lookups and topic lists under its own limiter; pipes everything else."""
+"""The proxy: forwards lookups and topic lists under its own limiter; pipes all other commands."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 async def serve(config: ProxyConfig, _: Imports) -> int:
-    """Serve until a signal asks for the drain; return the exit status."""
+    """Serve until a signal requests the drain; return the exit status."""
     from proxy.service import ProxyService
 
     with drain_on_signals() as drain:

@@ -1,7 +1,8 @@
-"""Connections from the proxy to brokers: one for each client, or one shared by all.
+"""Connections from the proxy to brokers, private to a client or shared by all.
 
-In profile pulsar every client connection has its own, so that clients never share fate. The shared
-kind stands behind validation of everything that makes a broker close a connection.
+In profile pulsar every client connection has private broker connections, isolating clients from
+each other. Shared connections are used after validation of everything for which a broker closes a
+connection.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 Address = tuple[str, int]
 AVOIDED_SECONDS = 2.0
-"""Seconds for which a broker that could not be reached is tried after the others."""
+"""Seconds during which an unreachable broker is tried last."""
 BROKER_TIMEOUT_SECONDS = 60.0
-"""Seconds that a broker may take to answer: longer than both of its own permit timeouts."""
+"""Seconds a broker may take to answer: longer than both of its permit timeouts."""
 
 
 def connect_options(
@@ -40,11 +41,11 @@ def connect_options(
     """Return the options of the proxy's connections to brokers.
 
     Args:
-        drain_oversized: Whether what exceeds the frame limit costs its request only.
-        keep_alive_seconds: How often a broker is asked whether it lives.
-        answer_limit_bytes: Largest frame that the proxy's clients take; see ConnectOptions.
-        tls: Spoken to all brokers; None for plain connections.
-        credentials: The proxy's own.
+        drain_oversized: Whether a frame over the limit fails only its request.
+        keep_alive_seconds: Interval of keep-alive pings to a broker.
+        answer_limit_bytes: Largest frame accepted by the proxy's clients; see ConnectOptions.
+        tls: TLS for all brokers; None for plain connections.
+        credentials: The proxy's own credentials.
     """
     return ConnectOptions(
         client_version=PROXY_VERSION,
@@ -59,14 +60,14 @@ def connect_options(
 
 
 class ServiceAddresses:
-    """The brokers that the proxy is configured with: any of them answers a first question.
+    """The configured brokers, any of which can answer a first request.
 
     Args:
-        addresses: One or more; the first is asked as long as it can be reached.
-        clock: Says when one that could not be reached is tried again.
+        addresses: One or more; the first is used while reachable.
+        clock: Time source for retries of unreachable brokers.
 
     Attributes:
-        first: The address by which connections are asked for.
+        first: The address under which connections to any of the brokers are requested.
     """
 
     def __init__(self, addresses: tuple[Address, ...], clock: Clock) -> None:
@@ -76,12 +77,12 @@ class ServiceAddresses:
         self._avoided_until: dict[Address, float] = {}
 
     def in_order(self) -> list[Address]:
-        """Return the addresses in the order in which they are to be tried."""
+        """Return the addresses in the order of attempts."""
         now = self._clock.now()
         return sorted(self._addresses, key=lambda one: self._avoided_until.get(one, 0.0) > now)
 
     def unreachable(self, address: Address) -> None:
-        """Ask the others first for a while."""
+        """Mark an address as unreachable, to be tried last for a while."""
         self._avoided_until[address] = self._clock.now() + AVOIDED_SECONDS
 
 
@@ -89,12 +90,12 @@ class BrokerConnections:
     """One client's connections to brokers, from a pool.
 
     Args:
-        pool: Opens them.
-        service: The configured brokers; None where there is but one.
-        own: Whether the pool is this client's alone, and ends with it.
-        asks_for: The client as brokers are told of it: only what they answer to the same may be
-            shared.
-        tls: Whether the brokers are spoken to by TLS.
+        pool: Opens the connections.
+        service: The configured brokers; None for a single broker.
+        own: Whether the pool is private to the client, and ends with it.
+        asks_for: The client's identity for brokers: answers are shared only between equal
+            identities.
+        tls: Whether broker connections use TLS.
 
     Attributes:
         tls: As given.
@@ -117,10 +118,10 @@ class BrokerConnections:
         self._closing: asyncio.Task[None] | None = None
 
     async def get(self, address: Address) -> ClientCnx:
-        """Return a ready connection; for the first configured broker another may stand in.
+        """Return a ready connection; any configured broker may stand in for the first.
 
         Raises:
-            ConnectError: The broker cannot be reached.
+            ConnectError: The broker is unreachable.
         """
         if self._service is None or address != self._service.first:
             return await self._pool.get(address, tls=self.tls)
@@ -133,6 +134,6 @@ class BrokerConnections:
         return await self._pool.get(last, tls=self.tls)
 
     def release(self) -> None:
-        """Give up the connections: the client has left."""
+        """Release the connections after the client has left."""
         if self._own:
             self._closing = asyncio.get_running_loop().create_task(self._pool.close())

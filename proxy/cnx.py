@@ -1,7 +1,7 @@
 """One client's connection to the proxy.
 
-Its CONNECT decides: without proxy_to_broker_url the proxy answers lookups and topic lists itself;
-with it, the connection becomes a pipe to that broker. The commands stand in proxy.commands.
+CONNECT decides the kind: without proxy_to_broker_url the proxy answers lookups and topic lists;
+with it, the connection becomes a pipe to the named broker. proxy.commands has the commands.
 """
 
 from __future__ import annotations
@@ -46,14 +46,15 @@ class ProxyConnectionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
-    """The rules by which a proxy deals with clients.
+    """The proxy's rules for clients.
 
     Attributes:
-        refuses_proxies: A client that is a proxy itself is refused.
-        announced_message_bytes: The largest message as CONNECTED announces it; None: not at all.
-        tells_unavailable_targets: A client whose broker cannot be reached is told so.
-        checks_namespaces: A malformed namespace is refused before the broker is asked.
-        ends_expired_pipes: A pipe ends with its client's credentials, unless brokers see them.
+        refuses_proxies: Whether clients that are proxies are refused.
+        announced_message_bytes: The message limit announced in CONNECTED; None announces no limit.
+        tells_unavailable_targets: Whether a client is informed of its broker's unreachability.
+        checks_namespaces: Whether a malformed namespace is refused before a broker request.
+        ends_expired_pipes: Whether a pipe ends with its client's credentials, unless brokers see
+            them.
     """
 
     refuses_proxies: bool
@@ -65,13 +66,13 @@ class ProxyRules:
 
 @dataclass(frozen=True, slots=True)
 class ClientAuthentication:
-    """The parts by which a proxy authenticates its clients.
+    """The proxy's parts for authenticating clients.
 
     Attributes:
-        service: Knows credentials.
+        service: Verifies credentials.
         refresh_seconds: authenticationRefreshCheckSeconds.
-        forwards_credentials: forwardAuthorizationCredentials: brokers are shown them too.
-        connections_for: Makes the connections to brokers that speak for a client.
+        forwards_credentials: forwardAuthorizationCredentials: whether brokers receive them, too.
+        connections_for: Returns the broker connections on behalf of a client.
     """
 
     service: AuthenticationService
@@ -82,10 +83,10 @@ class ClientAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class ProxyParts:
-    """The parts of a proxy that all its connections work with.
+    """The parts of a proxy shared by all its connections.
 
     Attributes:
-        authentication: Tells who a client is; None: whoever connects is served.
+        authentication: Identifies clients; None to serve every client.
     """
 
     config: ProxyConfig
@@ -109,12 +110,12 @@ class ProxyConnection(ServedConnection, PipeLeg):
     """The proxy's side of one client's connection.
 
     Attributes:
-        parts: Those of its proxy.
-        requests: Its requests that are under way; a listing waits for a flight instead.
-        brokers: Its connections to brokers.
-        session: Who its client is; None without authentication.
-        original: The same, as brokers are told.
-        refresh: Watches whether its client's credentials still hold.
+        parts: The proxy's parts.
+        requests: In-flight requests; a listing waits for a flight instead.
+        brokers: The client's connections to brokers.
+        session: The client's identity; None without authentication.
+        original: The client's identity for brokers.
+        refresh: Checks the expiry of the client's credentials.
 
     Source: upstream ProxyConnection.
     """
@@ -145,14 +146,14 @@ class ProxyConnection(ServedConnection, PipeLeg):
         super().connected()
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame; one of a pipe is passed on."""
+        """Handle a frame; a pipe forwards its frames."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
         else:
             super().frame_received(frame)
 
     def lost(self, error: Exception | None) -> None:
-        """Count its end; those who hold something for it are told next (see ``when_lost``)."""
+        """Record the end; resource holders are notified next (see ``when_lost``)."""
         super().lost(error)
         self.state = ProxyConnectionState.CLOSED
         if self.refresh is not None:
@@ -165,12 +166,12 @@ class ProxyConnection(ServedConnection, PipeLeg):
             self.parts.connection_counters.closed()
 
     def begin_drain(self) -> None:
-        """Take no more requests; a pipe goes on for a while (see ``drain``)."""
+        """Accept no further requests; a pipe continues for a while (see ``drain``)."""
         if self.other is None:
             super().begin_drain()
 
     async def drain(self) -> None:
-        """Let requests under way answer, and a pipe's receipts pass, then close."""
+        """Wait for in-flight requests and a pipe's receipts, then close."""
         await self.requests.tasks.finished()
         await self.parts.flights.finished(self)
         await end_pipe(self, self.parts.flow.clock, self.parts.config.pipe_drain_seconds)

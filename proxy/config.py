@@ -1,8 +1,8 @@
 """The proxy's configuration: Pulsar's keys in, one frozen model out.
 
-``ProxyConfig.from_properties`` is pure: the file and the command line are read elsewhere.
-Defaults are upstream's (they stand in ``proxy_keys.json``, with the six limiter keys as on
-the broker), except where a field says so.
+``ProxyConfig.from_properties`` is pure: file and command line are read elsewhere. Defaults are
+upstream's (declared in ``proxy_keys.json``, with the broker's six limiter keys), except where a
+field says otherwise.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _REVERSE_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 
 
 class ReverseProxy(NamedTuple):
-    """A path that is forwarded to a server of its own (upstream: HttpReverseProxyConfig).
+    """A path forwarded to a separate server (upstream: HttpReverseProxyConfig).
 
     Attributes:
-        path: Forwarded with all below it; the server is not told it.
-        proxy_to: ``http://host:port`` or ``https``, maybe with a path, of the server.
-        forwards_credentials: Whether it is told ``Authorization`` (ours).
+        path: Forwarded with all paths below; removed from forwarded requests.
+        proxy_to: The server as ``http://host:port`` or ``https``, optionally with a path.
+        forwards_credentials: Whether the server receives ``Authorization`` (ours).
     """
 
     path: str
@@ -67,63 +67,63 @@ class PortRange(NamedTuple):
 
 
 class ProxyConfig(ServerConfig):
-    """The configuration of a proxy; see ServerConfig for the keys that it shares with a broker."""
+    """The configuration of a proxy; see ServerConfig for keys shared with the broker."""
 
     service_port: int | None = Field(default=6650, ge=0, le=65535)
-    """servicePort; 0 is any free port, None only where there is one for TLS."""
+    """servicePort; 0 is any free port, None is allowed only with a TLS port."""
     broker_service_url: str
     """brokerServiceURL, as ``pulsar://host:port``; required.
 
-    With tlsEnabledWithBroker brokerServiceURLTLS, as ``pulsar+ssl://host:port``.
-    Differs: more brokers may follow, as in a client's service URL, ``pulsar://one:6650,two:6650``;
-    whichever can be reached is asked where a topic is served.
+    With tlsEnabledWithBroker brokerServiceURLTLS, as ``pulsar+ssl://host:port``. Differs: more
+    brokers may follow, as in a client's service URL, ``pulsar://one:6650,two:6650``; any reachable
+    broker answers lookups.
     """
     max_concurrent_lookup_requests: int = Field(
         default=50_000, ge=0, validation_alias="maxConcurrentLookupRequests"
     )
-    """Lookups, metadata requests and listings that may be in progress at once."""
+    """Most concurrent lookups, metadata requests and listings."""
     max_concurrent_inbound_connections: int = Field(
         default=10_000, validation_alias="maxConcurrentInboundConnections"
     )
-    """Client connections at once; 0 or less: no limit."""
+    """Most concurrent client connections; 0 or less: no limit."""
     max_concurrent_inbound_connections_per_ip: int = Field(
         default=0, validation_alias="maxConcurrentInboundConnectionsPerIp"
     )
-    """Client connections of one address at once; 0 or less: no limit."""
+    """Most concurrent client connections of one address; 0 or less: no limit."""
     broker_proxy_allowed_host_names: tuple[str, ...] = ("*",)
-    """brokerProxyAllowedHostNames: patterns with ``*`` of hosts a tunnel may lead to."""
+    """brokerProxyAllowedHostNames: host patterns with ``*`` of allowed tunnel targets."""
     broker_proxy_allowed_ip_addresses: tuple[str, ...] = ("*",)
-    """brokerProxyAllowedIPAddresses: addresses and networks a tunnel may lead to."""
+    """brokerProxyAllowedIPAddresses: addresses and networks of allowed tunnel targets."""
     broker_proxy_allowed_target_ports: tuple[PortRange, ...] = (
         PortRange(6650, 6650),
         PortRange(6651, 6651),
     )
-    """brokerProxyAllowedTargetPorts: ports a tunnel may lead to."""
+    """brokerProxyAllowedTargetPorts: ports of allowed tunnel targets."""
     broker_proxy_connect_timeout_seconds: float = Field(default=10.0, ge=0)
     """brokerProxyConnectTimeoutMs."""
     drain_seconds: float = Field(default=60.0, ge=0)
-    """floodgateProxyShutdownTimeoutMs: how long a drain may take; upstream has no key for it."""
+    """floodgateProxyShutdownTimeoutMs: time limit of a drain; upstream has no such key."""
     pipe_drain_seconds: float = Field(default=0.0, ge=0)
-    """floodgatePipeDrainMs: how long a drain lets clients go on through their pipes."""
+    """floodgatePipeDrainMs: time for clients to continue through their pipes during a drain."""
     broker_web_service_url: str = ""
-    """brokerWebServiceURL, as ``http://host:port``; empty: no admin requests are forwarded.
+    """brokerWebServiceURL, as ``http://host:port``; empty disables forwarding of admin requests.
 
     With tlsEnabledWithBroker brokerWebServiceURLTLS, as ``https://host:port``.
     """
     broker_tls: ClientTlsSettings | None = None
-    """tlsEnabledWithBroker and the keys that begin with brokerClient; None for no TLS."""
+    """tlsEnabledWithBroker and keys beginning with brokerClient; None for no TLS."""
     http_proxy_timeout_seconds: float = Field(default=300.0, gt=0)
-    """httpProxyTimeout: how long a forwarded request may take."""
+    """httpProxyTimeout: time limit of a forwarded request."""
     http_input_max_replay_buffer_size: int = Field(
         default=5_242_880, ge=1, validation_alias="httpInputMaxReplayBufferSize"
     )
-    """Bytes of a forwarded request's body that are kept in case a broker redirects."""
+    """Bytes of a forwarded request's body kept for a broker's redirect."""
     max_concurrent_http_requests: int = Field(
         default=1024, ge=1, validation_alias="maxConcurrentHttpRequests"
     )
-    """Requests that are forwarded at once; upstream lets further ones wait."""
+    """Most concurrently forwarded requests; upstream queues further requests."""
     broker_credentials: InstanceOf[BrokerCredentials] | None = None
-    """brokerClientAuthenticationPlugin and ...Parameters; None: none are shown."""
+    """brokerClientAuthenticationPlugin and ...Parameters; None for no credentials."""
     http_reverse_proxies: tuple[ReverseProxy, ...] = ()
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
 
@@ -142,10 +142,10 @@ class ProxyConfig(ServerConfig):
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """Make the configuration from the keys of proxy.conf.
+        """Build the configuration from the keys of proxy.conf.
 
         Raises:
-            ConfigError: Something is wrong; every problem at once, one sentence each.
+            ConfigError: The configuration has problems; all are reported, one sentence each.
         """
         properties = with_token_prefix(properties)
         checked = known_keys().check(properties)
@@ -156,7 +156,7 @@ class ProxyConfig(ServerConfig):
 
 @cache
 def known_keys() -> KnownKeys:
-    """Return the keys of Pulsar's proxy, the six limiter keys, and those of our own."""
+    """Return the keys of Pulsar's proxy, the six limiter keys, and Floodgate's own keys."""
     packaged = resources.files(module_name("proxy")).joinpath("proxy_keys.json")
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
@@ -203,7 +203,7 @@ def _broker_service_url(checked: CheckedKeys, *, tls: bool) -> str:
 
 
 def _address(checked: CheckedKeys, key: str, scheme: str, url: str) -> str:
-    """Return the scheme, ``host:port`` with the port always written; else add a problem."""
+    """Return scheme and ``host:port``, always with the port; else add a problem."""
     default_port = _DEFAULT_TLS_PORT if scheme == _TLS_SCHEME else _DEFAULT_PORT
     try:
         parts = urlsplit(url)
@@ -237,7 +237,7 @@ def _broker_web_service_url(checked: CheckedKeys, *, tls: bool) -> str:
 
 
 def _is_http(url: str, scheme: str = "http") -> bool:
-    """Return True for the URL of a server and, maybe, a path."""
+    """Tell whether a URL names a server and, optionally, a path."""
     try:
         parts = urlsplit(url)
         return parts.scheme == scheme and bool(parts.hostname) and _is_plain(url, parts.port)
@@ -252,7 +252,7 @@ def _is_plain(url: str, port: int | None) -> bool:
 def _reverse_proxies(
     checked: CheckedKeys, properties: Mapping[str, str]
 ) -> tuple[ReverseProxy, ...]:
-    """Return the paths of other servers; what is incomplete or no URL is a problem."""
+    """Return the paths of other servers; incomplete or malformed entries become problems."""
     named: dict[str, dict[str, str]] = {}
     for key, value in properties.items():
         if key.startswith(REVERSE_PROXY_PREFIX):
@@ -279,7 +279,7 @@ def _reverse_proxies(
 
 
 def _only_an_address(url: str, scheme: str) -> bool:
-    """Return True if a URL has no user, path or second host, which would be dropped in silence."""
+    """Tell whether a URL has no user, path or second host, which would be silently ignored."""
     rest = url[len(scheme) :].removesuffix("/")
     return bool(rest) and not any(character in rest for character in "/,@?# \t\r\n")
 

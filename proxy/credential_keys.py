@@ -1,4 +1,4 @@
-"""The keys of what the proxy shows to brokers: brokerClientAuthenticationPlugin and its own."""
+"""The proxy's credentials for brokers: brokerClientAuthenticationPlugin and its parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CERTIFICATE, _KEY = "tlsCertFile", "tlsKeyFile"
 
 
 class BrokerCredentials(NamedTuple):
-    """The credentials that the proxy shows to brokers.
+    """The proxy's credentials for brokers.
 
     Attributes:
         kind: ``token``, ``basic`` or ``tls``.
@@ -30,11 +30,11 @@ class BrokerCredentials(NamedTuple):
 
 
 def read_credentials(checked: CheckedKeys, *, speaks_tls: bool) -> BrokerCredentials | None:
-    """Return what the keys say; None for none. What is wrong becomes a problem.
+    """Return the configured credentials; None without any. Mistakes become problems.
 
     Args:
         checked: The configuration.
-        speaks_tls: Whether brokers are spoken to by TLS.
+        speaks_tls: Whether broker connections use TLS.
     """
     plugin = checked.text(_PLUGIN_KEY)
     parameters = Source(checked.text(_PARAMETERS_KEY) or "")
@@ -64,10 +64,10 @@ def read_credentials(checked: CheckedKeys, *, speaks_tls: bool) -> BrokerCredent
 def with_own_certificate(
     checked: CheckedKeys, tls: ClientTlsSettings, credentials: BrokerCredentials
 ) -> ClientTlsSettings:
-    """Return the TLS of connections to brokers with the certificate of the parameters.
+    """Return the TLS settings for brokers with the certificate of the parameters.
 
-    Upstream's parameters are ``tlsCertFile:/path,tlsKeyFile:/path``; without any the keys of TLS
-    name the certificate.
+    Upstream's parameters are ``tlsCertFile:/path,tlsKeyFile:/path``; without parameters the TLS
+    keys name the certificate.
     """
     files = tls.files
     if credentials.kind != "tls":

@@ -1,4 +1,4 @@
-"""The credentials that the proxy shows to brokers, and the client for whom it speaks."""
+"""The credentials shown to brokers, and the client represented by the proxy."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _KEY = "brokerClientAuthenticationParameters"
 
 
 class ForwardedCredentials:
-    """The credentials that a client has shown last, passed on to brokers.
+    """A client's most recent credentials, forwarded to brokers.
 
-    Satisfies client.connection.authentication.PassedOnCredentials. Bound of those that wait: the
+    Satisfies client.connection.authentication.PassedOnCredentials. Bound of the waiters: the
     client's connections to brokers.
 
     Args:
         method_name: The method.
-        data: What it has shown in CONNECT.
+        data: The data of CONNECT.
 
     Attributes:
-        asks_client: Asks the client for fresh ones if these have expired; False if they have not.
+        asks_client: Requests fresh credentials from the client if expired; False if still valid.
 
     Source: upstream ProxyConnection.getValidClientAuthData.
     """
@@ -62,14 +62,14 @@ class ForwardedCredentials:
             take(self._data)
 
     def renewed(self, data: bytes) -> None:
-        """Take what the client has shown, and hand it to those that wait."""
+        """Store the client's fresh data, and pass it to all waiters."""
         self._data = data
         waiting, self._waiting = self._waiting, set()
         for take in waiting:
             take(data)
 
     def client_left(self) -> None:
-        """Ask nobody any more, and keep nobody waiting."""
+        """Drop all waiters, and stop requesting credentials."""
         self.asks_client = _asks_nobody
         self._waiting.clear()
 
@@ -80,11 +80,11 @@ def _asks_nobody() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OriginalClient:
-    """A client that the proxy has authenticated, as brokers are told of it.
+    """An authenticated client's identity for brokers.
 
     Attributes:
-        role: Its role.
-        credentials: Its own, where they are passed on.
+        role: The client's role.
+        credentials: The client's credentials, if forwarded.
     """
 
     role: str
@@ -92,10 +92,10 @@ class OriginalClient:
 
 
 class CertificateShown(Authentication):
-    """The certificate of the proxy's TLS with brokers, which is shown without a word here."""
+    """The certificate of the proxy's TLS with brokers, shown by the TLS handshake itself."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Create the credentials without data."""
 
     @property
     def method_name(self) -> str:
@@ -108,10 +108,10 @@ class CertificateShown(Authentication):
 
 
 def broker_credentials(settings: BrokerCredentials | None) -> Authentication | None:
-    """Return the proxy's own credentials; None if it has none.
+    """Return the proxy's own credentials; None without any.
 
     Raises:
-        StartError: The parameters are none of their kind.
+        StartError: The parameters do not match the kind.
     """
     if settings is None:
         return None
@@ -129,7 +129,7 @@ def broker_credentials(settings: BrokerCredentials | None) -> Authentication | N
 
 
 def _token(parameters: str) -> str:
-    """Return a token or its place: ``token:...``, ``file:///...`` or a JSON object."""
+    """Return a token or its location: ``token:...``, ``file:///...`` or a JSON object."""
     if not parameters.lstrip().startswith("{"):
         return parameters
     try:

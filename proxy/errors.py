@@ -1,7 +1,7 @@
-"""Passes errors from the broker on to the proxy's client.
+"""Translation of broker errors for the proxy's clients.
 
-In profile pulsar a lookup's error reaches the client as ServiceNotReady with a JSON text, whatever
-the broker said; otherwise code and text are passed on as they came.
+In profile pulsar a lookup's error reaches the client as ServiceNotReady with a JSON text, for every
+broker error; otherwise code and text are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEAP_LIMIT_EXCEEDED = "Failed due to heap memory limit exceeded"
 DIRECT_LIMIT_EXCEEDED = "Failed due to direct memory limit exceeded"
 TOO_MANY_LOOKUPS = "Too many concurrent lookup and partitionsMetadata requests"
 SHOWN_BYTES = TEXT_BYTES - 200
-"""Bytes that a broker's text may take within a Pulsar proxy's JSON, so that this stays whole."""
+"""Most bytes of a broker's text within a Pulsar proxy's JSON, keeping the JSON complete."""
 _PASSED_ON = (pb.AuthenticationError, pb.AuthorizationError)
 
 
@@ -41,26 +41,26 @@ REFUSALS = {
     LimitType.HEAP_MEMORY: HEAP_LIMIT_EXCEEDED,
     LimitType.DIRECT_MEMORY: DIRECT_LIMIT_EXCEEDED,
 }
-"""The texts of memory that was not granted in time."""
+"""The texts of memory not granted in time."""
 
 
 def not_in_time(limit_type: LimitType, error: PermitAcquireError | None = None) -> RequestError:
-    """Return the refusal of a request whose memory was not granted, in time or by the policy."""
+    """Return the refusal of a request without a memory grant, by timeout or policy."""
     return not_granted(error, REFUSALS[limit_type])
 
 
 def too_large(error: PermitTooLargeError, limit_type: LimitType) -> RequestError:
-    """Return the refusal of a list that no wait can make fit: its size, the limit, the key."""
+    """Return the refusal of a list too large for any wait: its size, the limit, the key."""
     text = oversized_text("topic list", error, limit_type, "proxy")
     return RequestError(pb.TooManyRequests, text)
 
 
 def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
-    """Return the refusal of an answer that no client would take.
+    """Return the refusal of an answer above all clients' frame limit.
 
     Args:
-        total_size: What its length field says.
-        limit_bytes: What that may say.
+        total_size: Value of the answer's length field.
+        limit_bytes: Most a length field may announce.
     """
     text = frame_text(total_size + LENGTH_FIELD_BYTES, limit_bytes + LENGTH_FIELD_BYTES)
     return RequestError(TOO_LARGE_FOR_A_FRAME, text)
@@ -68,7 +68,7 @@ def too_large_for_a_frame(total_size: int, limit_bytes: int) -> RequestError:
 
 @dataclass(frozen=True, slots=True)
 class ErrorForms:
-    """The forms of the four kinds of requests."""
+    """The error forms of the four kinds of requests."""
 
     lookup: ErrorForm
     partitions: ErrorForm
@@ -77,7 +77,7 @@ class ErrorForms:
 
     @staticmethod
     def of_profile(*, pulsar_compatible: bool) -> ErrorForms:
-        """Return the forms of a profile; those of pulsar are as observed on a 4.0.8 proxy."""
+        """Return the forms of a profile; profile pulsar's were observed on a 4.0.8 proxy."""
         crowded = RequestError(pb.TooManyRequests, TOO_MANY_LOOKUPS)
         not_ready = RequestError(pb.ServiceNotReady, TOO_MANY_LOOKUPS)
         no_permit = not_ready if pulsar_compatible else crowded
@@ -90,10 +90,10 @@ class ErrorForms:
 
 
 class ErrorTranslation:
-    """Turns the errors of requests to brokers into those that clients are told."""
+    """Translates errors of broker requests to client errors."""
 
     def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a lookup or a listing: the broker's as it came."""
+        """Return the client's error for a lookup or listing: the broker's, unchanged."""
         if isinstance(error, AnswerTooLargeError):
             return too_large_for_a_frame(error.total_size, error.limit_bytes)
         if isinstance(error, RequestTooLargeError):
@@ -103,12 +103,12 @@ class ErrorTranslation:
         return RequestError(pb.ServiceNotReady, str(error))
 
     def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Return the client's error for a partition query: the same."""
+        """Return the client's error for a partition query: as ``of``."""
         return self.of(error, broker)
 
 
 class PulsarErrorTranslation(ErrorTranslation):
-    """The translation of a Pulsar proxy: the broker's texts wrapped, its codes mostly replaced."""
+    """The translation of a Pulsar proxy: wraps the broker's texts and replaces most codes."""
 
     def of(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
         """Return the client's error: ServiceNotReady, unless the client itself was refused."""
@@ -125,7 +125,7 @@ class PulsarErrorTranslation(ErrorTranslation):
         return super().of(error, broker)
 
     def of_partitions(self, error: PulsarException, broker: ClientCnx | None) -> RequestError:
-        """Keep the broker's code, save that of an invalid name, which a 4.0 proxy does not know."""
+        """Keep the broker's code, except for an invalid name, unknown to a 4.0 proxy."""
         if not isinstance(error, ServerResponseError):
             return self.of(error, broker)
         unknown = error.server_error == pb.InvalidTopicName
@@ -134,7 +134,7 @@ class PulsarErrorTranslation(ErrorTranslation):
 
 
 def wrapped_text(error: ServerResponseError, broker: ClientCnx | None) -> str:
-    """Wrap a broker's text as upstream's ClientCnx does: nothing of it is escaped."""
+    """Wrap a broker's text as upstream's ClientCnx does, without escaping."""
     remote = broker.peer if broker is not None else "unknown"
     local = broker.local if broker is not None else "unknown"
     host = remote.rsplit(":", 1)[0]

@@ -1,4 +1,4 @@
-"""Forwards LOOKUP, PARTITIONED_METADATA and GET_SCHEMA, with request ids of the proxy's own.
+"""Forwarding of LOOKUP, PARTITIONED_METADATA and GET_SCHEMA, under the proxy's request ids.
 
 Source: upstream LookupProxyHandler.
 """
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 FIRST_REQUEST_ID = 0
 MAX_REDIRECTS = 10
-"""Redirects of a lookup that the proxy follows itself (upstream: the same)."""
+"""Most redirects of a lookup followed by the proxy (upstream: the same)."""
 
 
 class LookupProxyHandler:
-    """Forwards the lookups and partition queries of clients to brokers.
+    """Forwards clients' lookups and partition queries to brokers.
 
     Args:
-        address: The broker that is asked first.
-        translation: Turns brokers' errors into clients'.
+        address: The broker requested first.
+        translation: Translates broker errors to client errors.
     """
 
     def __init__(self, address: Address, translation: ErrorTranslation) -> None:
@@ -39,7 +39,7 @@ class LookupProxyHandler:
     async def lookup(
         self, request: pb.CommandLookupTopic, brokers: BrokerConnections
     ) -> pb.CommandLookupTopicResponse:
-        """Return where a topic is served, redirects followed.
+        """Return the broker of a topic, following redirects.
 
         Raises:
             RequestError: The lookup failed.
@@ -71,7 +71,7 @@ class LookupProxyHandler:
         """Return the broker's answer to a partition query under the client's request id.
 
         Raises:
-            RequestError: The broker refused or cannot be reached.
+            RequestError: The broker refused or is unreachable.
         """
         broker: ClientCnx | None = None
         try:
@@ -80,7 +80,7 @@ class LookupProxyHandler:
         except PulsarException as error:
             raise self._translation.of_partitions(error, broker) from None
         answer = command.partitionMetadataResponse
-        # A Pulsar proxy in the broker's place tells a failure as that of a lookup.
+        # A Pulsar proxy in the broker's place reports a failure as a lookup's.
         by_proxy = command.type == pb.BaseCommand.LOOKUP_RESPONSE
         if by_proxy or answer.response == pb.CommandPartitionedTopicMetadataResponse.Failed:
             failed = command.lookupTopicResponse if by_proxy else answer
@@ -92,12 +92,12 @@ class LookupProxyHandler:
     async def schema(
         self, request: pb.CommandGetSchema, brokers: BrokerConnections
     ) -> pb.CommandGetSchemaResponse:
-        """Return the broker's answer to a question for a schema under the client's request id.
+        """Return the broker's answer to a schema request under the client's request id.
 
-        That there is no such topic or schema is an answer, and passed on as it came.
+        A missing topic or schema is an answer, forwarded unchanged.
 
         Raises:
-            RequestError: The broker refused or cannot be reached.
+            RequestError: The broker refused or is unreachable.
         """
 
         def build(request_id: int) -> pb.BaseCommand:
@@ -116,10 +116,10 @@ class LookupProxyHandler:
         return answer
 
     def check_topic(self, topic: str) -> None:
-        """Check the topic of a partition query: the broker does.
+        """Check the topic of a partition query; a no-op, since the broker checks.
 
         Raises:
-            RemoteProtocolError: A Pulsar proxy closes the connection for it.
+            RemoteProtocolError: A Pulsar proxy closes the connection for an invalid topic.
         """
 
     def _listener_name(self, request: pb.CommandLookupTopic) -> str | None:
@@ -135,11 +135,11 @@ class LookupProxyHandler:
 
 
 class PulsarLookupProxyHandler(LookupProxyHandler):
-    """Forwards them as a Pulsar proxy does.
+    """Forwards requests as a Pulsar proxy does.
 
-    A lookup drops the client's listener name; a partition query that is the first on its
-    connection asks for auto-creation whatever the client said, and closes the client's connection
-    if its topic's name is invalid.
+    A lookup drops the client's listener name; the first partition query of a connection requests
+    auto-creation regardless of the client's choice; an invalid topic name in a partition query
+    closes the client's connection.
     """
 
     def check_topic(self, topic: str) -> None:
@@ -155,13 +155,13 @@ class PulsarLookupProxyHandler(LookupProxyHandler):
     ) -> pb.BaseCommand:
         command = super()._forwarded(request, request_id)
         if request_id == FIRST_REQUEST_ID:
-            # A real proxy has forgotten the field by the time its connection is there.
+            # A real proxy loses the field while its connection is being opened.
             command.partitionMetadata.ClearField("metadata_auto_creation_enabled")
         return command
 
 
 def _known_to_a_pulsar_proxy(topic: str) -> bool:
-    """Return True if a 4.0 proxy takes a name: also one with a cluster, which brokers refuse."""
+    """Tell whether a 4.0 proxy accepts a name, even with a cluster, which brokers refuse."""
     domain, scheme, path = topic.partition("://")
     if not scheme:
         if "/" not in topic:
@@ -175,9 +175,9 @@ def _known_to_a_pulsar_proxy(topic: str) -> bool:
 
 
 def _through_proxy(request_id: int, url: str) -> pb.CommandLookupTopicResponse:
-    """Return the answer that makes a client come back here and name the broker found.
+    """Return the answer directing a client back to the proxy, naming the broker found.
 
-    By TLS or not it is named the same: how the proxy speaks to it is not the client's business.
+    The answer is the same for TLS and plain brokers: broker connections are the proxy's concern.
     """
     return pb.CommandLookupTopicResponse(
         request_id=request_id,

@@ -1,4 +1,4 @@
-"""The proxy's own metrics: connections, requests, pending lookups, silent requests, outbound bytes.
+"""The proxy's metrics: connections, requests, pending lookups, unanswered requests, outbound bytes.
 
 Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
 """

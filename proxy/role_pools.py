@@ -1,6 +1,6 @@
-"""Connections to brokers for clients that were authenticated: a pool a role, shared by its clients.
+"""Connections to brokers for authenticated clients: a pool a role, shared by the role's clients.
 
-A broker is told for whom a connection speaks, once, in CONNECT.
+A connection names its client once, in CONNECT.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class _Shared:
 
 
 class RolePools:
-    """The pools of all roles that have clients.
+    """The pools of all roles with clients.
 
-    Bound: one for each role, which ends with its last client.
+    Bound: one pool for each role, closed with its last client.
 
     Args:
-        options: Those of every connection; for whom it speaks is added.
+        options: Options of every connection, to which the client's identity is added.
         service: The configured brokers.
-        clock: Where time comes from.
-        shared: Clients of one role share a pool; otherwise, and where credentials are passed on,
-            each has its own.
+        clock: Time source.
+        shared: Whether clients of one role share a pool; with forwarded credentials pools are
+            always private.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class RolePools:
         self._closing: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """Return how many roles share a pool now."""
+        """Return the number of roles sharing a pool."""
         return len(self._of_role)
 
     def connections_for(self, client: OriginalClient) -> BrokerConnections:
-        """Return the connections of one more client; released when it leaves."""
+        """Return the connections of one more client, released when the client leaves."""
         if not self._shared or client.credentials is not None:
-            # Nothing is shared with anybody: the answer could be another's.
+            # Never shared: an answer could belong to another client.
             pool = self._pool(client)
             return BrokerConnections(
                 pool, self._service, own=True, asks_for=object(), tls=self._speaks_tls
@@ -67,7 +67,7 @@ class RolePools:
         return RoleConnections(self, client.role, found.pool, self._service, tls=self._speaks_tls)
 
     def leave(self, role: str) -> None:
-        """Count a client of a role less; the last one ends its pool."""
+        """Remove a client of a role; the last client closes the pool."""
         found = self._of_role[role]
         found.clients -= 1
         if not found.clients:

@@ -1,4 +1,4 @@
-"""A proxy: its parts, put together, and its life from start to drain."""
+"""A proxy: assembly, and lifecycle from start to drain."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class ProxyService(ServerService["ProxyConnection"]):
 
     @property
     def _frame_limit_bytes(self) -> int | None:
-        """Return the most a client's length field may say; in profile pulsar nobody looks."""
+        """Most a client's length field may announce; unchecked in profile pulsar."""
         return (
             None if self._pulsar_compatible else self.config.max_message_size + FRAME_PADDING_BYTES
         )
@@ -197,7 +197,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _new_brokers(self) -> BrokerConnections:
-        """Return a new client's way to brokers; shared answers need shared connections."""
+        """Return a new client's broker connections; shared answers need shared connections."""
         tls = self._broker_tls is not None
         if self._has_private_connections:
             pool = ConnectionPool(self._private_options(), self._clock)
@@ -218,7 +218,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _client_authentication(self) -> ClientAuthentication | None:
-        """Return by what clients are authenticated; None: whoever connects is served."""
+        """Return the parts for authenticating clients; None to serve every client."""
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None

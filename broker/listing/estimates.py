@@ -1,4 +1,4 @@
-"""Estimates of the heap that a listing reserves before it is made (``floodgateSizeEstimate``)."""
+"""Estimates of the heap reserved before listing (``floodgateSizeEstimate``)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 class ListingEstimates:
     """The size estimates of a broker's listings.
 
-    A plug-in makes of one namespace a list for each set of properties: they are remembered apart.
-    Not so under ``last``, which guesses by namespace and mode only, as shipped: there a selective
-    list and the full one share a guess.
+    A plug-in lists a namespace differently for each set of properties: their sizes are cached
+    separately. Policy ``last`` keys guesses by namespace and mode only, as shipped: a selective
+    list and the full list share a guess.
 
-    Bound: 10,000 remembered sizes.
+    Bound: 10,000 cached sizes.
 
     Args:
         policy: floodgateSizeEstimate.
-        lister: Knows the sizes of namespaces that are in memory.
+        lister: Provides sizes of namespaces in memory.
         anyone_resets: See limiter.memory.size_estimate.SizeGuess.
 
     Attributes:
-        exact: Whether a listing that is there already is charged with its true size from the start.
+        exact: Whether an already available listing is charged with its true size from the start.
     """
 
     def __init__(self, policy: SizeEstimate, lister: TopicLister, *, anyone_resets: bool) -> None:
@@ -62,7 +62,7 @@ class ListingEstimates:
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return the probable heap of a listing; None where it is not known yet."""
+        """Return the probable heap of a listing; None if unknown."""
         known = self._lister.known_bytes(namespace, mode, properties)
         if known is not None:
             return known
@@ -75,7 +75,7 @@ class ListingEstimates:
 
 
 class ListingEstimate:
-    """One request's estimate: read before the listing is made, corrected after it."""
+    """One request's estimate: read before listing, corrected afterwards."""
 
     def __init__(
         self,
@@ -101,23 +101,23 @@ class ListingEstimate:
         return FIRST_ESTIMATE_BYTES if known is None else known
 
     def actual(self, listing: TopicListing) -> int:
-        """Return the heap that a listing is charged with, and remember it."""
+        """Return the heap charged for a listing, and record it."""
         size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
         self._guess.actual(size_bytes)
         return size_bytes
 
     def failed(self) -> None:
-        """Let requests go on that wait for this one's measurement."""
+        """Release requests waiting for this request's measurement."""
         self._guess.failed()
 
     def forget(self) -> None:
-        """Forget a size that is larger than a limit: the namespace may shrink."""
+        """Forget a size above a limit: the namespace may shrink."""
         self._guess.forget()
 
     def refused_before(self, size_bytes: int) -> bool:
-        """Tell whether a listing was refused already, and remember the size of this one.
+        """Tell whether a listing was refused earlier, and record the new size.
 
-        As shipped, what was refused once is then the estimate, and never answered again.
+        As shipped, a refused size becomes the estimate, and later requests stay unanswered.
         """
         before = self._holder.last_size_bytes is not None
         self._guess.actual(size_bytes)

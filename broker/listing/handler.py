@@ -1,9 +1,9 @@
-"""The handler of GET_TOPICS_OF_NAMESPACE: the request this whole program is about.
+"""The handler of GET_TOPICS_OF_NAMESPACE, the main subject of Floodgate.
 
 ``_make`` lists the steps: estimate, heap, listing, heap again, pattern, hash, response, direct
-memory, outbound queue. The direct permit goes into the outbound entry; heap ends with its block,
-when the response is in the queue, or has to wait for direct memory. ``answer_at_once`` takes the
-same steps in one turn where none of them has to wait.
+memory, outbound queue. The direct permit goes into the outbound entry; heap is released at the end
+of its block, when the response is queued or has to wait for direct memory. ``answer_at_once`` takes
+the same steps in one event-loop iteration if no step has to wait.
 
 Source: upstream ServerCnx.internalHandleGetTopicsOfNamespace (PIP-442).
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from proto.transport.connection import Connection
 
 MAX_WAITS = 4
-"""Most waits of a request for direct memory: its list may grow faster than that is granted."""
+"""Most waits of a request for direct memory: its list may grow faster than permits are granted."""
 
 
 class GetTopicsHandler:
@@ -76,10 +76,10 @@ class GetTopicsHandler:
         return self._estimates.expected_bytes(namespace, mode, properties)
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the properties that matter for a request.
+        """Return the relevant properties of a request.
 
         Raises:
-            RequestError: It has too many; nothing was copied.
+            RequestError: The request has too many; refused before copying.
         """
         try:
             return self._lister.properties_of(request)
@@ -94,19 +94,20 @@ class GetTopicsHandler:
         *,
         alone: bool = False,
     ) -> bool:
-        """Take the steps of ``_make`` in this turn: in a task an answer takes twice the time.
+        """Take the steps of ``_make`` in one event-loop iteration; a task takes twice the time.
 
-        Memory is asked for, counted and recorded, but taken only for what the kernel leaves.
+        Memory is requested, counted and recorded, but held only for bytes not accepted by the
+        kernel.
 
         Args:
-            request: The client's.
-            namespace: Its namespace.
-            cnx: Its connection.
-            alone: Whether nothing else of the connection is under way: only an empty listing,
-                which needs no memory, is answered beside others.
+            request: The command.
+            namespace: The command's namespace.
+            cnx: The client's connection.
+            alone: Whether the connection has no concurrent request: beside another, only an empty
+                listing, which needs no memory, is answered.
 
         Returns:
-            False where a step has to wait, or refuses: nothing was taken, and ``serve`` does it.
+            False if a step has to wait, or refuses: no memory is held, and ``serve`` takes over.
         """
         listing = self._listing_at_once(request, namespace, alone=alone)
         if listing is None:
@@ -135,7 +136,7 @@ class GetTopicsHandler:
     def _listing_at_once(
         self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName, *, alone: bool
     ) -> TopicListing | None:
-        """Return a listing whose size is known and that needs no wait; None without."""
+        """Return a listing of known size available without waiting; None otherwise."""
         rules = self._rules
         if rules.keeps_heap or request.HasField("topics_pattern") or request.properties:
             return None
@@ -153,15 +154,14 @@ class GetTopicsHandler:
     ) -> None:
         """Put the answer to one request into the connection's outbound queue.
 
-        A request that has to wait for direct memory, which waits for peers, holds nothing
-        meanwhile: its answer is made again once that is granted. As shipped it keeps its heap.
-
-        When the peer vanishes at any of the waits, its queued places and permits are given
-        back by ``memory.cancel_owner(cnx)`` and the task is cancelled.
+        A request waiting for direct memory, and so for peers, holds no memory meanwhile: its answer
+        is rebuilt after the grant. As shipped, the request keeps its heap. When the peer vanishes
+        during a wait, ``memory.cancel_owner(cnx)`` releases queued requests and permits, and the
+        task is cancelled.
 
         Raises:
             RequestError: The request is refused.
-            UnansweredRequestError: As shipped, nothing is answered.
+            UnansweredRequestError: Profile pulsar leaves the request unanswered.
         """
         pattern = self._evaluated_pattern(request)
         asked = ListingRequest(request, namespace, str(namespace), properties, pattern, cnx)
@@ -178,7 +178,7 @@ class GetTopicsHandler:
             raise RequestError(pb.TooManyRequests, NO_DIRECT_MEMORY)
 
     async def _make(self, asked: ListingRequest, ahead: DirectAhead | None = None) -> int | None:
-        """Make an answer and queue it, or return the direct memory that it has to wait for."""
+        """Build an answer and queue it, or return the bytes of direct memory to wait for."""
         estimate = self._estimates.of(asked.namespace, asked.command.mode, asked.properties)
         listed = False
         try:
@@ -203,7 +203,7 @@ class GetTopicsHandler:
     # -- steps --------------------------------------------------------------------------------
 
     def _evaluated_pattern(self, request: pb.CommandGetTopicsOfNamespace) -> str | None:
-        """Return the client's pattern if the broker is to apply it."""
+        """Return the client's pattern if the broker must apply it."""
         pattern = request.topics_pattern
         given = request.HasField("topics_pattern")
         return pattern if given and self._pattern_filter.applies_to(pattern) else None
@@ -233,9 +233,9 @@ class GetTopicsHandler:
     async def _direct(
         self, asked: ListingRequest, answer: ListingAnswer, ahead: DirectAhead | None
     ) -> Callable[[], object] | None:
-        """Take what was waited for, or what is free; return how it is given back.
+        """Take direct memory from ``ahead`` or the free memory; return its release function.
 
-        Where neither is enough, nothing is taken; as shipped it is waited for with heap in hand.
+        If neither is enough, return None; as shipped the request waits, holding its heap.
         """
         key, size_bytes = answer.shared, answer.response.command_bytes
         if self._rules.keeps_heap:
@@ -250,10 +250,10 @@ class GetTopicsHandler:
     async def _direct_ahead(
         self, asked: ListingRequest, size_bytes: int, *, alone: bool
     ) -> DirectAhead:
-        """Wait for direct memory with nothing in hand, together with those who ask the same.
+        """Wait for direct memory without holding any, together with equal requests.
 
-        A request whose share went to another's answer (the list changed, or is made for each)
-        waits alone.
+        A request waits alone after its share went to another answer (the list changed, or is
+        private).
         """
         key = (asked.cnx, asked.command.request_id) if alone else asked.key
         with self._direct_refusals():
@@ -288,19 +288,19 @@ class GetTopicsHandler:
         stay: Callable[[], Callable[[], object]],
         paid_bytes: int,
     ) -> None:
-        """Give the kernel a response past the queue where that is possible."""
+        """Write a response past the queue if possible."""
         if not cnx.write_through(response.buffers, stay, paid_bytes):
             cnx.enqueue(response.buffers, response.size, stay(), paid_bytes)
 
     def _is_too_large(self, response: TopicsResponse) -> bool:
-        """Tell whether a client would take a response for the end of the connection."""
+        """Tell whether a client would fail on a response of this size."""
         return 0 < self._rules.max_frame_bytes < response.size
 
     def _is_copied_in_steps(self, response: TopicsResponse) -> bool:
         return self._rules.private_buffers and response.size > COPY_BYTES
 
     def _own(self, response: TopicsResponse) -> TopicsResponse:
-        """Return a response in bytes of its own, if responses share none."""
+        """Copy a response into private bytes, if responses must not share any."""
         return response.joined() if self._rules.private_buffers else response
 
     def _paid_bytes(self, response: TopicsResponse) -> int:

@@ -1,4 +1,4 @@
-"""The lister: it finds the topics of a request in the store, or asks the plug-in."""
+"""The lister: finds the topics of a request in the store, or calls the plug-in."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ NO_PROPERTIES: Mapping[str, str] = {}
 class TopicLister:
     """The lister of a namespace's user topics.
 
-    Without properties the store answers, for all concurrent callers from one snapshot. With
-    properties the plug-in is asked (PIP-452), once for all who ask the same while it works.
+    Without properties the store answers all concurrent callers from one snapshot. With properties
+    the plug-in is called (PIP-452), once for equal concurrent requests.
 
     Args:
         store: The topics.
-        calls: Asks the plug-in; None for the default one, which ignores properties.
-        bounds: Of a client's properties.
+        calls: Calls the plug-in; None for the default plug-in, which ignores properties.
+        bounds: Bounds of a client's properties.
 
     Attributes:
-        in_use: Profile pulsar: returns the full names of the non-persistent topics of a namespace
-            that have producers or subscriptions: a real broker lists no others to clients
+        in_use: Profile pulsar: returns the full names of a namespace's non-persistent topics with
+            producers or subscriptions, the only non-persistent topics listed by a real broker
             (recorded). None: all are listed.
 
     Source: upstream NamespaceService.getListOfUserTopicsByProperties. A missing namespace is empty.
-    Differs: upstream's key of calls under way joins the properties as text, so that {a: "1|b=2"}
+    Differs: upstream's key of concurrent calls joins the properties as text, so that {a: "1|b=2"}
     and {a: "1", b: "2"} share a call.
     """
 
@@ -64,10 +64,10 @@ class TopicLister:
         return self.calls is not None
 
     def properties_of(self, request: pb.CommandGetTopicsOfNamespace) -> Mapping[str, str]:
-        """Return the properties that matter for a request: none with the default plug-in.
+        """Return the relevant properties of a request: none with the default plug-in.
 
         Raises:
-            TooManyPropertiesError: The request has too many, whoever would look at them.
+            TooManyPropertiesError: The request has too many, even if no plug-in would read them.
         """
         properties: Sequence[pb.KeyValue] = request.properties
         if not properties:
@@ -80,30 +80,30 @@ class TopicLister:
     def known_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> int | None:
-        """Return a listing's heap estimate if it is known without a wait.
+        """Return a listing's heap estimate if known without waiting.
 
-        What a plug-in will return is not: the size of the namespace says nothing about it.
+        A plug-in's result is unknown: the namespace's size does not determine it.
         """
         if properties and self.filters:
             return None
         return self._store.estimated_bytes(namespace, mode)
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the listing of a request without properties if that needs no wait, else None."""
+        """Return a listing without properties if available without waiting, else None."""
         return self._store.listing_at_once(namespace, mode)
 
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
     ) -> TopicListing:
-        """Return the topics of a mode, partitions one by one, system topics left out.
+        """Return the topics of a mode, partitions one by one, without system topics.
 
         Raises:
             StoreError: The store cannot be read.
             ResourcesError: The plug-in failed.
         """
         if properties and self.calls is not None:
-            # What was acknowledged before this request is in its list: it joins only a call that
-            # began when the namespace was as it is now.
+            # Changes acknowledged before the request are in its list: a request joins only a call
+            # that began with the namespace's current version.
             version = await self._store.version(namespace)
             key = (namespace, mode, frozenset(properties.items()), version)
             work = partial(self.calls.list_topics, namespace, mode, properties)

@@ -1,4 +1,4 @@
-"""One request for a listing, and the key under which equal requests share memory."""
+"""A request for a listing, and the key for sharing memory with equal requests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListingRequest:
-    """A request that is served in a task.
+    """A request served in a task.
 
     Attributes:
-        command: The client's.
-        namespace: Its namespace.
+        command: The command.
+        namespace: The command's namespace.
         name: ``tenant/namespace``.
-        properties: Those of its properties that matter.
-        pattern: The client's, if the broker is to apply it.
+        properties: The relevant properties.
+        pattern: The client's pattern, if the broker must apply it.
         cnx: The client's connection.
     """
 
@@ -38,7 +38,7 @@ class ListingRequest:
 
     @property
     def key(self) -> Hashable:
-        """The key under which those share heap who ask the same."""
+        """The key for sharing heap with equal requests."""
         return heap_key(self.name, self.command.mode, self.properties, self.pattern)
 
 
@@ -50,6 +50,6 @@ def heap_key(
 ) -> Hashable:
     """Return the key under which requests share one heap reservation.
 
-    The result of a pattern is made for those who ask with it: no other reservation covers it.
+    The result of a pattern is private to requests with the pattern: no other reservation covers it.
     """
     return (namespace, mode, frozenset(properties.items()) if properties else None, pattern)

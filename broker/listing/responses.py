@@ -1,4 +1,4 @@
-"""Responses to GET_TOPICS_OF_NAMESPACE, made around the blocks of a listing."""
+"""Responses to GET_TOPICS_OF_NAMESPACE, built around the blocks of a listing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ListingAnswer:
 
     Attributes:
         response: The frame.
-        shared: The key under which those share direct memory who are sent the same bytes.
+        shared: The key for sharing direct memory among recipients of the same bytes.
     """
 
     response: TopicsResponse
@@ -35,20 +35,20 @@ def listing_answer(
     *,
     filtered: bool,
 ) -> ListingAnswer:
-    """Return the answer with a listing; a client that has it, by its hash, is told only that."""
+    """Return the answer with a listing; a client with a matching hash gets no names."""
     changed = not (request.HasField("topics_hash") and request.topics_hash == listing.hash)
     sent = listing if changed else EMPTY_LISTING
     response = topics_response(
         request.request_id, sent, listing.hash, filtered=filtered, changed=changed
     )
-    # An empty answer shares nothing: its few bytes are its own.
+    # An empty answer shares no bytes.
     return ListingAnswer(response, sent if len(sent) else (cnx, request.request_id))
 
 
 def topics_response(
     request_id: int, listing: TopicListing, topics_hash: str, *, filtered: bool, changed: bool
 ) -> TopicsResponse:
-    """Return the response to one request, made of the listing's own blocks."""
+    """Return the response to one request, containing the listing's own blocks."""
     return encode_topics_response(
         request_id,
         listing.wire_parts(),

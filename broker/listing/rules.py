@@ -1,4 +1,4 @@
-"""Rules of answering listings, and refusals: a profile chooses when a broker is put together."""
+"""Rules and refusals of listings, chosen by profile at the broker's start."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Refusals of listings: every time the same one, with the figures."""
+    """Refusals of listings: always the same error, with the figures."""
 
     def check(self, listing: TopicListing, namespace: NamespaceName, mode: Mode) -> None:
-        """Accept every listing: a namespace that is missing has no topics."""
+        """Accept every listing: a missing namespace has no topics."""
 
     def pattern(self, error: InvalidPatternError) -> RequestError:
         """Return the refusal of a pattern."""
@@ -35,29 +35,32 @@ class Refusals:
     def heap(
         self, error: PermitTooLargeError, estimate: ListingEstimate, *, listed: bool
     ) -> RequestError | UnansweredRequestError:
-        """Return the refusal of a listing that is larger than the heap limit.
+        """Return the refusal of a listing larger than the heap limit.
 
         Args:
-            error: The limiter's.
-            estimate: The request's.
-            listed: Whether the size is that of a listing, not of an estimate.
+            error: The limiter's error.
+            estimate: The request's estimate.
+            listed: Whether the size is a listing's, not an estimate's.
         """
         estimate.forget()
         return too_large(error, "heap estimate", LimitType.HEAP_MEMORY)
 
     def direct(self, error: PermitTooLargeError) -> RequestError:
-        """Return the refusal of a response that is larger than the direct memory limit."""
+        """Return the refusal of a response larger than the direct memory limit."""
         return too_large(error, "response", LimitType.DIRECT_MEMORY)
 
 
 class PulsarRefusals(Refusals):
-    """Refusals as recorded of a real broker: a listing too large is refused once, then never."""
+    """Refusals as recorded of a real broker: a too large listing is refused only once.
+
+    Later requests stay unanswered.
+    """
 
     def check(self, listing: TopicListing, namespace: NamespaceName, mode: Mode) -> None:
         """Refuse to list non-persistent topics of a missing namespace.
 
         Raises:
-            RequestError: It is missing.
+            RequestError: The namespace is missing.
         """
         if mode != pb.CommandGetTopicsOfNamespace.PERSISTENT and listing is EMPTY_LISTING:
             raise pulsar_no_namespace(namespace)
@@ -84,12 +87,13 @@ class AnswerRules:
     """Rules of answering listings.
 
     Attributes:
-        private_buffers: Whether every response is assembled into bytes of its own.
-        max_frame_bytes: Largest frame that is sent; 0 is unbounded: then a client that is sent
-            more than it takes loses its connection.
-        keeps_heap: Whether a request keeps its heap while it waits for direct memory. Otherwise
-            it gives the heap back, and may be answered in the turn in which it comes.
-        refusals: Makes the errors.
+        private_buffers: Whether every response is assembled into private bytes.
+        max_frame_bytes: Largest frame sent; 0 is unbounded: a client then loses its connection over
+            a frame above its limit.
+        keeps_heap: Whether a request keeps its heap while waiting for direct memory. Otherwise the
+            request releases the heap, and may be answered in the event-loop iteration of its
+            arrival.
+        refusals: Builds the errors.
     """
 
     private_buffers: bool

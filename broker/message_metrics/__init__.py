@@ -1,1 +1,1 @@
-"""Metrics of messages: of the broker, its namespaces, topics, subscriptions and clients."""
+"""Metrics of messages: for broker, namespaces, topics, subscriptions and clients."""

@@ -1,4 +1,4 @@
-"""The samples of the whole broker: sums over its topics, and what its store of messages holds."""
+"""The samples of the whole broker: sums over its topics, and figures of the message store."""
 
 from __future__ import annotations
 
@@ -38,39 +38,39 @@ _QUANTILES = ("0.0", "0.5", "0.95", "0.99", "0.999", "0.9999", "1.0")
 
 
 class BrokerSums:
-    """Sums over the topics, and how long their messages took to be stored."""
+    """Sums over the topics, and publish latencies."""
 
     def __init__(self, past: PastTopics) -> None:
-        # As they are now: what is unloaded during the walk is counted by it.
+        # Copied at the start: the walk itself counts topics unloaded meanwhile.
         self._sums: dict[str, float] = dict(past.totals)
         self._latency = PublishLatency()
         self._latency.add(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
-        """Count a topic and its figures; the subscriptions that are no more are among them."""
+        """Count a topic and its figures, which include removed subscriptions."""
         add_up(self._sums, figures)
         self._latency.add(topic.latency)
         if is_system(topic):
             add_up(self._sums, {SYSTEM + IN_BYTES: topic.statistics.size_bytes})
 
     def add_sent(self, subscription: AnySubscription) -> None:
-        """Count what a subscription's consumers were sent."""
+        """Count the messages sent to a subscription's consumers."""
         sent = sent_figures(subscription)
         if subscription.name == SUBSCRIPTION:
             sent[SYSTEM + OUT_BYTES] = sent[OUT_BYTES]
         add_up(self._sums, sent)
 
     def add_closing(self, topic: Topic, totals: Mapping[str, float]) -> None:
-        """Count what went through a topic that is being unloaded."""
+        """Count the past traffic of a topic being unloaded."""
         add_up(self._sums, totals)
         self._latency.add(topic.latency)
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
-        """Add what is shown of the broker, whatever is shown of topics.
+        """Add the broker's samples, independent of the topics shown.
 
         Args:
             table: Takes the samples.
-            cluster: The label that all have.
+            cluster: The label common to all samples.
             topics: The loaded topics.
         """
         sums, prefix = self._sums, "pulsar_broker"
@@ -104,7 +104,7 @@ def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
 
 
 def add_store_samples(table: SampleTable, cluster: dict[str, str], figures: StoreFigures) -> None:
-    """Add what the store of messages holds and has done."""
+    """Add the contents and counters of the message store."""
     prefix = "floodgate_message_store"
     for name, value in (
         ("entries", figures.entries),

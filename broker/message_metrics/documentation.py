@@ -1,4 +1,4 @@
-"""The sentences that a scrape shows beside the names of metrics of messages."""
+"""The documentation sentences of message metrics in a scrape."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _OURS = {
 
 
 def documentation(name: str) -> str:
-    """Return what a family of metrics stands for."""
+    """Return the meaning of a family of metrics."""
     if name in _OURS:
         return _OURS[name]
     short = name.removeprefix("pulsar_").removeprefix("broker_")

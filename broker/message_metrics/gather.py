@@ -1,11 +1,11 @@
 """The metrics of messages, read from the loaded topics at each scrape.
 
-With exposeTopicLevelMetricsInPrometheus topics and subscriptions have samples of their own, else
-namespaces. The broker has some of its own either way.
+With exposeTopicLevelMetricsInPrometheus topics and subscriptions have separate samples, else
+namespaces. The broker always has samples.
 
-Bound: floodgateMaxMetricSubjects topics, subscriptions, consumers and producers with samples of
-their own. A topic for which there is no room is shown in samples of its namespace, without the
-label ``topic``, so that sums stay right.
+Bound: floodgateMaxMetricSubjects topics, subscriptions, consumers and producers with separate
+samples. A topic beyond the bound is shown in samples of its namespace, without the label ``topic``,
+so that sums stay right.
 
 Source: upstream NamespaceStatsAggregator; names, types and labels as recorded from Pulsar 4.2.4.
 """
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 _NOT_OF_TOPICS = frozenset(
     ("consumer_msg_ack_rate", "subscription_delayed", "subscription_in_replay")
 )
-"""Figures that subscriptions and consumers have, where topics are shown."""
+"""Figures of subscriptions and consumers, where topics are shown."""
 
 
 class MetricSource(NamedTuple):
-    """The parts that metrics of messages are read from.
+    """The sources of message metrics.
 
     Attributes:
-        period_seconds: How often the rates are made anew.
-        store_figures: Returns what the store holds and has done.
+        period_seconds: Interval of rate updates.
+        store_figures: Returns the contents and counters of the store.
     """
 
     cluster: str
@@ -96,7 +96,7 @@ class _Walk:
         self._broker = BrokerSums(past)
 
     def take(self, topic: Topic) -> Steps:
-        """Count a topic, and show it if there is room."""
+        """Count a topic, and show it within the bound."""
         shown: dict[AnySubscription, dict[str, float]] = {}
         sums, gone = SubscriptionSums(), _sent_by_gone(topic)
         for one in subscriptions_of(topic):
@@ -120,7 +120,7 @@ class _Walk:
             yield
 
     def take_closing(self, topic: Topic) -> None:
-        """Count what went through a topic that is not shown any more."""
+        """Count the past traffic of a topic no longer shown."""
         totals = totals_of(topic)
         self._broker.add_closing(topic, totals)
         if not self._source.keys.topics:
@@ -191,7 +191,7 @@ class _Walk:
     # -- together -----------------------------------------------------------------------------
 
     def families(self) -> Generator[None, None, Families]:
-        """Return all families: add what is known when all topics are counted."""
+        """Return all families, adding the samples that need all topics."""
         gauge, source = self._table.gauge, self._source
         for namespace, figures in self._namespaces.items():
             add_up(figures, self._past.get(namespace, {}))
@@ -208,7 +208,7 @@ class _Walk:
 
 
 def _sent_by_gone(topic: Topic) -> dict[str, float]:
-    """Return what the subscriptions of a topic sent that are no more."""
+    """Return the figures sent by the removed subscriptions of a topic."""
     gone = topic.subscriptions.gone
     return {
         OUT_MESSAGES: sum(one.messages for one in gone.values()),

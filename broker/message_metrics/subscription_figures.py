@@ -36,7 +36,7 @@ def subscriptions_of(topic: Topic) -> Iterable[AnySubscription]:
 
 
 def subscription_figures(subscription: AnySubscription) -> dict[str, float]:
-    """Return the figures by the names of their metrics behind ``pulsar_subscription_``."""
+    """Return the figures by metric name without ``pulsar_subscription_``."""
     consumers = subscription.consumers
     rates = [one.rates.current for one in consumers]
     return {
@@ -85,17 +85,17 @@ _OF_STORAGE = (
     "last_consumed_flow_timestamp",
     "last_mark_delete_advanced_timestamp",
 )
-"""Figures that are 0 where nothing is stored."""
+"""Figures that are 0 without stored messages."""
 
 
 def sent_figures(subscription: AnySubscription) -> dict[str, float]:
-    """Return what was sent to consumers, by the names behind ``pulsar_``."""
+    """Return the figures sent to consumers, by metric name without ``pulsar_``."""
     sent = sent_by(subscription)
     return {OUT_MESSAGES: sent.messages, OUT_BYTES: sent.size_bytes}
 
 
 def consumer_figures(consumer: Consumer) -> dict[str, float]:
-    """Return the figures by the names of their metrics behind ``pulsar_``."""
+    """Return the figures by metric name without ``pulsar_``."""
     rates = consumer.rates.current
     return {
         "consumer_msg_rate_out": rates.messages_out,
@@ -111,7 +111,7 @@ def consumer_figures(consumer: Consumer) -> dict[str, float]:
 
 
 def producer_figures(producer: Producer) -> dict[str, float]:
-    """Return the figures by the names of their metrics behind ``pulsar_producer_``."""
+    """Return the figures by metric name without ``pulsar_producer_``."""
     figures = producer.statistics
     return {
         "msg_rate_in": figures.message_rate,

@@ -1,4 +1,4 @@
-"""The figures of one topic that add up to those of its namespace and of the broker.
+"""The figures of one topic, summed up for its namespace and the broker.
 
 Source: upstream NamespaceStatsAggregator, TopicStats; names as recorded from Pulsar 4.2.4.
 """
@@ -22,10 +22,10 @@ SIZES = "entry_size"
 
 
 class SubscriptionSums:
-    """The figures of a topic's subscriptions together.
+    """The sums of a topic's subscriptions.
 
     Attributes:
-        count: How many there are.
+        count: Number of subscriptions.
         most_backlog_bytes: Bytes of the largest backlog.
     """
 
@@ -35,7 +35,7 @@ class SubscriptionSums:
         self._sums = dict.fromkeys(_SUMMED, 0.0)
 
     def add(self, subscription: AnySubscription, figures: Mapping[str, float]) -> None:
-        """Add the figures of one."""
+        """Add the figures of a subscription."""
         self.count += 1
         if isinstance(subscription, Subscription):
             backlog_bytes = subscription.cursor.backlog_bytes
@@ -62,12 +62,12 @@ _SUMMED = (
 def topic_figures(
     topic: Topic, subscriptions: SubscriptionSums, period_seconds: float
 ) -> dict[str, float]:
-    """Return the figures by the names of their metrics behind ``pulsar_``.
+    """Return the figures by metric name without ``pulsar_``.
 
     Args:
         topic: The topic.
         subscriptions: The figures of its subscriptions.
-        period_seconds: How long the period of the rates is.
+        period_seconds: Period of the rates.
     """
     published, shown = topic.statistics, subscriptions
     stored = topic.ledger.size_bytes if isinstance(topic, PersistentTopic) else 0
@@ -101,7 +101,7 @@ def topic_figures(
 
 
 def _buckets(prefix: str, bounds: Iterable[str], counts: Iterable[int]) -> dict[str, float]:
-    """Return a number for each bucket, which does not count the smaller ones, as recorded."""
+    """Return a number for each bucket, not cumulative, as recorded."""
     # Recorded: pulsar_entry_size_le_overflow, but pulsar_storage_write_latency_overflow.
     over = f"{prefix}_le_overflow" if prefix == SIZES else f"{prefix}_overflow"
     *of_bounds, larger = counts
@@ -112,7 +112,7 @@ def _buckets(prefix: str, bounds: Iterable[str], counts: Iterable[int]) -> dict[
 
 
 def own_figures(topic: Topic) -> dict[str, float]:
-    """Return the figures that do not add up, and are shown of the topic alone."""
+    """Return the figures shown only for the topic, which cannot be summed."""
     stored = isinstance(topic, PersistentTopic)
     policies = topic.policies
     return {

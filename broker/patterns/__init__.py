@@ -1,1 +1,1 @@
-"""Topic patterns: compiled, bounded, and applied to many names at once."""
+"""Topic patterns: compiled, bounded, and applied to columns of names."""

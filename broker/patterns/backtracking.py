@@ -1,9 +1,9 @@
-"""Matching of listings with patterns that only a backtracking engine can compile.
+"""Matching of listings with patterns that require a backtracking engine.
 
-Processes of their own do it, a piece of the listing at a time. The time limit follows the number of
-names, since such an engine takes a microsecond for each, and counts their processor time, since
-they are nice; a pattern that never ends is known by its first piece. Who has had a process for long
-gives it to the next who waits.
+Worker processes match the listing piece by piece. The time limit grows with the number of names,
+since a backtracking engine takes a microsecond for each, and counts processor time, since the
+workers are nice; the first piece exposes an endless pattern. An evaluation passes its process on to
+the next waiter after a time slice.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 LIMIT_NAMES = 100_000
-"""Names of a listing that have floodgatePatternTimeoutMs together; more have more."""
+"""Names of a listing sharing one floodgatePatternTimeoutMs; longer listings get proportionally
+more.
+"""
 MOST_SECONDS = 20.0
-"""The limit of any number of names, if the key is not longer: a client waits for 30 s."""
+"""Limit for any number of names, unless the key is longer: a client waits for 30 s."""
 PIECE_CLOCK_SECONDS, CLOCK_SECONDS = 20.0, 60.0
-"""By the clock, a piece and all of them have so long at the most, if the key is not longer."""
+"""Wall-clock limits for a piece and for all pieces, unless the key is longer."""
 _REMEDY = "write it without look-around and back-references, or raise floodgatePatternTimeoutMs"
 
 
 class Piece(NamedTuple):
-    """Some names of a listing, and where those that match are kept."""
+    """Some names of a listing, and the selection of matches."""
 
     selection: Selection
     run: PathRun
 
 
 class BacktrackingFilter:
-    """Matches listings in processes.
+    """Matches listings in worker processes.
 
     Args:
         workers: The processes.
-        clock: The source of time.
+        clock: Time source.
         seconds: floodgatePatternTimeoutMs: the processor time for a piece, and for LIMIT_NAMES
             names together.
     """
@@ -56,15 +58,15 @@ class BacktrackingFilter:
         self._seconds = seconds
 
     async def keep(self, pattern: Backtracking, pieces: Iterator[Piece], count: int) -> None:
-        """Keep the names of some pieces that match.
+        """Keep the matching names of some pieces.
 
         Args:
             pattern: The pattern.
-            pieces: The pieces; each is made when its turn comes.
-            count: The names of the listing, those that are in no piece included.
+            pieces: The pieces, created lazily.
+            count: Number of names in the listing, including names outside the pieces.
 
         Raises:
-            InvalidPatternError: It takes too long, or its process ended.
+            InvalidPatternError: The pattern takes too long, or the process ended.
         """
         limit = _Limit(self._seconds, count)
         try:
@@ -72,19 +74,19 @@ class BacktrackingFilter:
         except TimeoutError:
             refusal = InvalidPatternError(f"the pattern {pattern.text!r} {limit}: {_REMEDY}")
         except WorkerFailedError as error:
-            refusal = InvalidPatternError(f"{error}; the pattern {pattern.text!r} was left")
+            refusal = InvalidPatternError(f"{error}; the pattern {pattern.text!r} was abandoned")
         else:
             return
-        # Not within the handlers: it would keep all that their frames have until it is collected.
+        # Outside the handlers: a traceback would keep their frames' data until collection.
         raise refusal
 
     async def _take_turns(
         self, pattern: Backtracking, pieces: Iterator[Piece], limit: _Limit
     ) -> None:
-        """Match one turn after the other; the wait for each has the limit of the whole work.
+        """Match in time slices; the wait for each slice has the limit of the whole work.
 
-        (One limit for both would let those who waited together have their turns when their time is
-        nearly up, and each would cost a process.)
+        (With one limit for both, simultaneous waiters would start shortly before their time is up,
+        and each would cost a process.)
         """
         piece = next(pieces, None)
         while piece is not None:
@@ -102,10 +104,10 @@ class BacktrackingFilter:
         pieces: Iterator[Piece],
         limit: _Limit,
     ) -> Piece | None:
-        """Match pieces, where others wait for so long only; return the next, None behind the last.
+        """Match pieces, for one time slice if evaluations wait; return the next or None.
 
         Raises:
-            TimeoutError: A piece takes too long, or all of them.
+            TimeoutError: A piece, or all pieces together, take too long.
         """
         turn_ends = self._clock.now() + self._seconds
         while piece is not None:
@@ -126,14 +128,14 @@ class BacktrackingFilter:
 
 
 class _Limit:
-    """The time limit of one evaluation, in words.
+    """The time limit of one evaluation, with its error text.
 
     Attributes:
-        seconds: For all names, of processor time.
-        left: What is left of that.
-        piece_clock_seconds: For a piece, by the clock.
-        clock_left: What is left for all of them, by the clock.
-        names: The names of the piece under way; 0 while it waits for a process.
+        seconds: Processor time for all names.
+        left: Remaining processor time.
+        piece_clock_seconds: Wall-clock time for a piece.
+        clock_left: Remaining wall-clock time for all pieces.
+        names: Number of names in the current piece; 0 while waiting for a process.
     """
 
     def __init__(self, seconds: float, count: int) -> None:
@@ -147,13 +149,13 @@ class _Limit:
         self.names = 0
 
     def __str__(self) -> str:
-        """What was beyond the limit."""
+        """Describe the exceeded limit."""
         whole = self._key
         if self.seconds > self._seconds:
             whole = f"{self.seconds:g} s ({self._key} for each {LIMIT_NAMES} topics"
             whole += f", at most {MOST_SECONDS:g} s)" if self.seconds == MOST_SECONDS else ")"
         if not self.names:
-            return f"had no turn within {whole}, while others like it were evaluated"
+            return f"got no process within {whole}, while other such patterns were evaluated"
         if self.left > self._seconds:
             return f"takes more than {self._key} on {self.names} of {self._count} topics"
         return f"takes more than {whole} on {self._count} topics"

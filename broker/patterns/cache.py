@@ -1,7 +1,7 @@
-"""A bounded cache of values made from listings: results of patterns, columns of blocks.
+"""A bounded cache of values computed from listings: results of patterns, columns of blocks.
 
-An entry belongs to a listing or block (its scope) and is gone when that is: nobody keeps an old
-version of a namespace in memory by having asked for a part of it.
+An entry belongs to a listing or block (its scope) and is evicted with the scope's end: a request
+for a part never keeps an old version of a namespace in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 ENTRY_BYTES = 760
-"""Bytes of an entry beside its value and key text: scope, key, and places in three tables."""
+"""Bytes of an entry beside value and key text: scope, key, and slots in three tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class _Scope(NamedTuple):
 
 
 class ListingCache:
-    """A cache of the values used last, up to a number of bytes (``floodgateListingCacheMB``).
+    """A cache of recently used values, bounded in bytes (``floodgateListingCacheMB``).
 
     Args:
-        max_bytes: Most bytes of all entries together; 0 keeps nothing.
+        max_bytes: Most bytes of all entries together; 0 disables the cache.
 
     The mutable state is the entries, in the order of their last use, and the counters.
     """
@@ -53,7 +53,7 @@ class ListingCache:
         self.max_bytes = max_bytes
         self._entries: OrderedDict[tuple[int, Hashable], _Entry] = OrderedDict()
         self._scopes: dict[int, _Scope] = {}
-        # Scopes that are gone: a store's thread may be the one that lets go of them.
+        # Freed scopes: a store's thread may drop the last reference.
         self._gone: deque[tuple[int, weakref.ref[object]]] = deque()
         self._bytes = self._hits = self._misses = self._evictions = 0
 
@@ -65,7 +65,7 @@ class ListingCache:
         )
 
     def get(self, scope: object, key: Hashable) -> object | None:
-        """Return a value; None when it is not there, or no longer."""
+        """Return a value; None if missing or evicted."""
         self._forget_gone()
         place = (id(scope), key)
         entry = self._entries.get(place)
@@ -77,13 +77,13 @@ class ListingCache:
         return entry.value
 
     def put(self, scope: object, key: Hashable, value: object, size_bytes: int) -> None:
-        """Keep a value until it is unused for longest, or its scope is gone.
+        """Keep a value until it is the least recently used, or the scope is freed.
 
         Args:
-            scope: The source of the value; it is not kept alive, and must not be by the value.
+            scope: The source of the value; held weakly, and must not be referenced by the value.
             key: Distinguishes the values of a scope.
             value: Not None.
-            size_bytes: Memory of the value; parts that it shares with its scope are not counted.
+            size_bytes: Memory of the value, without parts shared with the scope.
         """
         self._forget_gone()
         size_bytes += ENTRY_BYTES + (sys.getsizeof(key) if isinstance(key, str) else 0)

@@ -1,18 +1,18 @@
-"""Errors of patterns, in the words of the engines that a real broker uses.
+"""Errors of patterns, in the words of a real broker's engines.
 
-Source: messages of java.util.regex (Java 17) and RE2/J for the mistakes people make; for
-others our own engine's words in the same form.
+Source: messages of java.util.regex (Java 17) and RE2/J for common mistakes; for rare mistakes our
+engine's words in the same form.
 """
 
 from __future__ import annotations
 
 
 class JavaSyntaxError(ValueError):
-    """A mistake for which Java would not compile the pattern.
+    """A mistake in the pattern, by Java's rules.
 
     Attributes:
         what: The mistake, in Java's words.
-        index: Its place; negative where Java does not say.
+        index: Position of the mistake; negative where Java reports none.
     """
 
     def __init__(self, what: str, index: int) -> None:
@@ -38,11 +38,11 @@ _TRAILING_BACKSLASH = "trailing backslash at end of expression"
 
 
 class InvalidPatternError(ValueError):
-    """A pattern that cannot be compiled, or whose evaluation takes too long.
+    """A pattern that cannot be compiled, or takes too long to evaluate.
 
     Attributes:
         description: The mistake, in the engine's words.
-        java_class: The exception of a real broker that says it; empty where there is none.
+        java_class: The corresponding exception of a real broker; empty without one.
     """
 
     def __init__(self, description: str, java_class: str = "", *, prefix: str = "") -> None:
@@ -52,20 +52,20 @@ class InvalidPatternError(ValueError):
 
     @property
     def java_text(self) -> str:
-        """The error as a real broker answers a listing with it."""
+        """The error text of a real broker's answer to a listing."""
         return f"{self.java_class}: {self.description}" if self.java_class else str(self)
 
 
 def invalid_syntax(description: str, java_class: str) -> InvalidPatternError:
-    """Return the error for a pattern that an engine cannot compile.
+    """Return the error for an uncompilable pattern.
 
-    Its text is that of a real broker's answer to a watch.
+    The text is the same as in a real broker's answer to a watch.
     """
     return InvalidPatternError(description, java_class, prefix="Invalid topics pattern: ")
 
 
 def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
-    """Return java.util.regex's text of an error: the mistake, its place, the pattern, a caret."""
+    """Return java.util.regex's error text: the mistake, its position, the pattern, a caret."""
     index = error.index
     where = f" near index {index}" if index >= 0 else ""
     caret = f"\n{' ' * index}^" if 0 <= index < len(pattern) else ""
@@ -73,7 +73,7 @@ def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
 
 
 def re2j_description(error: Exception) -> str:
-    """Return RE2/J's text of an error, from RE2's own message."""
+    """Convert RE2's message to RE2/J's error text."""
     message = error.args[0] if error.args else ""
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     what, colon, where = text.partition(": ")

@@ -1,7 +1,7 @@
-"""The filter of listings by clients' patterns: one evaluation for all who ask the same.
+"""The filter of listings by clients' patterns, with one evaluation for equal requests.
 
-What RE2 compiles is matched here, block by block, a few milliseconds at a time; what only a
-backtracking engine can compile is matched by processes (``broker.patterns.backtracking``).
+RE2 patterns are matched here, block by block, a few milliseconds at a time; patterns that require a
+backtracking engine are matched by processes (``broker.patterns.backtracking``).
 """
 
 from __future__ import annotations
@@ -44,22 +44,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TURN_SECONDS = 0.003
-"""Longest turn of matching, before other connections get theirs."""
+"""Longest matching in one event-loop iteration, before other connections are served."""
 FIRST_STEP_NAMES = 2_048
-"""Most names in the first step, before it is known how long they take."""
+"""Most names in the first step, with the speed still unknown."""
 FIRST_STEP_WORK = 65_536
 """Names times the pattern's instructions in the first step. RE2 at its slowest takes about 0.1 us
-for such a pair on a name of 100 B, so that the first step takes 50 ms at most, and mostly 0.2."""
+for such a pair on a name of 100 B: the first step takes 50 ms at most, and mostly 0.2.
+"""
 MOST_STEP_NAMES = 65_536
-"""Most names in a step, however fast the machine: more than a run of the shortest names has."""
+"""Most names in a step on any machine: more than a run of the shortest names has."""
 LARGE_PROGRAM = 500
-"""Instructions of a pattern of which it is measured what a call costs before the first name:
-Arrow compiles a pattern in each, in 0.2 us an instruction, or 0.5 on a busy machine."""
+"""Instructions from which a call's fixed cost is measured: Arrow compiles the pattern in each call,
+in 0.2 us an instruction, or 0.5 on a busy machine.
+"""
 _SHORT_STEP_SECONDS = 0.001
 _LONG_STEP_SECONDS = 0.004
 _EMPTY_PATH = pa.array([""])
 _EVERYTHING: Final = object()
-"""Remembered instead of a listing that a pattern keeps whole: a value must not hold its scope."""
+"""Cached marker for a wholly matching listing: a value must not hold its scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,10 @@ class PatternRules:
         enabled: enableBrokerSideSubscriptionPatternEvaluation.
         max_length: subscriptionPatternMaxLength, UTF-16 units of the raw pattern.
         implementation: topicsPatternRegexImplementation.
-        share: Whether requests for the same listing and pattern share one evaluation, and its
-            result while it is remembered.
-        timeout_seconds: floodgatePatternTimeoutMs: how long what only a backtracking engine can
-            compile may take for some names; see BacktrackingFilter.
+        share: Whether requests for the same listing and pattern share one evaluation and its cached
+            result.
+        timeout_seconds: floodgatePatternTimeoutMs: time limit of a backtracking engine for some
+            names; see BacktrackingFilter.
     """
 
     enabled: bool
@@ -88,9 +90,9 @@ class PatternFilter:
 
     Args:
         rules: The configuration.
-        cache: Remembers results and columns; without one, nothing is remembered.
-        workers: Match what only a backtracking engine can compile.
-        clock: The source of time.
+        cache: Cache of results and columns; None for no caching.
+        workers: Processes for patterns that require a backtracking engine.
+        clock: Time source.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class PatternFilter:
         self._steps = Steps(TURN_SECONDS)
 
     def applies_to(self, pattern: str) -> bool:
-        """Tell whether the broker evaluates this pattern; otherwise the client has to."""
+        """Tell whether the broker evaluates a pattern; otherwise the client must."""
         if not self._rules.enabled:
             return False
         length = pattern_length(pattern)
@@ -118,7 +120,7 @@ class PatternFilter:
         return length <= self._rules.max_length
 
     async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
-        """Return the topics whose name without partition and scheme matches as a whole.
+        """Return the topics whose whole name, without partition and scheme, matches.
 
         Raises:
             InvalidPatternError: The pattern cannot be compiled, or takes too long.
@@ -128,7 +130,7 @@ class PatternFilter:
             return listing
         if not self._rules.share:
             return (await self._evaluate(listing, compiled))[0]
-        # By its text without a domain, which a listing's pattern has and a watch's has not.
+        # Keyed by the text without a domain: present in a listing's pattern, absent in a watch's.
         known = self._cache.get(listing, compiled.text)
         if known is not None:
             return known if isinstance(known, TopicListing) else listing
@@ -136,7 +138,7 @@ class PatternFilter:
         return await self._evaluations.join((listing, compiled.text), work)
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
-        """Return a pattern compiled; at most one new one in a turn of the event loop."""
+        """Return a pattern compiled; at most one new pattern in an event-loop iteration."""
         known = compiled_before(pattern, self._rules.implementation)
         if known is not None:
             return known
@@ -157,7 +159,7 @@ class PatternFilter:
     async def _evaluate(
         self, listing: TopicListing, pattern: TopicsPattern
     ) -> tuple[TopicListing, int]:
-        """Return the listing that a pattern keeps, and the bytes it adds to the one it is of."""
+        """Return the filtered listing, and its memory beside the source listing."""
         selections = [Selection(sequence) for sequence in listing.sequences]
         if isinstance(pattern, Backtracking):
             pieces = (
@@ -177,7 +179,7 @@ class PatternFilter:
     def _filtering(
         self, selection: Selection, pattern: TopicsPattern
     ) -> Generator[None, None, TopicSequence]:
-        """Return what is kept of one sequence; each step takes about a millisecond."""
+        """Return the matching names of one sequence; each step takes about a millisecond."""
         size = _StepSize(pattern)
         if size.is_large:
             yield
@@ -199,7 +201,7 @@ class PatternFilter:
         return (yield from selection.finishing())
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
-        """Yield the blocks that may hold matches, by the pattern's literal beginning."""
+        """Yield the blocks with possible matches, by the pattern's literal prefix."""
         columns = PathColumns(sequence, self._cache)
         domain = sequence.domain_prefix
         if not domain or not isinstance(pattern, LinearTime):
@@ -211,9 +213,9 @@ class _StepSize:
     """The number of names matched in one call: many, but not for long.
 
     Attributes:
-        names: That number.
-        is_large: Whether the pattern is, so that ``call_seconds`` are worth to be measured.
-        call_seconds: What a call costs before its first name, which fewer names make no less.
+        names: Names in a call.
+        is_large: Whether the pattern is large enough to measure ``call_seconds``.
+        call_seconds: Fixed cost of a call, for any number of names.
     """
 
     def __init__(self, pattern: TopicsPattern) -> None:
@@ -225,8 +227,8 @@ class _StepSize:
     def adapt(self, seconds: float) -> None:
         """Adapt to the duration of the last call.
 
-        The measure of a call may be wrong by half; that of one that was interrupted, by more: no
-        call costs more than any that matched names.
+        A measured fixed cost may be wrong by half, and by more after an interruption: the cost
+        never exceeds the duration of a call with names.
         """
         self.call_seconds = min(self.call_seconds, max(seconds, 0.0))
         matching = seconds - self.call_seconds

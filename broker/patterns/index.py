@@ -1,8 +1,7 @@
-"""An index of many patterns, for watches: it finds those that one name matches.
+"""An index of many patterns, for watches: finds the patterns matching a name.
 
-Patterns stand in sets of 64, or of fewer that are large, each of which RE2 asks in one pass over
-the name (about 2 us). After a pattern was added its set is compiled in a step of ``compiling``, or
-when it is first asked.
+Patterns are grouped in sets of 64, or fewer large patterns; RE2 matches a set in one pass over the
+name (about 2 us). A changed set is compiled in a step of ``compiling``, or on the next match.
 """
 
 from __future__ import annotations
@@ -22,10 +21,11 @@ if TYPE_CHECKING:
 SET_PATTERNS = 64
 """Patterns matched in one pass: compiling a set takes about 10 us for each."""
 SET_INSTRUCTIONS = 8_192
-"""Instructions of a set's patterns together, unless one alone has more: about 2 ms to compile, and
-as much again where RE2 finds them too large for a set and they are compiled one by one."""
+"""Total instructions of a set's patterns, or of a larger single pattern: about 2 ms to compile, and
+as much again if RE2 finds the set too large and the patterns are compiled separately.
+"""
 SET_BYTES = 1 << 20
-"""Bytes that RE2 may take for one set, its memory while matching included."""
+"""RE2's memory for one set, including memory for matching."""
 _ALWAYS = r"(?s:.*)"
 
 Key = TypeVar("Key", bound="Hashable")
@@ -34,8 +34,7 @@ Key = TypeVar("Key", bound="Hashable")
 class PatternIndex(Generic[Key]):
     """Patterns by key; keys with the same pattern cost one evaluation.
 
-    Patterns that RE2 cannot compile are only kept apart, not evaluated: their time
-    is unknown.
+    Patterns unsupported by RE2 are kept separately, without evaluation: their time is unknown.
 
     The mutable state is the patterns, their keys and the compiled sets.
     """
@@ -51,10 +50,10 @@ class PatternIndex(Generic[Key]):
         return len(self._patterns)
 
     def add(self, key: Key, pattern: str, implementation: RegexImplementation) -> None:
-        """Add a pattern, scheme included; it replaces what the key had.
+        """Add a pattern, scheme included, replacing the key's earlier pattern.
 
         Raises:
-            InvalidPatternError: It cannot be compiled; then nothing is changed.
+            InvalidPatternError: The pattern cannot be compiled; the index is unchanged.
         """
         compiled = compile_pattern(pattern, implementation)
         self.discard(key)
@@ -62,7 +61,7 @@ class PatternIndex(Generic[Key]):
         self._keys_of(compiled)[key] = None
 
     def discard(self, key: Key) -> None:
-        """Forget a key; harmless when it is not there."""
+        """Remove a key. Idempotent."""
         pattern = self._patterns.pop(key, None)
         if pattern is None:
             return
@@ -72,16 +71,16 @@ class PatternIndex(Generic[Key]):
             self._forget(pattern)
 
     def compiling(self) -> Generator[None, None, None]:
-        """Compile the sets to which patterns were added, one in each step.
+        """Compile the changed sets, one in each step.
 
-        Many may have come since a name was last asked for.
+        Many patterns may have been added since the last match.
         """
         for one in tuple(self._sets):
             if one.compile():
                 yield
 
     def matching(self, name: bytes) -> list[Key]:
-        """Return the keys whose pattern matches a full topic name, without ``backtracking``."""
+        """Return the keys of patterns matching a full topic name, without ``backtracking``."""
         path = path_of(name)
         keys = list(self._all)
         for one in self._sets:
@@ -91,11 +90,11 @@ class PatternIndex(Generic[Key]):
 
     @property
     def backtracking(self) -> list[Key]:
-        """The keys whose pattern takes a backtracking engine."""
+        """The keys of patterns that require a backtracking engine."""
         return [key for keys in self._backtracking.values() for key in keys]
 
     def _keys_of(self, pattern: TopicsPattern) -> dict[Key, None]:
-        """Return the keys of a pattern, which gets its place if it has none."""
+        """Return the keys of a pattern; a new pattern is put into a set."""
         if isinstance(pattern, Backtracking):
             return self._backtracking.setdefault(pattern.text, {})
         if not isinstance(pattern, LinearTime):
@@ -126,7 +125,7 @@ class PatternIndex(Generic[Key]):
 
 
 class _Slot(Generic[Key]):
-    """A distinct pattern, its instructions, its keys, and the set it stands in."""
+    """A distinct pattern with its instructions, keys and set."""
 
     __slots__ = ("home", "keys", "size", "whole")
 
@@ -138,10 +137,10 @@ class _Slot(Generic[Key]):
 
 
 class _PatternSet(Generic[Key]):
-    """Some patterns that RE2 matches in one pass.
+    """Some patterns matched by RE2 in one pass.
 
-    A pattern that was discarded stays in the compiled set, without keys, until the set is
-    compiled again: discarding compiles nothing.
+    A discarded pattern stays in the compiled set, without keys, until the next compilation:
+    discarding compiles nothing.
     """
 
     def __init__(self) -> None:
@@ -162,7 +161,7 @@ class _PatternSet(Generic[Key]):
         self._instructions -= slot.size
 
     def compile(self) -> bool:
-        """Compile the patterns; tell whether that was still to do."""
+        """Compile the patterns; tell whether a compilation was due."""
         if self._engine is not None:
             return False
         self._engine = _Engine(list(self.slots.values()))
@@ -175,18 +174,18 @@ class _PatternSet(Generic[Key]):
 
 
 class _Engine(Generic[Key]):
-    """The patterns of one set, compiled."""
+    """The compiled patterns of one set."""
 
     def __init__(self, slots: list[_Slot[Key]]) -> None:
         self._slots = slots
-        # One alone is as fast without a set, which may have too little memory for it.
+        # A single pattern is as fast without a set, whose memory limit may be too small.
         self._set = _set_of([slot.whole for slot in slots]) if len(slots) > 1 else None
         self._one_by_one = self._compiled() if self._set is None else None
 
     def matching(self, path: bytes) -> list[_Slot[Key]]:
         found = self._set.Match(path) if self._set is not None else None
         always = len(self._slots)
-        # A set that ran out of memory finds nothing: not what always matches, either.
+        # A set out of memory finds no match, not even the pattern that always matches.
         if not found or always not in found:
             return self._asked_one_by_one(path)
         return [self._slots[index] for index in found if index != always]
@@ -202,7 +201,7 @@ class _Engine(Generic[Key]):
 
 
 def _set_of(patterns: list[str]) -> re2.Set | None:
-    """Return a compiled set, a pattern that always matches at its end; None if it is too large."""
+    """Compile a set, adding an always matching pattern at the end; None if too large."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = SET_BYTES

@@ -1,8 +1,8 @@
-"""Faster matching of patterns like ``tenant/ns/.*-7.*``: a beginning, then a search behind it.
+"""Faster matching of patterns like ``tenant/ns/.*-7.*``: a literal prefix, then a search.
 
-To look for the rest behind the beginning takes RE2 half the time of a match from end to end: it
-begins at the end of a name, or skips to where the rest may be. Only patterns whose meaning that
-plainly leaves alone are taken apart. Of any pattern RE2 tells the range of keys of its matches.
+Searching for the rest behind the prefix takes RE2 half the time of a full match: RE2 begins at the
+end of a name, or skips to a possible start of the rest. Only patterns whose meaning clearly stays
+the same are split. For every pattern, RE2 gives a range of keys containing all matches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _BEGINNING = r"((?:[A-Za-z0-9/_:=-]|\\\.)*)\.\*"
-# No look at what comes before, no branches of the whole pattern, no flags, no quotations.
+# No look-behind, no branches of the whole pattern, no flags, no quotations.
 _CHARACTER = r"[A-Za-z0-9/_:=!~@%,; -]|\\[dwsDWS.-]|\[\^?[A-Za-z0-9_.-]+\]|\."
 _GROUP = r"\((?:\?:)?[A-Za-z0-9/_:=.|-]*\)"
 _REPEATED = r"(?:[*+?]\??|\{[0-9]+(?:,[0-9]*)?\})?"
@@ -29,26 +29,27 @@ _SIMPLE = re.compile(
     rf"{_BEGINNING}((?:(?:{_CHARACTER}|{_GROUP}){_REPEATED})*)\$?", re.ASCII | re.DOTALL
 )
 _RANGE_BYTES = 128
-"""Bytes of a pattern's beginning that tell the range."""
+"""Length of a pattern's prefix that determines the range."""
 _LAST = b"\xff\xff"
 _LAST_PARTITION = b"-partition-" + _LAST
 
 
 class Search(NamedTuple):
-    """A pattern as its literal beginning and the rest.
+    """A pattern split into literal prefix and rest.
 
     Attributes:
-        beginning: The literal beginning; ASCII.
-        rest: The RE2 pattern to look for behind that.
+        beginning: The literal prefix; ASCII.
+        rest: The RE2 pattern to search for behind the prefix.
     """
 
     beginning: str
     rest: str
 
     def matching(self, paths: pa.StringArray) -> npt.NDArray[np.bool_] | None:
-        """Tell of each path whether it matches; None where one has a line break.
+        """Match each path; None if a path contains a line break.
 
-        ``.`` is every character but that, and the rest would be found behind it, too.
+        ``.`` matches every other character, and the search would also find the rest behind a line
+        break.
         """
         _, offsets, data = paths.buffers()
         if data is not None and len(paths) and b"\n" in _own_bytes(paths, offsets, data):
@@ -62,17 +63,17 @@ class Search(NamedTuple):
 
 
 def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return the text of a column; of a slice its own text only."""
+    """Return the text of a column; of a slice, only the slice's text."""
     begins = np.frombuffer(offsets, np.int32)
     begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
     return bytes(data.slice(begin, end - begin).to_pybytes())
 
 
 def taken_apart(pattern: str) -> Search | None:
-    """Return a pattern's beginning and rest; None for one that is matched as a whole.
+    """Split a pattern into prefix and rest; None for a pattern matched as a whole.
 
     Args:
-        pattern: One that RE2 compiles.
+        pattern: A pattern compiled by RE2.
     """
     simple = _SIMPLE.fullmatch(pattern)
     if simple is None:
@@ -89,17 +90,17 @@ def _mask(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
 
 
 def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
-    """Return the lowest and the highest key of paths that match, with their partitions."""
+    """Return the lowest and the highest key of matching paths, with their partitions."""
     try:
         low, high = whole.possiblematchrange(_RANGE_BYTES)
     except re2.error:
         return b"", _LAST
     low, high = _ascii_start(low), _ascii_start(high) + (b"" if high.isascii() else _LAST)
-    # A partition sorts behind the path it is taken off, and what starts the last may match, too.
+    # A partition sorts behind its topic's path, and a prefix of the last match may match, too.
     starts = (high[:size] for size in range(len(high) + 1))
     return low, max([high, *(start + _LAST_PARTITION for start in starts if start >= low)])
 
 
 def _ascii_start(text: bytes) -> bytes:
-    """Return the text before the first byte that Java's order would lift, or might."""
+    """Return the text before the first byte whose position in Java's order may differ."""
     return next((text[:index] for index, byte in enumerate(text) if byte > 0x7F), text)

@@ -1,4 +1,4 @@
-"""The columns that patterns are matched against; those of short sequences are remembered."""
+"""The columns of paths for matching; columns of short sequences are cached."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ if TYPE_CHECKING:
     from broker.topic_lists.sequence import TopicSequence
 
 _LARGEST_PART = 8
-"""Columns are remembered if a sequence is an eighth of the cache at most: those of a longer one
-would push out everything else, and each other before they are asked for again."""
+"""Columns are cached for sequences up to an eighth of the cache: longer columns would evict all
+other entries, and each other before reuse.
+"""
 _FEW_BLOCKS = 4
-"""Blocks that are put together anew faster than all remembered runs are searched."""
+"""Up to this number, concatenating blocks is faster than searching all cached runs."""
 _PATHS = "paths"
 
 
 class PathRun(NamedTuple):
-    """Some neighbouring blocks, with their paths as a column that is no slice."""
+    """Some neighbouring blocks, with their paths as an unsliced column."""
 
     run: BlockRun
     paths: pa.StringArray
 
 
 class PathColumns:
-    """The runs of one sequence, made when they are read.
+    """The runs of one sequence, built on demand.
 
-    To put blocks together takes 0.3 ms for 1 MB, which is remembered for the sequence. To take
-    partitions off takes 3 ms: that is remembered for each block, as a change leaves most of them.
+    Concatenating 1 MB of blocks takes 0.3 ms, and the result is cached for the sequence. Removing
+    partitions takes 3 ms, and the result is cached for each block, as a change leaves most blocks.
     """
 
     def __init__(self, sequence: TopicSequence, cache: ListingCache) -> None:
@@ -44,11 +45,11 @@ class PathColumns:
         self._remembers = sequence.totals.wire_bytes * _LARGEST_PART <= cache.max_bytes
 
     def runs(self, low: bytes = b"", high: bytes | None = None) -> Iterator[PathRun]:
-        """Yield runs of at least those blocks with names from ``low`` to ``high``.
+        """Yield runs with at least the blocks holding names from ``low`` to ``high``.
 
         Args:
             low: A key of ``java_order``.
-            high: Another; None is the end.
+            high: A key of ``java_order``; None is the end.
         """
         blocks = self._sequence.blocks(low, high)
         if not self._remembers:

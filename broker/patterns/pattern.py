@@ -1,7 +1,7 @@
 """Compiled topic patterns: a full match on ``tenant/namespace/local`` without the partition suffix.
 
-RE2 decides, over Arrow columns; what RE2 cannot compile (look-around, back-references) goes to
-a backtracking engine under a time limit, where upstream would ask java.util.regex.
+RE2 matches Arrow columns; patterns unsupported by RE2 (look-around, back-references) go to a
+backtracking engine under a time limit, where upstream uses java.util.regex.
 """
 
 from __future__ import annotations
@@ -42,24 +42,26 @@ if TYPE_CHECKING:
 
 MATCH_ALL = ".*"
 FALLBACK_SECONDS_PER_NAME = 0.05
-"""Most time the backtracking engine may spend on one name."""
+"""Time limit of the backtracking engine for one name."""
 RE2_MEMORY_BYTES = 524_288
-"""Bytes that RE2 may compile a pattern to. With its own 8 MiB a pattern of six characters,
-``\\pL{99}``, holds the event loop for 80 ms; the largest in use, such as ``.{1000}``, take 2."""
+"""RE2's memory for a compiled pattern. With the default 8 MiB a pattern of six characters,
+``\\pL{99}``, blocks the event loop for 80 ms; the largest patterns in use, such as ``.{1000}``, for
+2 ms.
+"""
 MAX_COMPILED = 256
-"""Compiled patterns that are remembered; beyond, the one unused for longest is forgotten."""
+"""Size of the cache of compiled patterns; the least recently used is evicted."""
 _SCHEME = "://"
 _NOTHING_BEHIND = (
     "Index 1 out of bounds for length 1",
     "java.lang.ArrayIndexOutOfBoundsException",
 )
-"""Upstream's own error: it splits at ``://``, and takes the second part."""
+"""Upstream's own error after splitting at ``://`` and taking the second part."""
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
     (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
 )
-"""Patterns that RE2 compiles and RE2/J refuses, with its words."""
+"""Patterns compiled by RE2 but refused by RE2/J, with RE2/J's words."""
 
 
 class RegexImplementation(Enum):
@@ -75,9 +77,9 @@ class TopicsPattern(Protocol):
 
     Attributes:
         text: The pattern without its scheme.
-        linear: Whether its time grows with the names' length only. A pattern that is not may
-            take FALLBACK_SECONDS_PER_NAME for each name, and belongs off the event loop.
-        matches_all: Whether it keeps every name.
+        linear: Whether matching time is linear in the names' length. A non-linear pattern may take
+            FALLBACK_SECONDS_PER_NAME for each name, and must run off the event loop.
+        matches_all: Whether every name matches.
     """
 
     text: str
@@ -85,14 +87,14 @@ class TopicsPattern(Protocol):
     matches_all: bool
 
     def matching(self, paths: pa.Array) -> Mask:
-        """Tell of each path in a text column (see ``broker.topic_lists.paths``) whether it matches.
+        """Match each path of a text column (see ``broker.topic_lists.paths``).
 
         Raises:
             InvalidPatternError: The evaluation took too long.
         """
 
     def mask(self, names: Sequence[bytes]) -> Mask:
-        """Tell of each full topic name (UTF-8) whether it matches, in one step.
+        """Match each full topic name (UTF-8), in one step.
 
         Raises:
             InvalidPatternError: The evaluation took too long.
@@ -108,7 +110,7 @@ def remove_domain_scheme(pattern: str) -> str:
     """Return a pattern without its ``persistent://``; a prefix such as ``^`` stays.
 
     Raises:
-        InvalidPatternError: Something else stands before ``://``, or nothing behind it.
+        InvalidPatternError: An unknown domain precedes ``://``, or the pattern ends there.
 
     Source: upstream TopicList.removeTopicDomainScheme.
     """
@@ -127,7 +129,7 @@ _compiled: OrderedDict[tuple[str, RegexImplementation], TopicsPattern] = Ordered
 
 
 def compiled_before(pattern: str, implementation: RegexImplementation) -> TopicsPattern | None:
-    """Return a pattern that was compiled before and is remembered, else None, at no cost."""
+    """Return a cached compiled pattern, else None, at no cost."""
     found = _compiled.get((pattern, implementation))
     if found is not None:
         _compiled.move_to_end((pattern, implementation))
@@ -135,10 +137,10 @@ def compiled_before(pattern: str, implementation: RegexImplementation) -> Topics
 
 
 def compile_pattern(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
-    """Compile a client's pattern, scheme included; MAX_COMPILED are remembered.
+    """Compile a client's pattern, scheme included; MAX_COMPILED are cached.
 
     Raises:
-        InvalidPatternError: No engine that the implementation allows can compile it.
+        InvalidPatternError: No engine of the implementation can compile the pattern.
 
     Source: upstream TopicsPatternFactory.
     """
@@ -165,28 +167,28 @@ def _newly_compiled(pattern: str, implementation: RegexImplementation) -> Topics
 
 
 def _whole_match(text: str) -> re2._Regexp:
-    """Return the RE2 pattern that matches ``text`` from end to end.
+    """Return the RE2 pattern matching ``text`` from end to end.
 
     Raises:
-        re2.error: RE2 refuses it.
+        re2.error: RE2 refuses the pattern.
     """
     for refused, what in _REFUSED_BY_RE2J:
         if found := refused.search(text):
             raise re2.error(f"{what}: {found.group()}")
-    # Compiled alone first, so that it cannot leave the group it is put into.
+    # Compiled alone first, so that the text cannot escape from its group.
     re2_compiled(text)
     try:
         return re2_compiled(rf"\A(?:{text})\z")
     except re2.error:
-        # An open \Q quotes all that follows, the group's bracket too, until it is closed.
+        # An open \Q quotes all following text, even the group's bracket, until closed.
         return re2_compiled(rf"\A(?:{text}\E)\z")
 
 
 def re2_compiled(text: str) -> re2._Regexp:
-    """Compile a pattern for the caller alone: re2 itself would remember 128 of them.
+    """Compile a pattern without caching: re2's own cache would keep 128.
 
     Raises:
-        re2.error: RE2 refuses it.
+        re2.error: RE2 refuses the pattern.
     """
     options = re2.Options()
     options.log_errors = False
@@ -198,7 +200,7 @@ def re2_compiled(text: str) -> re2._Regexp:
 
 
 class MatchAll:
-    """The pattern ``.*``, for which upstream asks no engine."""
+    """The pattern ``.*``, matched by upstream without an engine."""
 
     text = MATCH_ALL
     linear = True
@@ -214,16 +216,16 @@ class MatchAll:
 
 
 class LinearTime:
-    """A pattern that RE2 matches over Arrow columns, without a Python call a name.
+    """A pattern matched by RE2 over Arrow columns, without a Python call for each name.
 
     Attributes:
         whole: The pattern for a match from end to end.
-        low: No path that matches sorts before this one, by ``java_order``.
-        high: Nor does a path that matches, partition included, sort behind this one.
-        program_size: Instructions that it is compiled to: the time for a name may grow with them.
+        low: Lower bound of matching paths, by ``java_order``.
+        high: Upper bound of matching paths with their partitions.
+        program_size: Compiled instructions: the time for a name may grow with their number.
 
     Raises:
-        re2.error: RE2 refuses it.
+        re2.error: RE2 refuses the pattern.
     """
 
     linear = True
@@ -252,13 +254,13 @@ class LinearTime:
 
 
 class Backtracking:
-    """A pattern that a backtracking engine matches name by name, each under a time limit.
+    """A pattern matched by a backtracking engine name by name, each under a time limit.
 
     Attributes:
-        translation: The pattern for the engine: as java.util.regex reads it.
+        translation: The engine's pattern, equivalent to java.util.regex.
 
     Raises:
-        InvalidPatternError: It cannot compile the pattern, or only in too long a time.
+        InvalidPatternError: The engine cannot compile the pattern, or takes too long.
     """
 
     linear = False
@@ -287,7 +289,7 @@ class Backtracking:
         """Match one path, for ``seconds`` at most.
 
         Raises:
-            InvalidPatternError: It took longer.
+            InvalidPatternError: The match took longer.
         """
         try:
             return self._pattern.fullmatch(path, timeout=seconds) is not None

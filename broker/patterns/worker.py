@@ -1,12 +1,11 @@
-"""A process that matches names with a pattern only a backtracking engine can compile.
+"""A worker process matching names with patterns that require a backtracking engine.
 
-Run as a script by ``pattern_workers``, and ended by it when time is up: nothing else stops such
-an engine in the middle of a name. It reads jobs from standard input and writes answers to standard
-output, both as a length (4 bytes, big-endian) and as many bytes. A job: its time limit as a double,
-the pattern's size, the count of paths, all paths' offsets (int32), the pattern, the paths.
-An answer: the time it took as a double, and a byte for each path, 1 if it matches; none if the
-time was up, or memory. Times are seconds of this process's processor time: how busy the machine is
-decides nothing.
+Run as a script by ``pattern_workers``, and killed on timeout: only the end of the process stops the
+engine within a name. The worker reads jobs from standard input and writes answers to standard
+output, both as a length (4 bytes, big-endian) and the bytes. A job: time limit as a double, the
+pattern's size, the count of paths, all paths' offsets (int32), the pattern, the paths. An answer:
+the time taken as a double, and a byte for each path, 1 for a match; no bytes after running out of
+time or memory. Times are seconds of the worker's processor time, independent of machine load.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ LENGTH = struct.Struct(">I")
 JOB = struct.Struct(">dII")
 TOOK = struct.Struct(">d")
 MAX_MEMORY_BYTES = 1 << 30
-"""Largest address space of a worker, should its engine take ever more."""
+"""Largest address space of a worker, against unbounded growth of the engine."""
 MOST_SECONDS = 1e6
-"""The longest that a timer is set to: the kernel knows no much larger numbers."""
+"""Longest timer: the kernel accepts no much larger number."""
 
 
 def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: bytes) -> bytes:
-    """Return a job's bytes, its length in front.
+    """Return a job's bytes, with the length in front.
 
     Args:
-        seconds: Its time limit; the sender ends the process if it takes much longer.
+        seconds: Time limit; the sender ends the process after a much longer time.
         pattern: Matched with whole paths.
-        count: Paths.
-        offsets: The beginning of each in ``paths``, and the end: int32 in this machine's order.
-        paths: Their UTF-8 bytes.
+        count: Number of paths.
+        offsets: Start of each path in ``paths``, and the end: int32 in machine order.
+        paths: UTF-8 bytes of the paths.
     """
     text = pattern.encode()
     head = JOB.pack(seconds, len(text), count)
@@ -68,7 +67,7 @@ def answer(job: bytes) -> bytes:
 
 
 def matched(pattern: regex.Pattern[str], offsets: array[int], paths: bytes) -> bytes:
-    """Return a byte for each path: 1 if all of it matches."""
+    """Return a byte for each path: 1 for a full match."""
     match = pattern.fullmatch
     if not paths.isascii():
         return bytes([match(paths[a:b].decode()) is not None for a, b in pairwise(offsets)])
@@ -78,10 +77,10 @@ def matched(pattern: regex.Pattern[str], offsets: array[int], paths: bytes) -> b
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError when a block has had so much of the processor.
+    """Raise TimeoutError after the block has used the given processor time.
 
-    The engine looks for signals meanwhile. (Its own limit, for a name, looks at the clock before
-    each: that takes four times as long as to match it.)
+    The engine checks for signals while matching. (The engine's own limit checks the clock before
+    each name, at four times the cost of a match.)
     """
     signal.signal(signal.SIGPROF, _time_is_up)
     signal.setitimer(signal.ITIMER_PROF, min(seconds, MOST_SECONDS))
@@ -98,12 +97,12 @@ def _time_is_up(*_: object) -> None:
 
 @lru_cache(maxsize=8)
 def compiled(pattern: str) -> regex.Pattern[str]:
-    """Compile a pattern; the sender did so before, so that it is a valid one."""
+    """Compile a pattern already validated by the sender."""
     return regex.compile(pattern, cache_pattern=False)
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until there are no more."""
+    """Answer jobs until the input ends."""
     while head := jobs.read(LENGTH.size):
         result = answer(jobs.read(LENGTH.unpack(head)[0]))
         answers.write(LENGTH.pack(len(result)) + result)

@@ -1,7 +1,4 @@
-"""The processes that match patterns only a backtracking engine can compile.
-
-Such a pattern may take for ever on one name, and nothing but the end of its process stops it.
-"""
+"""Such a pattern may run forever on one name, and only the end of the process stops the match."""
 
 from __future__ import annotations
 
@@ -23,19 +20,19 @@ _SCRIPT = str(Path(__file__).with_name("worker.py"))
 
 
 class PatternWorker(WorkerProcess):
-    """One process, for one evaluation at a time."""
+    """A process for one evaluation at a time."""
 
     called = "pattern worker"
 
     async def matching(
         self, pattern: str, paths: pa.StringArray, seconds: float
     ) -> tuple[Mask, float]:
-        """Tell of each path whether it matches, and how much processor time that took.
+        """Match each path; return the matches and the processor time.
 
         Args:
-            pattern: One that a backtracking engine compiled before.
-            paths: A text column that is no slice.
-            seconds: The time limit, of processor time.
+            pattern: A pattern already compiled by a backtracking engine.
+            paths: An unsliced text column.
+            seconds: Limit of processor time.
 
         Raises:
             TimeoutError: The time was up.
@@ -59,5 +56,5 @@ class PatternWorkers(WorkerProcesses[PatternWorker]):
     """The processes of a broker: ``async with PatternWorkers()``. See WorkerProcesses."""
 
     def __init__(self, max_workers: int = MAX_WORKERS) -> None:
-        # Isolated (-I): with PYTHONUNBUFFERED, an answer might be written only in part.
+        # Isolated (-I): with PYTHONUNBUFFERED, an answer might be written incompletely.
         super().__init__((sys.executable, "-I", _SCRIPT), PatternWorker, max_workers)

@@ -1,4 +1,4 @@
-"""The part that stores of a database share: answers from the snapshots that they keep in memory."""
+"""Snapshot caching shared by the database stores."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class CachedStore(ABC):
-    """A store that keeps the snapshots used last. See MetadataStore.
+    """A store with a cache of recently used snapshots. See MetadataStore.
 
     Args:
-        cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
+        cache_bytes: Limit for cached snapshots in bytes; the least recently used is evicted first.
     """
 
     def __init__(self, cache_bytes: int) -> None:
@@ -32,12 +32,12 @@ class CachedStore(ABC):
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of the snapshots that are kept."""
+        """Bytes of the cached snapshots."""
         return self._cache.held_bytes
 
     @abstractmethod
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None when it does not exist."""
+        """Return the newest version of a namespace; None if missing."""
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
         """Return a listing's heap estimate if its snapshot is cached, else None."""
@@ -50,7 +50,7 @@ class CachedStore(ABC):
         return cached.listing(mode) if cached is not None else None
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version; 0 for a namespace that is not there."""
+        """Return the newest version; 0 for a missing namespace."""
         cached = self._cache.peek(namespace)
         return cached.version if cached is not None else await self._version(namespace)
 
@@ -74,8 +74,8 @@ class CachedStore(ABC):
     async def _names_with(
         self, namespace: NamespaceName, properties: Mapping[str, str]
     ) -> list[bytes]:
-        """Select topics, system topics too, by the database's index; in order."""
+        """Select topics, system topics included, by the database's index; in order."""
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of everything that is applied from now on, in order."""
+        """Return a new feed of all later changes, in order."""
         return self._feeds.open()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
     NamespaceChanges: TypeAlias = tuple[NamespaceName, "TopicChanges"]
-    """A change and the namespace it is of."""
+    """A change with its namespace."""
 
 
 class StoreError(Exception):
@@ -21,21 +21,21 @@ class StoreError(Exception):
 
 
 class TopicExistsError(Exception):
-    """A full name that had to be absent exists: nothing was changed."""
+    """A name required to be absent exists; no change was made."""
 
 
 class TopicMissingError(Exception):
-    """A full name that had to be present does not exist: nothing was changed."""
+    """A name required to be present does not exist; no change was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic as it was read at some time.
+    """The state of a topic at the time of reading.
 
     Attributes:
-        name: Its full name.
+        name: Full name.
         partitions: Number of partitions; 0 for a topic without.
-        properties: All its properties.
+        properties: All properties.
     """
 
     name: str
@@ -44,10 +44,10 @@ class TopicState:
 
 
 class TopicChangedError(Exception):
-    """A topic is not as it was when the change was decided: nothing was changed.
+    """A topic differs from its state when the change was decided; no change was made.
 
     Attributes:
-        found: The topic as it is.
+        found: The current state.
     """
 
     def __init__(self, found: TopicState) -> None:
@@ -56,11 +56,11 @@ class TopicChangedError(Exception):
 
 
 class NamespaceMissingError(Exception):
-    """A namespace that had to exist does not: nothing was changed."""
+    """A required namespace does not exist; no change was made."""
 
 
 class NamespaceNotEmptyError(Exception):
-    """A namespace that was to be deleted holds user topics: nothing was changed."""
+    """A namespace to be deleted holds user topics; no change was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,20 @@ class TopicChanges:
 
     Attributes:
         added: Full names as UTF-8; partitions of partitioned topics one by one.
-        removed: Full names as UTF-8; a name that is also added is removed.
-        partitioned: Partition counts of partitioned topics, by full base name; 0 forgets one.
-        properties: Properties of some topics; they replace all that a topic had. A name may be
-            that of a partitioned topic, too, whose partitions have properties of their own. None
-            without any. Names removed, or forgotten by ``partitioned``, lose their properties.
-        absent: Full names, of topics or partitioned topics, that must not be there before the
-            change: otherwise TopicExistsError.
-        present: Full names that must be there: otherwise TopicMissingError.
-        unchanged: A topic that must still be as it was seen: otherwise TopicChangedError.
+        removed: Full names as UTF-8; removal wins over addition of the same name.
+        partitioned: Partition counts by full base name; 0 removes the entry.
+        properties: New properties of some topics, replacing all earlier properties; None without
+            any. The name of a partitioned topic is allowed; its partitions have separate
+            properties. Names removed, here or by ``partitioned``, lose their properties.
+        absent: Full names of topics or partitioned topics required to be missing before the change:
+            otherwise TopicExistsError.
+        present: Full names required to exist: otherwise TopicMissingError.
+        unchanged: A topic state required to be current: otherwise TopicChangedError.
         creates_namespace: Whether a missing namespace is created; otherwise NamespaceMissingError.
-        adds_only: Whether it only adds, as an import does: partition counts never shrink, and a
-            topic or partitioned topic that exists keeps its properties. A new partition without
-            any carries those of its partitioned topic, if that exists and is in ``partitioned``.
+        adds_only: Whether the change only adds, as an import does: partition counts never shrink,
+            and existing topics and partitioned topics keep their properties. A new partition
+            without properties inherits from its partitioned topic, if that exists and is in
+            ``partitioned``.
     """
 
     added: Sequence[bytes] = ()

@@ -1,6 +1,6 @@
-"""Decisions about a change that all stores share: conditions, feed, properties to keep or delete.
+"""Decisions about changes, shared by all stores: conditions, feed entries, properties to keep.
 
-Nothing here waits or writes; the stores do.
+The functions are pure; the stores wait and write.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MANY_NAMES = 2_000
-"""Most names that are put into a snapshot on the event loop."""
+"""Most names added to a snapshot on the event loop."""
 NAMES_PER_LOOKUP = 64
-"""Names that are put into a set in the time of one lookup."""
+"""Names added to a set in the time of one lookup."""
 COUNTED_TOPICS = (1_000, 50_000)
-"""Most topics with a property that a database counts to find the rarest of several properties."""
+"""Most topics with a property counted by a database to find the rarest of several properties."""
 
 
 def is_large(changes: TopicChanges) -> bool:
-    """Tell whether a change is to be computed off the event loop."""
+    """Tell whether a change must be computed off the event loop."""
     properties = changes.properties.pairs if changes.properties is not None else 0
     names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
     return names + properties > MANY_NAMES
@@ -50,9 +50,9 @@ def is_large(changes: TopicChanges) -> bool:
 def parted(
     changes: Sequence[NamespaceChanges],
 ) -> tuple[list[NamespaceChanges], list[NamespaceChanges]]:
-    """Return the changes that are to be made each by itself, and those that can be made together.
+    """Split changes into separate commits and a joint commit.
 
-    Together are made small additions of which every name is new where its namespace is.
+    Small pure additions are committed jointly.
     """
     apart: list[NamespaceChanges] = []
     together: list[NamespaceChanges] = []
@@ -63,17 +63,17 @@ def parted(
 
 
 def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:
-    """Refuse a change whose conditions do not hold.
+    """Refuse a change with unmet conditions.
 
     Args:
-        exists: Tells whether a full name is that of a topic or partitioned topic; None for a
-            namespace that does not exist.
+        exists: Tells whether a full name belongs to a topic or partitioned topic; None for a
+            missing namespace.
         changes: The change.
 
     Raises:
-        TopicExistsError: One of ``changes.absent`` exists.
-        TopicMissingError: One of ``changes.present`` does not exist.
-        NamespaceMissingError: There is no namespace, and none is to be created.
+        TopicExistsError: A name of ``changes.absent`` exists.
+        TopicMissingError: A name of ``changes.present`` does not exist.
+        NamespaceMissingError: The namespace is missing and must not be created.
     """
     if exists is None and not changes.creates_namespace:
         raise NamespaceMissingError
@@ -86,10 +86,10 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
 
 
 def check_unchanged(changes: TopicChanges, found: TopicState) -> None:
-    """Refuse a change whose topic is not as it was seen.
+    """Refuse a change whose topic has changed since the decision.
 
     Raises:
-        TopicChangedError: It is not.
+        TopicChangedError: The topic has changed.
     """
     if changes.unchanged != found:
         raise TopicChangedError(found)
@@ -100,7 +100,7 @@ def settled(
     changes: TopicChanges,
     properties_of: Callable[[str], Mapping[str, str]],
 ) -> TopicChanges:
-    """Return a change; of one that only adds, the part that is new to a version."""
+    """Return a change; an ``adds_only`` change is reduced to its new part."""
     if not changes.adds_only:
         return changes
     counts: Mapping[str, int] = before.partitioned or {}
@@ -112,7 +112,7 @@ def settled(
 def growing(
     changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
 ) -> AbstractSet[str]:
-    """Return the partitioned topics that exist and get new partitions; see what_is_new."""
+    """Return the existing partitioned topics with new partitions; see what_is_new."""
     known = [base for base in changes.partitioned if base in counts]
     if not known:
         return frozenset()
@@ -121,12 +121,12 @@ def growing(
 
 
 def looked_up(changes: TopicChanges) -> Iterator[bytes]:
-    """Yield the names whose existence decides what an addition adds."""
+    """Yield the names whose existence decides the effect of an addition."""
     return chain(changes.added, (base.encode() for base in changes.partitioned))
 
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return the names of ``looked_up`` that exist, or all that exist."""
+    """Return the existing names of ``looked_up``, or all existing names."""
     if before.holds_nothing and not before.partitioned:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
@@ -142,15 +142,15 @@ def what_is_new(
     there: AbstractSet[bytes],
     kept: Mapping[str, Mapping[str, str]],
 ) -> TopicChanges:
-    """Return the part of an addition that is new: missing names, their properties, more partitions.
+    """Return the new part of an addition: missing names, their properties, more partitions.
 
-    A topic without partitions stays one, whatever partitions are named beside it.
+    An existing topic never becomes a partitioned topic, even if partitions are added beside it.
 
     Args:
-        changes: The addition; all or none of its names have properties.
-        counts: Partition counts of its partitioned topics.
-        there: Names of ``looked_up`` that exist, as topics or partitioned topics.
-        kept: Properties of the topics that are growing, which new partitions carry, too.
+        changes: The addition; all or none of the names have properties.
+        counts: Partition counts of the namespace's partitioned topics.
+        there: Existing names of ``looked_up``, topics and partitioned topics.
+        kept: Properties of growing topics, inherited by new partitions.
     """
     new = [name not in there for name in changes.added] if there else []
     added, properties = changes.added, changes.properties
@@ -173,7 +173,7 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Return properties of new names; partitions without any of their own have their topic's."""
+    """Return properties of new names; partitions without properties inherit from their topic."""
     of_topics = [kept.get(without_partition(name.decode())) for name in added]
     pairs = [list(properties.items()) if properties else None for properties in of_topics]
     column = pa.array(pairs, PROPERTIES_TYPE)
@@ -187,7 +187,7 @@ def _as_their_topics(
 def feed_change(
     namespace: NamespaceName, before: NamespaceSnapshot, version: int, changes: TopicChanges
 ) -> Change:
-    """Return a change as the feed publishes it: the names that it really added and removed."""
+    """Return the feed's form of a change: the names really added and removed."""
     if len(changes.added) + len(changes.removed) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
     gone = frozenset(changes.removed)
@@ -203,7 +203,7 @@ def feed_change(
 
 
 def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
-    """Return the change that deletes a namespace, as the feed publishes it."""
+    """Return the feed's form of a namespace's deletion."""
     version, sequences = last.version + 1, (last.non_persistent, last.persistent)
     if sum(len(one) for one in sequences) + len(last.system) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
@@ -218,13 +218,13 @@ def properties_to_delete(changes: TopicChanges) -> list[bytes]:
 
 
 def keeps_all_properties(changes: TopicChanges) -> bool:
-    """Tell whether all properties of a change are kept: its names are just those it adds."""
+    """Tell whether a change keeps all given properties: the names are exactly those added."""
     rows = changes.properties
     return rows is None or (rows.names is changes.added and not changes.removed)
 
 
 def properties_to_keep(exists: Callable[[str], bool], changes: TopicChanges) -> PropertyRows | None:
-    """Return the properties of names that exist after the change.
+    """Return the properties of names existing after the change.
 
     Args:
         exists: Tells whether a full name exists after the change.

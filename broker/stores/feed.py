@@ -1,4 +1,4 @@
-"""The ordered feed of a store's changes, with a bound for each reader."""
+"""The ordered feed of a store's changes, bounded for each reader."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MAX_QUEUED_CHANGES = 10_000
-"""Changes that wait for a slow reader; of more the oldest is dropped, and it sees a gap."""
+"""Queue length for a slow reader; beyond, the oldest change is dropped and leaves a gap."""
 MAX_TOLD_NAMES = 1_000
-"""Most names of one change in the feed; those of a larger one are read from the snapshot."""
+"""Most names of a change in the feed; names of larger changes are read from the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One committed change, as readers of the feed see it.
+    """One committed change, as published in the feed.
 
-    The changes of a namespace come in rising versions, each at most once. A reader at
-    version v applies a complete change of version v + 1. Any other above v means: ask the store for
-    the snapshot again and compare; None then means that the namespace is gone. The snapshot is at
-    least as new as the change; changes up to its version can be ignored.
+    Changes of a namespace have rising versions, each published at most once. A reader at version v
+    applies a complete change of version v + 1. After any other change above v the reader requests
+    the snapshot again and compares; None then means a deleted namespace. The snapshot is at least
+    as new as the change; changes up to the snapshot's version can be ignored.
 
     Attributes:
         namespace: The namespace.
-        version: The namespace's version with this change.
-        added: UTF-8 names that did not exist before, system topics included.
-        removed: UTF-8 names that existed before.
-        complete: Whether the names are all that changed since the version before. False, without
-            names: a change of more than MAX_TOLD_NAMES names, changes that were missed, or a
-            namespace that another broker deleted. A database that came back without its last
-            changes is told so, too, by a version that may be one that was told before.
+        version: The namespace's version with the change.
+        added: Newly created UTF-8 names, system topics included.
+        removed: Deleted UTF-8 names.
+        complete: Whether the names are the full difference to the previous version. False, without
+            names, after a change of more than MAX_TOLD_NAMES names, after missed changes, and after
+            a deletion of the namespace by another broker. Also False after a database was restored
+            without its last changes; the version may then repeat a published version.
     """
 
     namespace: NamespaceName
@@ -48,11 +48,11 @@ class Change:
 class ChangeFeed:
     """One reader's changes, in order.
 
-    Versions of a namespace count up: a gap between two changes means that some were dropped, and
-    that the reader has to list again.
+    Versions of a namespace count up: a gap between two changes means dropped changes, and the
+    reader must list again.
 
     Attributes:
-        dropped: Number of dropped changes; their namespaces show no gap until they change again.
+        dropped: Number of dropped changes; a gap shows only with the namespace's next change.
     """
 
     def __init__(self, feeds: ChangeFeeds, max_queued: int = MAX_QUEUED_CHANGES) -> None:
@@ -80,7 +80,7 @@ class ChangeFeed:
         self._arrived.set()
 
     def close(self) -> None:
-        """Stop reading: queued changes still come, none after them."""
+        """Stop reading after the queued changes."""
         self._closed = True
         self._arrived.set()
         self._feeds.discard(self)

@@ -1,4 +1,4 @@
-"""The store of ``memory:local``, which ends with the process."""
+"""The store of ``memory:local``, lost when the process ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NameT = TypeVar("NameT", bound="str | NamespaceName")
 class MemoryStore:
     """Namespaces as immutable snapshots in a dict. See MetadataStore.
 
-    Bound: none; it takes about the bytes of all names + 10 %.
+    Bound: none; memory is about the bytes of all names + 10 %.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class MemoryStore:
         self._feeds = ChangeFeeds()
         self._steps = Steps()
         self._locks: NameLocks[NamespaceName] = NameLocks()
-        # Versions of a namespace that is created again go on above those it had.
+        # A recreated namespace continues above its old versions.
         self._first_version = 0
 
     def __repr__(self) -> str:
@@ -91,31 +91,31 @@ class MemoryStore:
         return {name: kept[name] async for name in in_turns(await _in_order(kept))}
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None when it does not exist."""
+        """Return a tenant; None if missing."""
         return self._tenants.get(name)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false when it exists."""
+        """Create a tenant; false if present."""
         if name in self._tenants:
             return False
         self._tenants[name] = info
         return True
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false when it does not exist."""
+        """Replace a tenant's values; false if missing."""
         if name not in self._tenants:
             return False
         self._tenants[name] = info
         return True
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false when it does not exist."""
+        """Delete a tenant without namespaces; false if missing."""
         if self._of_tenants.get(name):
             raise NamespaceNotEmptyError
         return self._tenants.pop(name, None) is not None
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, or those of a tenant, in order."""
+        """Return all namespaces, or the namespaces of a tenant, in order."""
         return await _in_order(
             self._snapshots if tenant is None else self._of_tenants.get(tenant, {})
         )
@@ -126,7 +126,7 @@ class MemoryStore:
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        """Create an empty namespace, and a missing tenant; false if the namespace exists."""
         async with self._locks.of(namespace):
             if namespace in self._snapshots:
                 return False
@@ -146,11 +146,11 @@ class MemoryStore:
         self._snapshots[namespace] = first
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None when it does not exist."""
+        """Return a namespace's policies; None if missing."""
         return self._policies.get(namespace)
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false when it does not exist."""
+        """Delete a namespace without user topics; false if missing."""
         async with self._locks.of(namespace):
             snapshot = self._snapshots.get(namespace)
             if snapshot is None:
@@ -163,7 +163,7 @@ class MemoryStore:
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces, each with all its topics at once; return what each held."""
+        """Delete namespaces with all topics, each in one step; return the last snapshots."""
         found: dict[NamespaceName, NamespaceSnapshot] = {}
         async for namespace in in_turns(namespaces):
             async with self._locks.of(namespace):
@@ -185,21 +185,21 @@ class MemoryStore:
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None when it does not exist."""
+        """Return the newest version of a namespace; None if missing."""
         return self._snapshots.get(namespace)
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version; 0 for a namespace that is not there."""
+        """Return the newest version; 0 for a missing namespace."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.version if snapshot is not None else 0
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate; 0 for a namespace that does not exist."""
+        """Return a listing's heap estimate; 0 for a missing namespace."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode).estimated_bytes if snapshot is not None else 0
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest listing of a mode; an empty one where there is no namespace."""
+        """Return the newest listing of a mode; empty for a missing namespace."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
@@ -223,7 +223,7 @@ class MemoryStore:
         return self._properties[namespace].of(snapshot, name.encode())
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply changes at once: readers see the old version or the new one."""
+        """Apply changes in one step: readers see the old version or the new version."""
         compared = changes.adds_only and namespace in self._snapshots
         if is_large(changes) or compared or namespace in self._locks:
             return await to_its_end(self._apply_locked(namespace, changes))
@@ -236,7 +236,7 @@ class MemoryStore:
             return self._show(namespace, made)
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces, which are made together."""
+        """Apply changes of several namespaces in one computation."""
         return await to_its_end(self._apply_all(changes))
 
     async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
@@ -249,7 +249,7 @@ class MemoryStore:
         async for place, (namespace, change) in in_turns(enumerate(changes)):
             if self._snapshots.get(namespace) is known[place] and namespace not in self._locks:
                 self._show(namespace, made[place])
-            else:  # Somebody else was faster.
+            else:  # A concurrent change won.
                 await self._apply_locked(namespace, change)
 
     def _before(self, namespace: NamespaceName, changes: TopicChanges) -> _Before:
@@ -272,27 +272,27 @@ class MemoryStore:
         return made.after.version
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of everything that is applied from now on, in order."""
+        """Return a new feed of all later changes, in order."""
         return self._feeds.open()
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported as a whole."""
+        """Tell whether a file with this content was imported completely."""
         return fingerprint in self._imported
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Note that all of a file with this content was imported, until the process ends."""
+        """Record the complete import of a file with this content, until the process ends."""
         self._imported.add(fingerprint)
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of namespaces and topics, or those of one."""
+        """Return the policies of all namespaces and topics, or of one name."""
         kept = self._documents
         names = kept if name is None else kept.keys() & {name}
         return {one: dict(kept[one]) for one in names}
 
     async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Keep one policy; None removes it."""
+        """Set one policy; None removes the policy."""
         document = self._documents.setdefault(name, {})
         document[key] = value
         if value is None:
@@ -301,43 +301,43 @@ class MemoryStore:
             del self._documents[name]
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Forget all policies of some namespaces and topics."""
+        """Delete all policies of some namespaces and topics."""
         for name in names:
             self._documents.pop(name, None)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Do nothing: no other process shares this store."""
+        """Do nothing: no other process shares the store."""
 
     async def next_instance(self) -> int:
-        """Return how often this was asked before."""
+        """Return the number of earlier calls."""
         return next(self._instances)
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values that were set at run time, by key."""
+        """Return the values set at run time, by key."""
         return dict(sorted(self._configuration.items()))
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Keep a value set at run time; None removes it."""
+        """Set a run-time value; None removes the key."""
         if value is None:
             self._configuration.pop(key, None)
         else:
             self._configuration[key] = value
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Do nothing: no other process shares this store."""
+        """Do nothing: no other process shares the store."""
 
 
 async def _in_order(names: Collection[NameT]) -> Sequence[NameT]:
-    """Return names in the order of their texts; of many, sorted off the loop."""
+    """Return names in text order; many are sorted off the loop."""
     if len(names) <= MANY_NAMES:
         return sorted(names, key=str)
     return await asyncio.to_thread(sorted_in_runs, tuple(names))
 
 
 class _Made(NamedTuple):
-    """The result of a change of a version."""
+    """The computed result of a change."""
 
     before: NamespaceSnapshot
     after: NamespaceSnapshot

@@ -1,4 +1,4 @@
-"""Locks by name of a namespace or topic, which keep changes of it, and their feed, in order."""
+"""Locks by namespace or topic name, keeping changes and their feed in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class NameLocks(Generic[Name]):
-    """Locks by name, each there only while somebody holds it or waits for it."""
+    """Locks by name, each existing only while held or awaited."""
 
     def __init__(self) -> None:
         self._locks: dict[Name, asyncio.Lock] = {}
@@ -44,7 +44,7 @@ class NameLocks(Generic[Name]):
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """Wait for work that goes on if the caller is cancelled: a commit and its publication."""
+    """Await work and let it finish if the caller is cancelled: a commit and its publication."""
     task = asyncio.get_running_loop().create_task(work)
     try:
         return await asyncio.shield(task)
@@ -54,6 +54,6 @@ async def to_its_end(work: Coroutine[object, object, T]) -> T:
 
 
 def _ended_alone(task: asyncio.Task[T]) -> None:
-    """Take the end of work that nobody waits for: most of what it raises are refusals."""
+    """Log the error of work with a cancelled caller; most errors are refusals."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.info("whoever asked has left, and is not told: %s", error)
+        logger.info("the caller was cancelled before the error: %s", error)

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> MetadataStore:
-    """Return the store a URL names, not yet opened.
+    """Return the store of a URL, not yet opened.
 
     Args:
         url: ``memory:local``, ``sqlite:///path`` (four slashes for an absolute path), or
             ``postgresql://user@host:port/database``.
-        cache_bytes: Bytes of snapshots that a store on disk may keep in memory.
+        cache_bytes: Limit for cached snapshots of a database store.
         clock: For timeouts and delays; None for the event loop's.
 
     Raises:
-        StoreError: No such store.
+        StoreError: The URL names no store.
     """
     if url.startswith(MEMORY_SCHEME):
         return MemoryStore()
@@ -43,7 +43,7 @@ def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> Met
 
 
 def _postgresql(url: str, cache_bytes: int, clock: Clock | None) -> MetadataStore:
-    # The driver takes 60 ms and 10 MB, and is imported only where it is used.
+    # The driver costs 60 ms and 10 MB: import only on use.
     try:
         from broker.stores.postgresql.store import PostgresqlStore
     except ModuleNotFoundError as error:

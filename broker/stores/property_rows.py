@@ -1,4 +1,4 @@
-"""Properties of topics to be stored: Arrow's map<string,string> beside the names."""
+"""Properties of topics to store: Arrow's map<string,string> beside the names."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 PROPERTIES_TYPE = pa.map_(pa.string(), pa.string())
 PAIR_END = b"\xfe"
-"""Stands between the pairs of a row's text; occurs in no UTF-8."""
+"""Separates the pairs of a row's text; occurs in no UTF-8."""
 _ROWS_AT_ONCE = 4_096
-# Made of lists and of numpy's arrays, Arrow's first ones import modules: that is longer than a turn
-# of the loop may take.
+# The first Arrow arrays made of lists and of numpy arrays import modules: too slow for an iteration
+# of the event loop.
 _FIRST = (pa.array([b""]), pa.array(np.zeros(1)))
 
 
 class PropertyRows:
     """Properties of some topics: row i belongs to the i-th name.
 
-    Of a name that is given twice the last row counts, of a key that a row has twice the last value.
+    For a repeated name the last row counts; for a repeated key in a row, the last value.
 
     Attributes:
         names: UTF-8 names, in any order.
-        column: Their properties.
-        texts: The texts of each row's pairs with PAIR_END between them, if they are at hand.
+        column: The properties.
+        texts: The texts of each row's pairs joined by PAIR_END, if available.
     """
 
     def __init__(
@@ -42,24 +42,24 @@ class PropertyRows:
     def from_map_column(
         names: Sequence[bytes], column: pa.MapArray, texts: Sequence[bytes] | None = None
     ) -> PropertyRows:
-        """Take Arrow's map<string,string> as it is."""
+        """Wrap an Arrow map<string,string> without conversion."""
         return PropertyRows(names, column, texts)
 
     @staticmethod
     def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:
-        """Turn the properties of a few topics into rows."""
+        """Convert the properties of a few topics to rows."""
         pairs = [list(properties.items()) for properties in rows.values()]
         return PropertyRows(list(rows), pa.array(pairs, PROPERTIES_TYPE))
 
     @staticmethod
     def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows:
-        """Give each of some topics the same properties."""
+        """Give several topics the same properties."""
         one = pa.array([list(properties.items())], PROPERTIES_TYPE)
         return PropertyRows(names, one.take(pa.array(np.zeros(len(names), np.int64))))
 
     @property
     def pairs(self) -> int:
-        """How many there are of all topics; the column may be a part of a longer one."""
+        """Number of properties of all topics; the column may be a slice of a longer column."""
         offsets = self.column.offsets
         return int(offsets[-1].as_py() - offsets[0].as_py())
 
@@ -68,12 +68,12 @@ class PropertyRows:
         return _valid(self.column[row].as_py())
 
     def filter(self, kept: Sequence[bool]) -> PropertyRows:
-        """Return the rows for which ``kept`` is true."""
+        """Return the rows where ``kept`` is true."""
         names = [name for name, keeps in zip(self.names, kept, strict=True) if keeps]
         return PropertyRows(names, self.column.filter(pa.array(kept, pa.bool_())))
 
     def followed_by(self, others: PropertyRows) -> PropertyRows:
-        """Return these rows and then the others."""
+        """Return these rows followed by ``others``."""
         column = others.column.cast(self.column.type)
         return PropertyRows([*self.names, *others.names], pa.concat_arrays([self.column, column]))
 
@@ -93,14 +93,14 @@ def _valid(pairs: Sequence[tuple[str, str | None]] | None) -> dict[str, str]:
 
 
 def pair_text(key: str, value: str) -> bytes | None:
-    """Return a property as one text that no other property has; None for invalid Unicode.
+    """Encode a property as a unique text; None for invalid Unicode.
 
-    The key's length comes first, so that nothing in key or value can be taken for the border.
+    The key's length comes first, so that key and value cannot be confused.
     """
     try:
         encoded = key.encode()
         return b"%d:%b:%b" % (len(encoded), encoded, value.encode())
-    except UnicodeEncodeError:  # A lone surrogate, which no topic's properties hold.
+    except UnicodeEncodeError:  # A lone surrogate, absent from stored properties.
         return None
 
 
@@ -112,7 +112,7 @@ def pair_of_text(text: bytes) -> tuple[str, str]:
 
 
 def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
-    """Return the number of properties of each row, and the texts of all of them in order."""
+    """Return the property count of each row, and the texts of all properties in order."""
     column = _without_nulls(column)
     offsets = column.offsets.to_numpy().astype(np.int64)
     keys = column.keys.slice(offsets[0], offsets[-1] - offsets[0]).cast(pa.string())
@@ -128,7 +128,7 @@ def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
 
 
 def row_texts(column: pa.MapArray) -> list[bytes]:
-    """Return the texts of each row's properties with PAIR_END between them."""
+    """Return the texts of each row's properties joined by PAIR_END."""
     counts, pairs = pair_texts(column)
     ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     rows = pa.ListArray.from_arrays(pa.array(ends), pairs)
@@ -137,7 +137,7 @@ def row_texts(column: pa.MapArray) -> list[bytes]:
 
 
 def _without_nulls(column: pa.MapArray) -> pa.MapArray:
-    """Return the column with rows of null as rows without properties."""
+    """Return the column with null rows replaced by rows without properties."""
     if not column.null_count:
         return column
     valid = column.is_valid().to_numpy(zero_copy_only=False)
@@ -149,14 +149,14 @@ def _without_nulls(column: pa.MapArray) -> pa.MapArray:
 
 
 def _last_of_each_key(rows: np.ndarray, keys: pa.Array) -> np.ndarray:
-    """Return which pairs are the last of their row with their key."""
+    """Mark the pairs with the last occurrence of their key in their row."""
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     both = rows * (int(codes.max(initial=0)) + 1) + codes
-    # Not np.unique: it frees millions of small blocks, over which glibc's mallinfo2 takes 0.3 s.
+    # Not np.unique: freeing millions of small blocks makes glibc's mallinfo2 take 0.3 s.
     ordered = np.sort(both)
     if (ordered[1:] != ordered[:-1]).all():
         return np.ones(len(both), bool)
     kept = np.zeros(len(both), bool)
-    # Of equal entries np.unique reports the first: seen from behind that is the last.
+    # np.unique reports the first of equal entries: in reversed order, the last.
     kept[len(both) - 1 - np.unique(both[::-1], return_index=True)[1]] = True
     return kept

@@ -1,4 +1,4 @@
-"""Sorting of many names in a thread, without holding up other threads for long."""
+"""Sorting of many names in a thread, without blocking other threads for long."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAMES_AT_ONCE = 16_384
-"""Names that are sorted, joined or searched in one step, which takes some milliseconds."""
+"""Names sorted, joined or searched in one step of some milliseconds."""
 
 
 def sorted_in_runs(names: Sequence[T]) -> list[T]:
-    """Return names in the order of their texts; other threads have their turn between runs."""
+    """Return names in text order; other threads can run between runs."""
     if len(names) <= NAMES_AT_ONCE:
         return sorted(names, key=str)
     starts = range(0, len(names), NAMES_AT_ONCE)

@@ -1,7 +1,7 @@
-"""The interface of topic stores, with tenants and policies; changes.py has the changes they apply.
+"""The interface of topic stores, with tenants and policies; changes.py defines the changes.
 
-Stores are asynchronous; snapshots are immutable; changes are numbered per namespace without a
-gap, so that a reader who missed one knows to list again.
+Stores are asynchronous; snapshots are immutable; changes are numbered per namespace without a gap,
+so that a reader can detect a missed change and list again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-# Part of the interface: users of a store find it here.
+# Re-exported as part of the interface.
 from broker.stores.snapshots.snapshot import NamespaceSnapshot as NamespaceSnapshot  # noqa: TC001
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ class TenantInfo:
     """A tenant (upstream: TenantInfo).
 
     Attributes:
-        admin_roles: Those that administer it, where authorization is on; None for a tenant that was
-            created without the field.
-        allowed_clusters: Clusters its namespaces may lie in; empty for a tenant that came with an
-            import, which may use the broker's own.
+        admin_roles: Administrators, with authorization on; None for a tenant created without the
+            field.
+        allowed_clusters: Clusters for the tenant's namespaces; empty for an imported tenant, which
+            may use the broker's own cluster.
     """
 
     admin_roles: tuple[str, ...] | None = ()
@@ -47,24 +47,24 @@ class TenantInfo:
 
     @staticmethod
     def of_json(roles: str, clusters: str) -> TenantInfo:
-        """Return the tenant that ``as_json`` wrote."""
+        """Return the tenant written by ``as_json``."""
         named: list[str] | None = json.loads(roles)
         return TenantInfo(None if named is None else tuple(named), tuple(json.loads(clusters)))
 
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """The part of a namespace's policies that is kept (upstream: Policies).
+    """The stored part of a namespace's policies (upstream: Policies).
 
     Attributes:
-        bundles: Bundles that it is divided into (``bundles.numBundles``).
+        bundles: Number of bundles (``bundles.numBundles``).
     """
 
     bundles: int = DEFAULT_BUNDLES
 
 
 DEFAULT_POLICIES = NamespacePolicies()
-"""Policies of a namespace that came with its first topic."""
+"""Policies of a namespace created with its first topic."""
 NO_DOCUMENT: Mapping[str, object] = {}
 
 
@@ -73,7 +73,7 @@ class MetadataStore(Protocol):
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of the snapshots kept (floodgateSnapshotCacheMB); 0 where they are the store."""
+        """Bytes of cached snapshots (floodgateSnapshotCacheMB); 0 for a store in memory."""
 
     @property
     def schemas(self) -> TopicSchemas:
@@ -83,7 +83,7 @@ class MetadataStore(Protocol):
         """Make the store ready.
 
         Raises:
-            StoreError: It cannot be opened; one sentence.
+            StoreError: The store cannot be opened; one sentence.
         """
 
     async def close(self) -> None:
@@ -92,26 +92,26 @@ class MetadataStore(Protocol):
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order, with those that came with a namespace."""
+        """Return the tenants by name, in order, including tenants created with a namespace."""
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None when it does not exist."""
+        """Return a tenant; None if missing."""
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false when it exists."""
+        """Create a tenant; false if present."""
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false when it does not exist."""
+        """Replace a tenant's values; false if missing."""
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false when it does not exist.
+        """Delete a tenant; false if missing.
 
         Raises:
-            NamespaceNotEmptyError: It has namespaces.
+            NamespaceNotEmptyError: The tenant has namespaces.
         """
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, or those of a tenant, in order."""
+        """Return all namespaces, or the namespaces of a tenant, in order."""
 
     async def create_namespace(
         self,
@@ -119,118 +119,118 @@ class MetadataStore(Protocol):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and its tenant if need be; false when it exists.
+        """Create an empty namespace, and a missing tenant; false if the namespace exists.
 
-        Its policies about messages are those of the document, by key, as durably as it is itself.
+        The document holds the namespace's message policies by key, stored with the same durability.
         """
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None when it does not exist."""
+        """Return a namespace's policies; None if missing."""
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false when it does not exist.
+        """Delete a namespace with its system topics; false if missing.
 
         Raises:
-            NamespaceNotEmptyError: It holds user topics or partitioned topics.
+            NamespaceNotEmptyError: The namespace holds user topics or partitioned topics.
         """
 
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces, each with all its topics at once; return what each held.
+        """Delete namespaces, each with all topics in one step; return the last snapshots.
 
-        Those that do not exist are left out. Of many at a time each costs little.
+        Missing namespaces are left out. Bulk deletion is cheap for each namespace.
         """
 
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None when it does not exist."""
+        """Return the newest version of a namespace; None if missing."""
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version without reading names; 0 for a namespace that is not there."""
+        """Return the newest version without reading names; 0 for a missing namespace."""
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate if it is known without waiting, else None."""
+        """Return a listing's heap estimate if known without waiting, else None."""
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return a mode's listing of ``snapshot`` if that needs no wait, else None."""
+        """Return a mode's listing of ``snapshot`` if available without waiting, else None."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode that have every given property (equality, AND).
+        """Return the user topics of a mode with all given properties (equality, AND).
 
-        The store's index finds them without looking at other topics. Without properties it is
-        the whole listing; a namespace that does not exist has none.
+        The store's index finds the topics without a scan. Without properties the result is the
+        whole listing; for a missing namespace, an empty listing.
         """
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
         """Return the properties of a topic or partitioned topic; empty without any."""
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply changes at once; return the namespace's new version.
+        """Apply changes in one step; return the namespace's new version.
 
-        Once this returns the change is as durable as the store is, and in the feed. Conditions
-        and change are one step: of two callers who require the same name to be absent, also in
-        two processes that share the store, one succeeds.
+        On return the change is as durable as the store, and in the feed. Conditions and change are
+        one step: of two callers requiring the same name to be absent, even in two processes sharing
+        the store, one succeeds.
 
         Raises:
-            TopicExistsError: One of ``changes.absent`` exists.
-            TopicMissingError: One of ``changes.present`` does not exist.
+            TopicExistsError: A name of ``changes.absent`` exists.
+            TopicMissingError: A name of ``changes.present`` does not exist.
             TopicChangedError: ``changes.unchanged`` has changed.
-            NamespaceMissingError: There is no such namespace, and none is to be created.
+            NamespaceMissingError: The namespace is missing and must not be created.
         """
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces, each at once and in no order, as ``apply`` does.
+        """Apply changes of several namespaces, each as ``apply`` does, in no order.
 
-        What comes into a new namespace costs little beside its names, however many these are.
+        An addition to a new namespace costs little beside its names, however many.
 
         Args:
-            changes: Changes without conditions, each of another namespace.
+            changes: Changes without conditions, each of a different namespace.
         """
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of everything that is applied from now on, in order."""
+        """Return a new feed of all later changes, in order."""
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported as a whole."""
+        """Tell whether a file with this content was imported completely."""
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Note that all of a file with this content was imported, as durably as topics."""
+        """Record the complete import of a file with this content, as durably as topics."""
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of namespaces and topics: values of JSON by key, by full name.
+        """Return the policies of namespaces and topics: JSON values by key, by full name.
 
         Args:
-            name: A namespace or topic, to read its policies alone.
+            name: A namespace or topic, to read only its policies.
         """
 
     async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Keep one policy of a namespace or topic, which need not exist; None removes it."""
+        """Set one policy of a namespace or topic, existing or not; None removes the policy."""
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Forget all policies of some namespaces and topics."""
+        """Delete all policies of some namespaces and topics."""
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policies that another process changed.
+        """Register a callback for policy changes by another process.
 
-        It is called with the full name they are of, or with "" when they may be any.
+        The argument is the full name of the namespace or topic; "" stands for any name.
         """
 
     async def next_instance(self) -> int:
-        """Return how often this was asked before: each start of a broker has its own number."""
+        """Return the number of earlier calls: a unique number for each start of a broker."""
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values that were set at run time, by key."""
+        """Return the values set at run time, by key."""
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Keep a value set at run time; None removes it."""
+        """Set a run-time value; None removes the key."""
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for changes of the configuration by another process."""
+        """Register a callback for configuration changes by another process."""

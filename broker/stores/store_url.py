@@ -1,4 +1,4 @@
-"""URLs of stores: which are valid, and how they are shown without passwords."""
+"""URLs of stores: validation, and display without passwords."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MEMORY_SCHEME = "memory:"
 SQLITE_SCHEME = "sqlite:///"
 POSTGRESQL_SCHEMES = ("postgresql://", "postgres://")
 OUR_STORES = ("memory:", "sqlite:", "postgresql:", "postgres:")
-"""Beginnings of URLs that mean one of these stores, well formed or not."""
+"""Prefixes of a store's URL, well formed or not."""
 EXPECTED_STORES = "memory:local, sqlite:///path or postgresql://user@host:port/database"
-# As far as the last @: a password that should have been escaped is not to be shown either.
+# Up to the last @: an unescaped password must not be shown either.
 _USER_INFO = re.compile(r"\A(\w+:/*[^:/@?#]*):.*@")
 _PASSWORD = re.compile(r"([?&]\w*password=)[^&#]*", re.IGNORECASE)
 
@@ -22,7 +22,7 @@ def without_password(url: str, mask: str = "***") -> str:
 
 
 def usable_store_url(url: str) -> bool:
-    """Tell whether a URL names a store and is well formed; the store may still be out of reach."""
+    """Tell whether a URL names a store and is well formed; the store may still be unreachable."""
     if url.startswith(POSTGRESQL_SCHEMES):
         return _well_formed(url)
     return any(

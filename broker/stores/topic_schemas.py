@@ -1,4 +1,4 @@
-"""The schemas of topics: what a store keeps of them, and how one in memory does."""
+"""Topic schemas: the store interface, and an in-memory implementation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class StoredSchema:
     """One version of a topic's schema.
 
     Attributes:
-        version: 0, 1, 2... of its topic, those that were deleted included.
-        kind: Its type as the REST API calls it; "AVRO".
+        version: 0, 1, 2... within the topic, deleted versions included.
+        kind: Type in the REST API's spelling; "AVRO".
         data: The definition; empty for most kinds.
-        properties: The client's own.
+        properties: Properties set by the client.
         stored_at: In ms since 1970.
-        deleted: True for the mark that a deletion leaves: those before it are in force no more.
+        deleted: True for a deletion mark: earlier versions are no longer effective.
     """
 
     version: int
@@ -33,29 +33,29 @@ class StoredSchema:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes, or characters, of what the client gave."""
+        """Size of the client's data and properties in bytes, or characters."""
         texts = (text for pair in self.properties.items() for text in pair)
         return len(self.data) + sum(map(len, texts))
 
 
 class TopicSchemas(Protocol):
-    """The part of a store that keeps schemas, by the topic's name ``tenant/namespace/topic``.
+    """A store's schemas, by topic name ``tenant/namespace/topic``.
 
-    They go with their namespace. Topics that have no message yet may have schemas.
+    Deleting a namespace deletes its schemas. Topics without messages may have schemas.
     """
 
     async def of(self, topic: str) -> Sequence[StoredSchema]:
         """Return all versions of a topic, in order; none for a topic without a schema."""
 
     async def add(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false when it is there, because somebody else added it first."""
+        """Add a version; false if present, because another caller added it first."""
 
     async def delete(self, topic: str) -> None:
-        """Forget all versions of a topic, so that its next one is 0."""
+        """Delete all versions of a topic; the next version is 0."""
 
 
 class MemoryTopicSchemas:
-    """Schemas that end with the process. See TopicSchemas.
+    """Schemas lost when the process ends. See TopicSchemas.
 
     Bound: that of SchemaRegistry, for each topic.
     """
@@ -68,7 +68,7 @@ class MemoryTopicSchemas:
         return tuple(self._topics.get(topic, ()))
 
     async def add(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false when it is there."""
+        """Add a version; false if present."""
         known = self._topics.setdefault(topic, [])
         if schema.version != len(known):
             return False
@@ -76,11 +76,11 @@ class MemoryTopicSchemas:
         return True
 
     async def delete(self, topic: str) -> None:
-        """Forget all versions of a topic."""
+        """Delete all versions of a topic."""
         self._topics.pop(topic, None)
 
     def delete_namespace(self, namespace: NamespaceName) -> None:
-        """Forget the schemas of a namespace."""
+        """Delete the schemas of a namespace."""
         prefix = f"{namespace}/"
         for topic in [name for name in self._topics if name.startswith(prefix)]:
             del self._topics[topic]

@@ -1,1 +1,1 @@
-"""Immutable sequences of topic names, held as the bytes that go on the wire."""
+"""Immutable sequences of topic names, stored in wire format."""

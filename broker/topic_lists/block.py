@@ -1,8 +1,7 @@
-"""A block: a run of topic names as they go on the wire, with the offset of each.
+"""A block: a run of topic names in wire format, with their offsets.
 
-An entry is one name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length,
-name. Entries and names are Arrow columns over the wire bytes, so that nothing here is done name
-by name in Python but encoding.
+An entry is a name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length, name.
+Entries and names are Arrow columns over the wire bytes; only encoding works name by name in Python.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 ESTIMATED_BYTES_PER_NAME = 32
 """Heap estimate of a listed name beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
 BLOCK_OBJECT_BYTES = 700
-"""Bytes of a block beside its wire bytes and offsets: seven small objects."""
+"""Bytes of a block beside wire bytes and offsets: seven small objects."""
 TOPICS_TAG = b"\x12"
 """Protobuf tag of the repeated string field 2, ``topics``."""
 _PREFIXES = tuple(TOPICS_TAG + encode_varint(size) for size in range(512))
-# An entry longer than these has one byte more before its name: the length is a varint.
+# Longer entries have one more byte before the name: the length is a varint.
 _LONGEST_ENTRIES = (129, 16_386, 2_097_155)
 _SHORTEST_PREFIX_BYTES = 2
 _TO_THE_END = 1 << 30
@@ -43,26 +42,26 @@ _COMMA = ord(",")
 
 
 def encode_entry(name: bytes) -> bytes:
-    """Return one name as a ``topics`` field on the wire."""
+    """Encode a name as a ``topics`` field."""
     size = len(name)
     return (_PREFIXES[size] if size < 512 else TOPICS_TAG + encode_varint(size)) + name
 
 
 def decode_entry(entry: bytes) -> bytes:
-    """Return the name in one ``topics`` field."""
+    """Decode a ``topics`` field."""
     return entry[2:] if entry[1] < 0x80 else entry[decode_varint(entry, 1)[1] :]
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of a run of names, known without reading them.
+    """The sums of a run of names, known without reading the names.
 
     Attributes:
-        count: Names.
-        wire_bytes: Bytes of their ``topics`` fields.
+        count: Number of names.
+        wire_bytes: Bytes of the ``topics`` fields.
         estimated_bytes: Heap estimate, UTF-8 bytes + 32 a name.
         crc: CRC32C of the names joined by commas.
-        joined_bytes: Length of that joined text.
+        joined_bytes: Length of the joined text.
     """
 
     count: int = 0
@@ -73,7 +72,7 @@ class Totals:
 
     @staticmethod
     def of_all(runs: Iterable[Totals]) -> Totals:
-        """Return the totals of runs one after the other."""
+        """Return the totals of consecutive runs."""
         count = wire_bytes = estimated_bytes = crc = joined_bytes = 0
         for run in runs:
             before, behind = (count, crc, joined_bytes), (run.count, run.crc, run.joined_bytes)
@@ -85,18 +84,18 @@ class Totals:
 
 
 class Block:
-    """Some names in order, as they go on the wire. Immutable, never empty.
+    """Some names in order, in wire format. Immutable, never empty.
 
     Attributes:
-        wire: Their entries, one after the other.
-        offsets: The beginning of each in ``wire``; the end of the last one comes last.
+        wire: The entries, one after the other.
+        offsets: Start of each entry in ``wire``, followed by the end of the last.
         first: Sort key of the first name.
     """
 
     __slots__ = ("__weakref__", "_partitioned", "first", "offsets", "totals", "wire")
 
     def __init__(self, wire: bytes, offsets: Offsets, joined: bytes | None = None) -> None:
-        """Take entries; ``joined`` is their names joined by commas, if they are at hand."""
+        """Wrap entries; ``joined`` is the names joined by commas, if available."""
         self.wire = wire
         self.offsets = offsets
         self.totals = _totals(wire, offsets, _joined(wire, offsets) if joined is None else joined)
@@ -124,17 +123,17 @@ class Block:
         return name_column(self.wire, self.offsets)
 
     def names(self) -> list[bytes]:
-        """Return the names, decoded anew at each call."""
+        """Return the names, decoded at each call."""
         names: list[bytes] = self.name_column().to_pylist()
         return names
 
     def name_at(self, index: int) -> bytes:
-        """Return one name; -1 is the last one's index."""
+        """Return the name at an index; -1 is the last name."""
         index %= self.totals.count
         return decode_entry(self.wire[self.offsets[index] : self.offsets[index + 1]])
 
     def place_of(self, key: bytes) -> int:
-        """Return the number of names that sort before a key of ``java_order``."""
+        """Return the number of names sorting before a key of ``java_order``."""
         low, high = 0, self.totals.count
         while low < high:
             middle = (low + high) // 2
@@ -145,14 +144,14 @@ class Block:
         return low
 
     def row_of(self, name: bytes) -> int | None:
-        """Return the index of a name; None when it is not there."""
+        """Return the index of a name; None if missing."""
         place = self.place_of(java_order(name))
         found = place < self.totals.count and self.name_at(place) == name
         return place if found else None
 
 
 def memory_bytes(block: Block) -> int:
-    """Return about how many bytes a block takes in memory."""
+    """Return a block's approximate memory in bytes."""
     return BLOCK_OBJECT_BYTES + len(block.wire) + len(block.first) + block.offsets.nbytes
 
 
@@ -163,20 +162,20 @@ def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
 
 
 def offsets_of(sizes: npt.NDArray[np.int32]) -> Offsets:
-    """Return the offsets of entries of these sizes, the end of the last one included."""
+    """Return the offsets of entries by size, with the end of the last."""
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
 
 
 def entry_column(wire: bytes, offsets: Offsets) -> pa.BinaryArray:
-    """Return entries as a column over their bytes; nothing is copied."""
+    """Return entries as a column over their bytes, without copying."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(wire)]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
 
 
 def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArray:
-    """Return the names of entries as a column, without the first ``skipped`` bytes of each."""
+    """Return the names of entries as a column, skipping the first ``skipped`` bytes of each."""
     entries = entry_column(wire, offsets)
     sizes = np.diff(offsets)
     longest = int(sizes.max()) if len(sizes) else 0
@@ -193,7 +192,7 @@ def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArr
 
 
 def _prefix_bytes(entry_bytes: int) -> int:
-    """Return the number of bytes of an entry before its name."""
+    """Return the number of bytes before an entry's name."""
     return _SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in _LONGEST_ENTRIES)
 
 
@@ -205,7 +204,7 @@ def _totals(wire: bytes, offsets: Offsets, joined: bytes) -> Totals:
 
 def _joined(wire: bytes, offsets: Offsets) -> bytes:
     """Return the names of entries joined by commas."""
-    # One byte before each name is kept and becomes its comma: half the time of a join.
+    # One byte before each name stays and becomes the comma: half the time of a join.
     column = name_column(wire, offsets, skipped=-1)
     _, begins, data = column.buffers()
     joined = bytearray(data)

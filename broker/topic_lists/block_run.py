@@ -1,4 +1,4 @@
-"""Several blocks in a row as one column, so that a kernel is called once for all of them."""
+"""Runs of neighbouring blocks as one column, processed by one kernel call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker.topic_lists.sequence import Selection
 
 RUN_BLOCKS = 16
-"""Blocks of a run, about 1 MB: put together in about 0.1 ms."""
+"""Blocks of a run, about 1 MB: concatenated in about 0.1 ms."""
 
 
 def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[BlockRun]:
@@ -27,7 +27,7 @@ def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[Bloc
 
 
 def in_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[list[Block]]:
-    """Yield the blocks of each run; nothing is put together."""
+    """Yield the blocks of each run, without concatenation."""
     pending = iter(blocks)
     while some := list(islice(pending, size)):
         yield some
@@ -60,7 +60,7 @@ class BlockRun:
         return len(self.offsets) - 1
 
     def paths(self) -> pa.StringArray:
-        """Return the paths that patterns are matched against: no domain, no partition."""
+        """Return the paths for pattern matching: without domain and partition."""
         skipped = len(common_domain(self.blocks[0].name_at(0), self.blocks[-1].name_at(-1)))
         names = as_text(name_column(self._wire, self.offsets, skipped))
         if not skipped:
@@ -69,11 +69,11 @@ class BlockRun:
 
     @property
     def may_have_partitions(self) -> bool:
-        """True if a name contains ``-partition-``: then paths take ten times as long to make."""
+        """True if a name contains ``-partition-``; paths then cost ten times as much."""
         return any(block.may_have_partitions for block in self.blocks)
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Keep the names where ``mask`` is true; blocks kept whole stay as they are."""
+        """Keep the names where ``mask`` is true; wholly kept blocks stay shared."""
         if not mask.any():
             return
         kept_whole = np.logical_and.reduceat(mask, self._starts[:-1])

@@ -1,4 +1,4 @@
-"""A listing: the topics of an answer, which listers, filters and stores exchange."""
+"""A listing: an answer's topics, exchanged by listers, filters and stores."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class TopicListing:
-    """The topics of an answer: one or more sequences side by side, in Java's order.
+    """The topics of an answer: consecutive sequences, in Java's order.
 
-    Two listings of the same version and mode are the same object, so that what is built from
-    one can be shared by everybody who asks for it.
+    Listings of the same version and mode are the same object, so that requests can share derived
+    values.
 
     Attributes:
         estimated_bytes: Heap estimate: UTF-8 bytes + 32 a name (upstream: estimateTopicListSize).
@@ -39,7 +39,7 @@ class TopicListing:
         return f"<TopicListing {self.totals.count} names, {self.totals.wire_bytes} bytes>"
 
     def wire_parts(self) -> list[bytes]:
-        """Return the names as they go on the wire, block by block."""
+        """Return the names in wire format, block by block."""
         return [part for sequence in self.sequences for part in sequence.wire_parts]
 
     def names(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A set of very many names: neither to grow nor to free it takes a long step."""
+"""A set of very many names that grows and is freed without long steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PARTS = 256
-"""A set of a million names is rehashed for 30 ms when it grows, and a part of it for 0.1."""
+"""Rehashing a growing set of a million names takes 30 ms; rehashing a part, 0.1 ms."""
 
 
 class NameSet(AbstractSet[bytes]):
@@ -29,7 +29,7 @@ class NameSet(AbstractSet[bytes]):
         return sum(map(len, self._parts))
 
     def new(self, names: Iterable[bytes]) -> Iterator[bytes]:
-        """Add names, and yield those that were not there."""
+        """Add names, and yield the new ones."""
         for name in names:
             part = self._parts[hash(name) % PARTS]
             if name not in part:
@@ -42,6 +42,6 @@ class NameSet(AbstractSet[bytes]):
             pass
 
     def clear(self) -> None:
-        """Remove all, a part in each step; other threads may have their turn between them."""
+        """Remove all names part by part; other threads can run in between."""
         for part in self._parts:
             part.clear()

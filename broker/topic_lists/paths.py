@@ -1,6 +1,6 @@
-"""The paths that patterns are matched against: ``tenant/namespace/local``.
+"""Paths for pattern matching: ``tenant/namespace/local``.
 
-Whole columns at a time; for one name there is ``path_of``.
+Functions work on whole columns; for a single name there is ``path_of``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DOMAIN_PREFIXES = (f"{PERSISTENT}://".encode(), f"{NON_PERSISTENT}://".encode())
 TO_THE_END = 1 << 30
-"""A stop for Arrow's slices: beyond every name."""
+"""An end for Arrow's slices: beyond every name."""
 _SEPARATOR = PARTITION_SEPARATOR.encode()
 # Numbers up to a Java int's largest, as names.partition_index: 2147483647.
 _INDEX = "|".join(
@@ -36,7 +36,7 @@ _PARTITION = re.compile(rb"-partition-(0|[1-9][0-9]{0,9})\Z")
 
 
 def path_of(name: bytes) -> bytes:
-    """Return one full topic name without its domain and its ``-partition-N``."""
+    """Return a full topic name without domain and ``-partition-N``."""
     path = name.split(b"://", 1)[-1]
     if _SEPARATOR in path:
         found = _PARTITION.search(path)
@@ -46,16 +46,16 @@ def path_of(name: bytes) -> bytes:
 
 
 def common_domain(first: bytes, last: bytes) -> bytes:
-    """Return the domain prefix of all names from ``first`` to ``last``; empty where they differ.
+    """Return the domain prefix of all names from ``first`` to ``last``; empty if both differ.
 
-    Names in order: what the first and the last begin with, all between do.
+    The names are in order: a common prefix of first and last is a prefix of all.
     """
     prefixes = (prefix for prefix in DOMAIN_PREFIXES if first.startswith(prefix))
     return next((prefix for prefix in prefixes if last.startswith(prefix)), b"")
 
 
 def as_text(column: Column) -> Column:
-    """Return a column of UTF-8 bytes as the same column of text: nothing is copied or checked."""
+    """Reinterpret a column of UTF-8 bytes as text, without copying or checking."""
     if column.type == pa.string():
         return column
     buffers = column.buffers()
@@ -63,7 +63,7 @@ def as_text(column: Column) -> Column:
 
 
 def without_partitions(paths: Column) -> Column:
-    """Return a text column with every ``-partition-N`` taken off."""
+    """Return a text column with every ``-partition-N`` removed."""
     return pc.replace_substring_regex(paths, _PARTITION_SUFFIX, "")
 
 

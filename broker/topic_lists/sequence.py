@@ -1,9 +1,9 @@
-"""A namespace's topics as an immutable sequence of wire-ready blocks.
+"""A namespace's topics as an immutable sequence of wire-format blocks.
 
-A block of about 64 KiB holds its names exactly as they go on the wire (see ``topic_block``), in
-Java's order. Blocks hang in a tree (``topic_tree``): a change replaces one block and the path
-above it, and old and new versions share the rest. A listing sends the blocks; the hash of a
-version combines the CRCs of its parts.
+A block of about 64 KiB holds its names in wire format (see ``topic_block``), in Java's order.
+Blocks form a tree (``topic_tree``): a change replaces one block and the path to the root, and old
+and new versions share the rest. A listing sends the blocks; a version's hash combines the CRCs of
+the parts.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 _NOTHING = Totals()
 PLACE_BYTES = 300
-"""Bytes of a block's place in a tree: its part of the branches above, and of ``wire_parts``."""
+"""Bytes for a block's slot in a tree: its share of the branches, and of ``wire_parts``."""
 
 
 class TopicSequence:
-    """All names of one kind in a namespace, in Java's order: one immutable version of them.
+    """All names of one kind in a namespace, in Java's order: one immutable version.
 
-    A name's row is its place in that order, from 0.
+    A name's row is the zero-based position in that order.
     """
 
     __slots__ = ("__weakref__", "_root", "_wire_parts", "totals")
@@ -66,7 +66,7 @@ class TopicSequence:
 
     @staticmethod
     def from_blocks(blocks: Sequence[Block]) -> TopicSequence:
-        """Build a sequence from blocks that are in order."""
+        """Build a sequence from ordered blocks."""
         return TopicSequence(grow(blocks))
 
     def __len__(self) -> int:
@@ -88,11 +88,11 @@ class TopicSequence:
         return self._wire_parts
 
     def blocks(self, low: bytes = b"", high: bytes | None = None) -> Iterator[Block]:
-        """Yield the blocks in order; at least those with names from ``low`` to ``high``.
+        """Yield the blocks in order; at least the blocks with names from ``low`` to ``high``.
 
         Args:
-            low: Blocks whose names all sort before this key of ``java_order`` are left out.
-            high: Blocks whose names all sort behind this key are left out.
+            low: Skip blocks whose names all sort before this key of ``java_order``.
+            high: Skip blocks whose names all sort behind this key.
         """
         pending: list[tuple[Node, bytes | None]] = [(self._root, None)] if self._root else []
         while pending:
@@ -106,13 +106,13 @@ class TopicSequence:
                 pending.extend(zip(reversed(node.children), reversed(ends), strict=True))
 
     def names(self) -> Iterator[bytes]:
-        """Yield the names in order, a block decoded at a time."""
+        """Yield the names in order, decoding a block at a time."""
         for block in self.blocks():
             yield from block.names()
 
     @property
     def domain_prefix(self) -> bytes:
-        """The domain prefix that all names begin with; empty without names or with both domains."""
+        """The domain prefix of all names; empty without names or with both domains."""
         if self._root is None:
             return b""
         return common_domain(self.name_at(0), self.name_at(len(self) - 1))
@@ -121,7 +121,7 @@ class TopicSequence:
         return self.row_of(name) is not None
 
     def row_of(self, name: bytes) -> int | None:
-        """Return a name's row; None when it is not there."""
+        """Return a name's row; None if missing."""
         node, key, start = self._root, java_order(name), 0
         if node is None:
             return None
@@ -136,7 +136,7 @@ class TopicSequence:
         """Return the name of a row, 0 to the count - 1.
 
         Raises:
-            IndexError: There is no such row.
+            IndexError: The row does not exist.
         """
         node = self._root
         if node is None or not 0 <= row < node.totals.count:
@@ -161,7 +161,7 @@ class TopicSequence:
         return selection.sequence()
 
     def blocks_of_rows(self, rows: Rows) -> Iterator[tuple[Block, Rows]]:
-        """Yield each block that holds some of the rows, with their indexes in the block."""
+        """Yield each block holding some of the rows, with their indexes in the block."""
         start = begin = 0
         for block in self.blocks():
             start, before = start + block.totals.count, start
@@ -174,7 +174,7 @@ class TopicSequence:
     def apply(self, added: Iterable[bytes], removed: Iterable[bytes]) -> TopicSequence:
         """Return the sequence with some names added and some removed.
 
-        Adding a name that is there, or removing one that is not, changes nothing.
+        Existing added names and missing removed names are ignored.
         """
         gone = set(removed)
         changes = in_java_order(gone.union(added))
@@ -187,17 +187,17 @@ class TopicSequence:
 
 
 def _lowered(root: Node | None) -> Node | None:
-    """Return the root without branches of one child above it, which deletions leave."""
+    """Strip branches with a single child, left by deletions, from the root."""
     while isinstance(root, Branch) and len(root.children) == 1:
         root = root.children[0]
     return root
 
 
 class Selection:
-    """Some of the names of a sequence, chosen block by block in their order.
+    """Names selected from a sequence, block by block in order.
 
-    A block that is kept whole is the same block: who keeps everything copies nothing. What is
-    not mentioned is left out. The mutable state is what was kept so far.
+    A wholly kept block is shared: keeping all names copies none. Names not mentioned are left out.
+    The mutable state is the names kept so far.
     """
 
     def __init__(self, source: TopicSequence) -> None:
@@ -211,7 +211,7 @@ class Selection:
 
     @property
     def added_bytes(self) -> int:
-        """About what the selection takes in memory beside its source, once it is made."""
+        """Approximate memory of the finished selection beside its source."""
         if self._count == self.source.totals.count:
             return 0
         return self._own_bytes + PLACE_BYTES * len(self._blocks)
@@ -231,13 +231,13 @@ class Selection:
             self.keep_entries(block.entries().take(pa.array(rows)))
 
     def keep_block(self, block: Block) -> None:
-        """Keep a block as it is."""
+        """Keep a whole block."""
         self._end_block()
         self._blocks.append(block)
         self._count += block.totals.count
 
     def keep_entries(self, entries: pa.BinaryArray) -> None:
-        """Keep some entries as they go on the wire: a column that is no slice."""
+        """Keep some entries in wire format: an unsliced column."""
         count = len(entries)
         _, offsets, data = entries.buffers()
         ends = np.frombuffer(offsets, np.int32, count + 1)
@@ -249,14 +249,14 @@ class Selection:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
-        """Return the names kept; the very sequence they were chosen from if all were."""
+        """Return the names kept; the source sequence itself if all were kept."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()
         return TopicSequence.from_blocks(self._blocks)
 
     def finishing(self) -> Generator[None, None, TopicSequence]:
-        """Do what ``sequence`` does, in steps."""
+        """Do the work of ``sequence`` in steps."""
         if self._count == self.source.totals.count:
             return self.source
         self._end_block()
@@ -272,4 +272,4 @@ class Selection:
 
 
 NO_NAMES = TopicSequence()
-"""Stands in all namespaces that have no names of a kind."""
+"""Shared by all namespaces without names of a kind."""

@@ -1,7 +1,7 @@
-"""The tree of a namespace's blocks: branches, and the change of one path from the root.
+"""The tree of a namespace's blocks: branches, and edits along a path from the root.
 
-Branches are small, so that a change combines the CRCs of a few children a level. All blocks are
-equally far from the root.
+Branches are small, so that a change combines the CRCs of only a few children a level. All blocks
+are equally far from the root.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from broker.topic_lists.block import Offsets, Rows
 
 BLOCK_BYTES = 65_536
-"""Wire bytes a block is filled up to."""
+"""Target wire bytes of a block."""
 BRANCH_CHILDREN = 4
-"""Children a branch has at most."""
+"""Most children of a branch."""
 BRANCHES_A_STEP = 128
-"""Branches that are made in a step of a millisecond."""
+"""Branches built in a step of a millisecond."""
 MANY_CHANGES = 16
-"""Changes of one block that are cheaper to make by encoding it anew."""
+"""From this many changes, encoding a block anew is cheaper."""
 
 
 class Branch:
@@ -49,14 +49,14 @@ Node = Block | Branch
 
 
 def grow(nodes: Sequence[Node]) -> Node | None:
-    """Put branches above nodes until one is left."""
+    """Build branches above nodes up to a single root."""
     while len(nodes) > 1:
         nodes = _branches(nodes)
     return nodes[0] if nodes else None
 
 
 def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
-    """Do what ``grow`` does, in steps."""
+    """Do the work of ``grow`` in steps."""
     while len(nodes) > 1:
         above: list[Node] = []
         for branch in _branching(nodes):
@@ -68,15 +68,15 @@ def growing(nodes: Sequence[Node]) -> Generator[None, None, Node | None]:
 
 
 def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
-    """Return the nodes that replace ``node`` after the changes that fall into it: none or more.
+    """Return the replacement of ``node`` after its changes: zero or more nodes.
 
     Args:
-        node: The node that the changes fall into.
-        changes: Names to be there afterwards, or not, in Java's order.
-        gone: Those of them that are not to be there.
+        node: The node.
+        changes: Names added and removed, in Java's order.
+        gone: The removed names.
 
     Returns:
-        The node itself where nothing changes.
+        The node itself if unchanged.
     """
     if isinstance(node, Block):
         return _edit_block(node, changes, gone)
@@ -90,13 +90,13 @@ def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
 
 
 def cut_names(names: Sequence[bytes]) -> list[Block]:
-    """Cut sorted names into as few blocks of at most about BLOCK_BYTES, of equal size."""
+    """Cut sorted names into the fewest blocks of at most about BLOCK_BYTES, of equal size."""
     sizes = np.fromiter(map(len, names), np.int64, len(names)) + 2
     return [Block.of_names(names[a:b]) for a, b in _bounds(np.cumsum(sizes))]
 
 
 def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
-    """Cut entries into as few blocks of at most about BLOCK_BYTES, of equal size."""
+    """Cut entries into the fewest blocks of at most about BLOCK_BYTES, of equal size."""
     return [
         Block(wire[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a])
         for a, b in _bounds(offsets[1:])
@@ -104,7 +104,7 @@ def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
 
 
 def _bounds(ends: Rows) -> list[tuple[int, int]]:
-    """Return the first index and the one behind of each part to cut, by the ends in bytes."""
+    """Return the start and end index of each part to cut, by the ends in bytes."""
     if not len(ends):
         return []
     total = int(ends[-1])
@@ -125,7 +125,7 @@ def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[No
 
 
 def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
-    """Return a block's entries after a few changes; None if nothing changes."""
+    """Return a block's entries after a few changes; None if unchanged."""
     before, offsets = np.diff(block.offsets), block.offsets
     pieces: list[bytes] = []
     sizes: list[npt.NDArray[np.int32]] = []
@@ -148,7 +148,7 @@ def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[byte
 
 
 def _branches(nodes: Sequence[Node]) -> list[Node]:
-    """Spread nodes evenly over as few branches as hold them."""
+    """Distribute nodes evenly over the fewest branches."""
     return list(_branching(nodes))
 
 
@@ -159,7 +159,7 @@ def _branching(nodes: Sequence[Node]) -> Iterator[Branch]:
 
 
 def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the index of each child that changes fall into, with these; both are in order."""
+    """Yield the index of each changed child with the child's changes; both inputs are in order."""
     start, ends = 0, node.firsts[1:]
     while start < len(changes):
         index = bisect_right(ends, java_order(changes[start]))
@@ -170,7 +170,7 @@ def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[byte
 
 
 def _join_small(nodes: list[Node]) -> list[Node]:
-    """Join neighbours that together stay small, so that deletions leave no crumbs."""
+    """Merge small neighbours, so that deletions leave no crumbs."""
     joined: list[Node] = []
     for node in nodes:
         both = _joined(joined[-1], node) if joined else None
@@ -182,7 +182,7 @@ def _join_small(nodes: list[Node]) -> list[Node]:
 
 
 def _joined(one: Node, other: Node) -> Node | None:
-    """Return two neighbours as one; None if that would not be small."""
+    """Return two neighbours merged; None if too large."""
     if isinstance(one, Block) and isinstance(other, Block):
         if len(one.wire) + len(other.wire) >= BLOCK_BYTES // 2:
             return None

@@ -1,1 +1,1 @@
-"""Topics and namespaces: rules of names, creation, deletion, properties, lookups."""
+"""Topics and namespaces: naming rules, creation, deletion, properties, lookups."""

@@ -26,16 +26,16 @@ NAMESPACE_NOT_FOUND = "Namespace not found"
 
 
 class LookupHandler:
-    """The handler of lookups: which broker serves a topic.
+    """The handler of lookups: finds the broker serving a topic.
 
     Args:
         store: The topics.
-        ownership: Knows which broker serves a topic, or makes it this one.
-        topics: Makes a topic that is missing, where that is allowed.
+        ownership: Finds or assigns a topic's broker.
+        topics: Creates missing topics, if allowed.
         outcomes: Counts lookups.
-        pulsar_compatible: Profile pulsar: of a name that is but ``-partition-0``, lookups are
-            refused with another code, and partition queries are never answered. To make a
-            partitioned topic too many is refused as if that were worth another try.
+        pulsar_compatible: Profile pulsar: for a name of only ``-partition-0``, lookups are refused
+            with a different code, and partition queries are never answered. A partitioned topic
+            over the limit is refused as if a retry could succeed.
     """
 
     def __init__(
@@ -61,10 +61,11 @@ class LookupHandler:
         )
 
     async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
-        """Return the broker of a topic, which need not exist; its namespace must.
+        """Return the broker of a topic, existing or not; the namespace must exist.
 
         Raises:
-            RequestError: InvalidTopicName, TopicNotFound, an unknown listener, or nobody serves it.
+            RequestError: InvalidTopicName, TopicNotFound, an unknown listener, or no serving
+                broker.
         """
         topic = _parse(request.topic)
         if nameless := _partition_of_nothing(request.topic, topic):
@@ -80,8 +81,8 @@ class LookupHandler:
             brokerServiceUrl=owner.urls.service or None,
             brokerServiceUrlTls=owner.urls.service_tls or None,
             authoritative=True,
-            # Upstream sets it where a broker that is alone advertises a loopback address. A service
-            # URL of several brokers leads to any of them.
+            # Upstream sets the flag if a lone broker advertises a loopback address. A service URL
+            # of several brokers leads to any of them.
             proxy_through_service_url=self._ownership.alone
             and owner.here
             and _is_loopback(owner.urls.any_service),
@@ -103,7 +104,7 @@ class LookupHandler:
 
         Raises:
             RequestError: InvalidTopicName, or TopicNotFound.
-            UnansweredRequestError: As shipped, nothing is answered.
+            UnansweredRequestError: Profile pulsar leaves the request unanswered.
         """
         topic, create = _parse(request.topic), request.metadata_auto_creation_enabled
         if nameless := _partition_of_nothing(request.topic, topic):
@@ -130,7 +131,7 @@ class LookupHandler:
         return snapshot
 
     async def _missing(self, topic: TopicName, *, create: bool) -> int:
-        """Make a missing topic if it is partitioned; others come with their first producer."""
+        """Create a missing topic if partitioned; a plain topic is created by its first producer."""
         try:
             return await self._topics.partitions(topic, create=create)
         except RefusedError as error:
@@ -151,7 +152,7 @@ def _parse(text: str) -> TopicName:
 
 
 def _partition_of_nothing(text: str, topic: TopicName) -> str:
-    """Return the error text of a name that is but ``-partition-0``, empty for others."""
+    """Return the error text of a name of only ``-partition-0``, empty for valid names."""
     if not is_blank(topic.partitioned_name.local_name):
         return ""
     base = without_partition(text if "://" in text else str(topic))

@@ -1,4 +1,4 @@
-"""The lookups of a broker: how they ended, and how long they took."""
+"""The lookups of a broker: outcomes and durations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class LookupOutcomes:
-    """Counts lookups, of either protocol, whose topic may be somewhere: its namespace exists.
+    """Counts lookups of both protocols in existing namespaces.
 
     Args:
         stopwatch: Seconds; an event loop's time may be in whole milliseconds.
 
     Attributes:
-        answers: Those that named the owner.
-        redirects: Those that named the broker that shall own the topic, and was not asked yet.
-        failures: Those that named nobody.
-        times: What they took.
-        since: Since when they are counted, in seconds since 1970.
+        answers: Lookups answered with the owner.
+        redirects: Lookups redirected to the designated owner, before the owner's confirmation.
+        failures: Failed lookups.
+        times: Durations.
+        since: Start of counting, in seconds since 1970.
 
     Source: upstream NamespaceService.getBrokerServiceUrlAsync.
     """
@@ -37,7 +37,7 @@ class LookupOutcomes:
         self._stopwatch = stopwatch
 
     async def counted(self, finding: Awaitable[Owner]) -> Owner:
-        """Wait for the owner of a topic, and count how that ends."""
+        """Await the owner of a topic, and count the outcome."""
         began = self._stopwatch()
         try:
             owner = await finding

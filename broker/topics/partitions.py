@@ -1,4 +1,4 @@
-"""The partitions of a partitioned topic, added in several changes that carry its properties."""
+"""The partitions of a partitioned topic, added in several changes with the topic's properties."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 async def add_partitions(
     store: MetadataStore, topic: TopicName, parts: Sequence[range], seen: TopicState
 ) -> None:
-    """Add partitions that a topic has by its count already, one change for each part.
+    """Add partitions already included in a topic's count, one change for each part.
 
     Raises:
-        RefusedError: The topic was deleted, or made anew with fewer partitions.
+        RefusedError: The topic was deleted, or recreated with fewer partitions.
         StoreError: The store failed.
     """
     for indices in parts:
@@ -39,7 +39,7 @@ async def add_partitions(
 async def _add_part(
     store: MetadataStore, topic: TopicName, indices: range, seen: TopicState
 ) -> TopicState:
-    """Add some of them with the properties of this moment; return the topic as it is then."""
+    """Add one part with the topic's current properties; return the topic's new state."""
     while True:
         try:
             await store.apply(topic.namespace, addition(topic, indices, seen))
@@ -54,7 +54,7 @@ async def _add_part(
 
 
 def addition(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
-    """Return the change that adds partitions to a topic as it was seen."""
+    """Return the change adding partitions to a topic in a known state."""
     names = partition_names(topic, indices)
     return TopicChanges(
         names,

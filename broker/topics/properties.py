@@ -1,8 +1,8 @@
-"""The properties of topics: reading, changing, and the rows that a store takes.
+"""The properties of topics: reading, changing, and rows for a store.
 
 Partitions carry the properties of their partitioned topic, so that a listing by properties finds
-them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync.
-Differs: upstream keeps those of a partitioned topic in its metadata only.
+them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync. Differs: upstream keeps a
+partitioned topic's properties in its metadata only.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ MAX_PROPERTIES = 64
 MAX_PROPERTY_BYTES = 2_560
 """UTF-8 bytes of a topic's name and of the key and the value of one of its properties, together.
 
-PostgreSQL's indexes hold that and the suffix of a partition; it is the bound of every store, so
-that one accepts what another does. Differs: upstream has none.
+The largest size for PostgreSQL's indexes with a partition's suffix; the bound of every store, so
+that all accept the same properties. Differs: upstream has no bound.
 """
 
 
@@ -46,10 +46,10 @@ def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> Prop
 
 
 def check_properties(name: str, properties: Mapping[str, str]) -> None:
-    """Refuse properties that are too many or too large for the topic of a full name.
+    """Refuse too many or too large properties of a topic.
 
     Raises:
-        RefusedError: They are.
+        RefusedError: A bound is exceeded.
     """
     if len(properties) > MAX_PROPERTIES:
         raise _refused(f"{len(properties)} properties: a topic may have {MAX_PROPERTIES}")
@@ -65,38 +65,38 @@ def check_properties(name: str, properties: Mapping[str, str]) -> None:
 
 
 class TopicProperties:
-    """The reader and writer of the properties of topics that exist."""
+    """The reader and writer of existing topics' properties."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
-        # A change reads before it writes: one of a topic at a time, so that only other brokers,
-        # and growth, can come between.
+        # A change reads before writing: one change of a topic at a time, so that only other
+        # brokers, and growth, can interfere.
         self._locks: NameLocks[TopicName] = NameLocks()
 
     async def of(self, topic: TopicName) -> Mapping[str, str]:
         """Return a topic's properties.
 
         Raises:
-            RefusedError: The topic does not exist, or cannot have any.
+            RefusedError: The topic does not exist, or cannot have properties.
             StoreError: The store failed.
         """
         await self._partitions(topic)
         return await self._store.properties(topic.namespace, str(topic))
 
     async def update(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Add properties to a topic, or replace them.
+        """Add or replace properties of a topic.
 
         Raises:
-            RefusedError: The topic does not exist, cannot have any, or they are too many.
+            RefusedError: The topic does not exist, cannot have properties, or would have too many.
             StoreError: The store failed.
         """
         await self._change(topic, lambda kept: {**kept, **properties})
 
     async def remove(self, topic: TopicName, key: str) -> None:
-        """Remove one property; a missing one changes nothing.
+        """Remove one property; a missing property is ignored.
 
         Raises:
-            RefusedError: The topic does not exist, or cannot have any.
+            RefusedError: The topic does not exist, or cannot have properties.
             StoreError: The store failed.
         """
         await self._change(
@@ -106,7 +106,7 @@ class TopicProperties:
     async def _change(
         self, topic: TopicName, changed: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> None:
-        """Change a topic's properties, also if others change them meanwhile."""
+        """Change a topic's properties, despite concurrent changes."""
 
         def first_rows(now: TopicState) -> PropertyRows:
             properties = changed(now.properties)
@@ -124,7 +124,7 @@ class TopicProperties:
             for indices in in_changes(range(seen.partitions), len(properties))[1:]:
                 await asyncio.sleep(0)
                 names = partition_names(topic, indices)
-                # A change made since knew of this one: it holds.
+                # A later change has seen this change, and wins.
                 seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:
@@ -140,9 +140,10 @@ class TopicProperties:
     async def _set(
         self, topic: TopicName, seen: TopicState, rows: Callable[[TopicState], PropertyRows]
     ) -> TopicState:
-        """Set a topic's properties by its present state; return that state.
+        """Set a topic's properties, derived from its current state; return the state.
 
-        An overtaken change is tried again without end: each time another one is done.
+        An overtaken change is retried without limit: each retry means progress of a competing
+        change.
         """
         while True:
             changes = TopicChanges(

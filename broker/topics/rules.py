@@ -1,7 +1,7 @@
-"""An operator's rules for topics, and the refusals of changes that break one.
+"""An operator's rules for topics, and the refusals of violating changes.
 
-Plain decisions; ``broker.topics.service`` waits for the store. The sentences are upstream's where
-clients may know them.
+Pure decisions; ``broker.topics.service`` waits for the store. Sentences known to clients are
+upstream's.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from broker.stores.store import NamespaceSnapshot
 
 PARTITIONS_PER_CHANGE = 5_000
-"""Most partitions that are made or removed as one change; the largest are made ready off the loop.
+"""Most partitions created or removed in one change; the largest are prepared off the loop.
 
-More come in several, between which others have their turn: who looks meanwhile sees a part of them,
-as on a real broker, which makes them one by one.
+More partitions take several changes, interleaved with other requests: a concurrent reader sees a
+part of them, as on a real broker, which creates partitions one by one.
 """
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5
-"""Most attempts at a change that others overtake."""
+"""Most attempts at an overtaken change."""
 _JAVA_LONG = re.compile(r"[+-]?\d{1,99}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -45,15 +45,14 @@ class TopicRules:
 
     Attributes:
         auto_creation: allowAutoTopicCreation.
-        auto_partitions: Partitions of a topic made for a client; 0 for one without
-            (allowAutoTopicCreationType, defaultNumPartitions).
+        auto_partitions: Partitions of a topic created for a client; 0 for a topic without
+            partitions (allowAutoTopicCreationType, defaultNumPartitions).
         max_partitions: maxNumPartitionsPerPartitionedTopic; 0 or less is unlimited.
         max_topics: maxTopicsPerNamespace, partitions one by one; 0 or less is unlimited.
-        counts_persistent_only: Whether that bounds persistent topics that are made alone, or with
-            their partitions, and neither others nor more partitions: profile pulsar.
-        lazy_non_persistent: Whether partitions of a non-persistent topic are there only once
-            somebody used them, and to delete a non-persistent topic that is missing succeeds:
-            profile pulsar.
+        counts_persistent_only: Whether ``max_topics`` bounds only persistent topics at their
+            creation, with their partitions, but not partitions added later: profile pulsar.
+        lazy_non_persistent: Whether partitions of a non-persistent topic exist only after their
+            first use, and deleting a missing non-persistent topic succeeds: profile pulsar.
     """
 
     auto_creation: bool = True
@@ -77,7 +76,7 @@ class TopicRules:
 
     @property
     def most_partitions(self) -> int:
-        """Partitions that one topic may have."""
+        """Most partitions of one topic."""
         return (
             min(self.max_partitions, MAX_PARTITIONS) if self.max_partitions > 0 else MAX_PARTITIONS
         )
@@ -95,11 +94,12 @@ def partition_names(topic: TopicName, indices: range) -> list[bytes]:
 
 
 def in_changes(indices: range, properties: int = 0) -> list[range]:
-    """Return the parts, at least one, in which some partitions are made or removed.
+    """Split partitions into at least one part, each created or removed in one change.
 
     Args:
-        indices: Of the partitions.
-        properties: Their number for each partition: one costs about four times as much as the name.
+        indices: Indexes of the partitions.
+        properties: Properties of each partition: a property costs about four times as much as a
+            name.
     """
     size = max(LEAST_PARTITIONS_PER_CHANGE, PARTITIONS_PER_CHANGE // (1 + 4 * properties))
     starts = range(indices.start, max(indices.stop, indices.start + 1), size)
@@ -107,14 +107,14 @@ def in_changes(indices: range, properties: int = 0) -> list[range]:
 
 
 def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
-    """Return the partitioned topic that a name ending in a number needs, and the number.
+    """Return the partitioned topic of a name ending in a number, and the number.
 
     Differs from TopicName.partitioned_name: here ``-partition-007`` and ``-partition--1`` end in a
-    number, too, and what stands behind the first ``-partition-`` decides (upstream:
+    number, too, and the text behind the first ``-partition-`` decides (upstream:
     PersistentTopicsBase.validateNonPartitionTopicNameAsync).
 
     Returns:
-        None for other names.
+        None for a name without a number.
     """
     base, separator, behind = topic.local_name.partition(PARTITION_SEPARATOR)
     if not separator or not _JAVA_LONG.fullmatch(behind):
@@ -125,24 +125,25 @@ def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
 
 
 def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
-    """Return the number of partitions of the topic that a partition's name belongs to.
+    """Return the number of partitions of a partition's topic.
 
     Returns:
-        None for a name that is no partition's, or of no partitioned topic.
+        None if the name is not a partition's, or the partitioned topic is missing.
     """
     if topic.partition_index < 0:
         return None
     return snapshot.partitioned.get(str(topic.partitioned_name))
 
 
-# -- what must hold -------------------------------------------------------------------------------
+# -- conditions -----------------------------------------------------------------------------------
 
 
 def check_name(topic: TopicName) -> None:
-    """Refuse a name that a store may not be able to keep.
+    """Refuse a name that a store may be unable to keep.
 
     Raises:
-        RefusedError: It is too long, has a control character, or is a transaction system topic's.
+        RefusedError: The name is too long, has a control character, or is a transaction system
+            topic's.
     """
     size = len(str(topic).encode())
     if size > MAX_NAME_BYTES:
@@ -158,12 +159,12 @@ def check_name(topic: TopicName) -> None:
 
 
 def check_new_partitioned(topic: TopicName, rules: TopicRules) -> None:
-    """Refuse to make a partitioned topic whose name is like that of a partition.
+    """Refuse a partitioned topic with a partition's name.
 
-    Of non-persistent ones a real broker makes any, and deletes none that is named as a partition.
+    For non-persistent topics a real broker creates any, and deletes none with a partition's name.
 
     Raises:
-        RefusedError: It is.
+        RefusedError: The name is a partition's.
     """
     if PARTITION_SEPARATOR not in topic.local_name:
         return
@@ -172,10 +173,10 @@ def check_new_partitioned(topic: TopicName, rules: TopicRules) -> None:
 
 
 def check_not_a_partition(topic: TopicName) -> None:
-    """Refuse to change a partition as if it were a partitioned topic.
+    """Refuse to treat a partition as a partitioned topic.
 
     Raises:
-        RefusedError: It is one by its name.
+        RefusedError: The name is a partition's.
     """
     if topic.partition_index >= 0:
         raise _like_a_partition()
@@ -186,10 +187,10 @@ def _like_a_partition() -> RefusedError:
 
 
 def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Refuse to make a topic whose name ends in a number that its partitioned topic has not.
+    """Refuse a topic whose number is outside its partitioned topic.
 
     Raises:
-        RefusedError: There is no such partitioned topic, or it has fewer partitions.
+        RefusedError: The partitioned topic is missing, or has fewer partitions.
     """
     found = numbered(topic)
     if found is None:
@@ -203,10 +204,10 @@ def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
 
 
 def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Refuse to create a partition that its partitioned topic does not have.
+    """Refuse a partition outside its partitioned topic.
 
     Raises:
-        RefusedError: There is no such partitioned topic, or it has fewer partitions.
+        RefusedError: The partitioned topic is missing, or has fewer partitions.
     """
     count = snapshot.partitioned.get(str(base))
     if count is None:
@@ -223,10 +224,10 @@ def _too_high(topic: TopicName, base: TopicName) -> RefusedError:
 
 
 def check_count(partitions: int, rules: TopicRules) -> None:
-    """Refuse a partitioned topic of too few or too many partitions.
+    """Refuse a partitioned topic with too few or too many partitions.
 
     Raises:
-        RefusedError: It has.
+        RefusedError: The count is out of bounds.
     """
     most = rules.most_partitions
     if not 0 < partitions <= most:
@@ -236,16 +237,16 @@ def check_count(partitions: int, rules: TopicRules) -> None:
 
 
 def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRules) -> None:
-    """Refuse a change of the number of partitions that is no growth, or too much of it.
+    """Refuse a partition count that is smaller than before, or too large.
 
     Args:
         topic: The partitioned topic.
-        count: Its partitions; 0 when it is no partitioned topic.
-        partitions: The number asked for.
-        rules: The operator's.
+        count: Current partitions; 0 for a topic without partitions.
+        partitions: The requested number.
+        rules: The operator's rules.
 
     Raises:
-        RefusedError: It is.
+        RefusedError: The requested number is refused.
     """
     if not count:
         raise RefusedError(Refusal.CONFLICT, f"Topic {topic} is not the partitioned topic.")
@@ -269,14 +270,14 @@ def check_room(
     """Refuse topics beyond maxTopicsPerNamespace; system topics do not count.
 
     Args:
-        topic: The topic that is made, or has partitions made.
-        snapshot: What is there.
-        more: The number of topics, partitions one by one, that are made.
-        rules: The operator's.
-        refusal: How too many are refused.
+        topic: The topic created or grown.
+        snapshot: The namespace before the change.
+        more: Number of created topics, partitions one by one.
+        rules: The operator's rules.
+        refusal: The kind of refusal.
 
     Raises:
-        RefusedError: There would be too many.
+        RefusedError: The limit would be exceeded.
     """
     if is_system_topic(str(topic)):
         return
@@ -291,17 +292,17 @@ def check_room(
 
 
 def no_namespace() -> RefusedError:
-    """Return the refusal of a change in a namespace that does not exist."""
+    """Return the refusal of a change in a missing namespace."""
     return RefusedError(Refusal.NOT_FOUND, "Namespace not found")
 
 
 def not_found(topic: TopicName) -> RefusedError:
-    """Return the refusal of a question about a topic that does not exist."""
+    """Return the refusal of a query about a missing topic."""
     return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found")
 
 
 def no_partition(topic: TopicName, count: int) -> RefusedError:
-    """Return upstream's refusal of a partition that is not there, of a topic with ``count``."""
+    """Return upstream's refusal of a missing partition of a topic with ``count``."""
     if topic.persistent:
         nothing = f"Partitioned Topic not found: {topic} has zero partitions"
         reason = "Topic partitions were not yet created" if count else nothing
@@ -313,7 +314,7 @@ def no_partition(topic: TopicName, count: int) -> RefusedError:
 
 
 def no_metadata(topic: TopicName) -> RefusedError:
-    """Return the refusal of a partition whose partitioned topic cannot be, or is not there."""
+    """Return the refusal of a partition with an impossible or missing partitioned topic."""
     reason = f"Partition metadata not found for the partitioned topic: {topic}"
     return RefusedError(Refusal.CONFLICT, reason)
 
@@ -324,8 +325,8 @@ def already_exists() -> RefusedError:
 
 
 def overtaken(topic: TopicName) -> RefusedError:
-    """Return the refusal of a change that others overtook again and again."""
-    return RefusedError(Refusal.CONFLICT, f"{topic} is being changed by others: ask again")
+    """Return the refusal of a repeatedly overtaken change."""
+    return RefusedError(Refusal.CONFLICT, f"{topic} is being changed concurrently: retry")
 
 
 def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
@@ -337,7 +338,7 @@ def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
 
 
 def is_partitioned(topic: TopicName) -> RefusedError:
-    """Return the refusal to delete a partitioned topic as if it were one without partitions."""
+    """Return the refusal to delete a partitioned topic as a topic without partitions."""
     reason = (
         f"{topic} is a partitioned topic, instead of calling delete topic, please call "
         "delete-partitioned-topic."
@@ -346,7 +347,7 @@ def is_partitioned(topic: TopicName) -> RefusedError:
 
 
 def not_partitioned(topic: TopicName, snapshot: NamespaceSnapshot | None) -> RefusedError:
-    """Return the refusal to delete what is no partitioned topic."""
+    """Return the refusal to delete a topic without partitions as a partitioned topic."""
     if snapshot is None or not snapshot.contains(topic):
         return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found.")
     reason = (

@@ -1,8 +1,8 @@
 """The service that creates, grows and deletes topics, for REST and for clients.
 
-Conditions travel with the change (``TopicChanges.absent`` and ``present``), so that of two who
-create the same topic one succeeds, also on two brokers that share a store. Every change is as
-durable as the store before it is answered.
+Conditions are part of the change (``TopicChanges.absent`` and ``present``), so that of two
+concurrent creations of a topic one succeeds, even on two brokers sharing a store. Every change is
+as durable as the store before the answer.
 """
 
 from __future__ import annotations
@@ -68,24 +68,24 @@ class TopicService:
         self._made: list[Callable[[TopicName, int], None]] = []
 
     def on_made(self, callback: Callable[[TopicName, int], None]) -> None:
-        """Register a function that is told of a topic that was made, and not for its first client.
+        """Register a callback for topics created otherwise than for their first client.
 
-        It is told how many partitions it has, 0 for none.
+        The callback receives the topic and its number of partitions, 0 for none.
         """
         self._made.append(callback)
 
     def on_deleted(self, callback: Callable[[TopicName], Awaitable[None]]) -> None:
-        """Register a function that forgets what belongs to a topic, which was just deleted."""
+        """Register a function that deletes the data of a just deleted topic."""
         self._deleted.append(callback)
 
     # -- topics without partitions ------------------------------------------------------------
 
     async def create(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Create a topic, or a partition that a partitioned topic lacks.
+        """Create a topic, or a missing partition of a partitioned topic.
 
         Raises:
-            RefusedError: The namespace is missing, the topic exists, the name is that of a
-                partition that cannot be, or there are too many topics.
+            RefusedError: The namespace is missing, the topic exists, the name is an impossible
+                partition's, or there are too many topics.
             StoreError: The store failed.
         """
         check_name(topic)
@@ -93,7 +93,7 @@ class TopicService:
             snapshot = await self._snapshot(topic)
             check_number(topic, snapshot)
             if self._lazy(topic) and partitions_around(topic, snapshot) is not None:
-                await self._create(topic, {})  # To look for it is its first use.
+                await self._create(topic, {})  # A lookup counts as the first use.
                 raise already_exists()
         await self._create(topic, properties)
         self._tell_made(topic, 0)
@@ -103,9 +103,9 @@ class TopicService:
             callback(topic, partitions)
 
     async def create_for_client(self, topic: TopicName) -> None:
-        """Create a topic that a producer or consumer asks for, or a partition.
+        """Create a topic, or a partition, for a producer or consumer.
 
-        A name like that of a partition, which is none, is a name as any other here (recorded).
+        An invalid partition name is an ordinary name here (recorded).
 
         Raises:
             RefusedError: As ``create``.
@@ -137,7 +137,7 @@ class TopicService:
             creates_namespace=False,
         )
         if base is not None:
-            # As an addition to its partitioned topic it carries that one's properties.
+            # An addition to the partitioned topic inherits its properties.
             there = str(base)
             changes = replace(changes, present=[there], partitioned={there: 1}, adds_only=True)
         try:
@@ -146,10 +146,10 @@ class TopicService:
             raise no_such_partition(topic, base or topic) from None
 
     async def check_there(self, topic: TopicName) -> None:
-        """Refuse to delete what is no topic.
+        """Refuse to delete a missing or partitioned topic.
 
         Raises:
-            RefusedError: There is none, or it is a partitioned topic.
+            RefusedError: The topic is missing, or is a partitioned topic.
             StoreError: The store failed.
         """
         snapshot = await self._store.snapshot(topic.namespace)
@@ -181,8 +181,8 @@ class TopicService:
         """Create a partitioned topic with its partitions, which carry its properties.
 
         Raises:
-            RefusedError: The namespace is missing, the topic exists, the name ends as that of a
-                partition, or there are too few or too many partitions or topics.
+            RefusedError: The namespace is missing, the topic exists, the name ends like a
+                partition's, or there are too few or too many partitions or topics.
             StoreError: The store failed.
         """
         check_name(topic)
@@ -215,10 +215,10 @@ class TopicService:
         await add_partitions(self._store, topic, rest, TopicState(name, partitions, properties))
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
-        """Give a partitioned topic more partitions; they carry its properties.
+        """Add partitions to a partitioned topic; new partitions carry its properties.
 
         Raises:
-            RefusedError: It is no partitioned topic, it has more already, or there are too many
+            RefusedError: The topic is not partitioned, already has more, or there are too many
                 partitions or topics.
             StoreError: The store failed.
         """
@@ -247,12 +247,12 @@ class TopicService:
         return TopicState(str(topic), count, properties)
 
     async def _grow(self, topic: TopicName, seen: TopicState, partitions: int) -> None:
-        """Add partitions to a topic as it was seen.
+        """Add partitions to a topic in a known state.
 
         Raises:
-            TopicChangedError, TopicMissingError, NamespaceMissingError: It is another by now.
+            TopicChangedError, TopicMissingError, NamespaceMissingError: The state has changed.
         """
-        # Upstream looks at the first partition, which makes it.
+        # Upstream looks up the first partition, which creates it.
         new = range(1) if self._lazy(topic) else range(seen.partitions, partitions)
         first, *rest = in_changes(new, len(seen.properties))
         await self._store.apply(
@@ -262,7 +262,7 @@ class TopicService:
         await add_partitions(self._store, topic, rest, replace(seen, partitions=partitions))
 
     async def create_missing(self, topic: TopicName) -> None:
-        """Make the partitions that a partitioned topic lacks.
+        """Create the missing partitions of a partitioned topic.
 
         Raises:
             RefusedError: There are too many topics.
@@ -275,7 +275,7 @@ class TopicService:
                 try:
                     await self._make_missing(type(topic).parse(name), topic)
                 except RefusedError as error:
-                    if error.refusal is not Refusal.CONFLICT:  # Else somebody was faster.
+                    if error.refusal is not Refusal.CONFLICT:  # A concurrent creation.
                         raise
 
     async def _make_missing(self, partition: TopicName, topic: TopicName) -> None:
@@ -285,14 +285,14 @@ class TopicService:
         self._tell_made(partition, 0)
 
     def _lazy(self, topic: TopicName) -> bool:
-        """Tell whether partitions come with their first use only."""
+        """Tell whether partitions are created only on first use."""
         return self._rules(topic.namespace).lazy_non_persistent and not topic.persistent
 
     async def delete_partitioned(self, topic: TopicName) -> None:
         """Delete a partitioned topic with its partitions.
 
         Raises:
-            RefusedError: There is none, or it is a topic without partitions.
+            RefusedError: The topic is missing, or has no partitions.
             StoreError: The store failed.
         """
         check_not_a_partition(topic)
@@ -307,7 +307,7 @@ class TopicService:
         raise overtaken(topic)
 
     async def delete_without_partitions(self, topic: TopicName) -> None:
-        """Delete a partitioned topic if none of its partitions is there.
+        """Delete a partitioned topic if all its partitions are missing.
 
         Raises:
             StoreError: The store failed.
@@ -319,7 +319,7 @@ class TopicService:
         async for index in in_turns(range(count)):
             if snapshot.holds(partition_name(topic, index).encode()):
                 return
-        # One may be made meanwhile; of more than fit in one change the first are looked at again.
+        # A partition may be created meanwhile; the condition covers the first change's partitions.
         absent = [partition_name(topic, index) for index in in_changes(range(count))[0]]
         changes = TopicChanges(
             partitioned={str(topic): 0},
@@ -345,7 +345,7 @@ class TopicService:
             if not await self._applied(topic, changes):
                 return False
             await asyncio.sleep(0)
-        # Growth meanwhile makes the partition that comes next.
+        # Concurrent growth creates the following partition.
         following = partition_name(topic, count)
         changes = TopicChanges(
             (),
@@ -357,16 +357,15 @@ class TopicService:
         )
         return await self._applied(topic, changes)
 
-    # -- what is there ------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------
 
     async def partitions(self, topic: TopicName, *, create: bool) -> int:
-        """Return the number of partitions of a topic, 0 for one without.
+        """Return the number of partitions of a topic, 0 for none.
 
         Args:
             topic: A topic, a partitioned topic or a partition.
-            create: Whether a missing topic is made, where that is allowed. One without
-                partitions is not made yet: it comes with its first producer, as does a partition
-                that its topic lacks.
+            create: Whether to create a missing topic, if allowed. A topic without partitions is not
+                created yet: its first producer creates it, as with a missing partition.
 
         Raises:
             RefusedError: The namespace or the topic does not exist.
@@ -379,7 +378,7 @@ class TopicService:
         own = partitions_around(topic, snapshot)
         if own is not None:
             if create and topic.partition_index < own:
-                return 0  # It is made by whoever uses it, also where others are not (recorded).
+                return 0  # Created on first use, even without automatic creation (recorded).
             raise not_found(topic)
         rules = self._rules(topic.namespace)
         if not create or not rules.auto_creation:
@@ -396,11 +395,11 @@ class TopicService:
             snapshot = await self._snapshot(topic)
             if not snapshot.contains(topic):
                 raise
-            # Another client was faster: what it made is what there is.
+            # A concurrent client won: its topic counts.
             return snapshot.partitioned.get(str(topic), 0)
         return partitions
 
-    # -- what the changes share ---------------------------------------------------------------
+    # -- shared steps -------------------------------------------------------------------------
 
     async def _snapshot(self, topic: TopicName) -> NamespaceSnapshot:
         snapshot = await self._store.snapshot(topic.namespace)
@@ -422,7 +421,7 @@ class TopicService:
             raise already_exists() from None
 
     async def _applied(self, topic: TopicName, changes: TopicChanges) -> bool:
-        """Apply a change; return false when a condition does not hold."""
+        """Apply a change; return false if a condition fails."""
         try:
             await self._store.apply(topic.namespace, changes)
         except (TopicExistsError, TopicMissingError, NamespaceMissingError):

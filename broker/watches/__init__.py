@@ -1,1 +1,1 @@
-"""Topic list watches: clients that are sent the changes of a namespace's topics."""
+"""Topic list watches: clients receive the changes of a namespace's topics."""

@@ -1,4 +1,4 @@
-"""Listings of a namespace under the heap limit, before its names are read for a watch."""
+"""Listings of a namespace for watches, admitted by the heap limit before names are read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 
 @dataclass(frozen=True, slots=True)
 class WatchContext:
-    """The parts of a broker that watches work with."""
+    """The broker's parts used by watches."""
 
     store: MetadataStore
     lister: TopicLister
@@ -52,10 +52,10 @@ class NamespaceListings:
         self._registry = registry
 
     async def list(self, namespace: NamespaceName, sender: WatchSender) -> None:
-        """List a namespace, requesting its permit until that is granted or the watch ends.
+        """List a namespace, requesting its permit until granted or the watch ends.
 
         Raises:
-            RequestError: Its estimate exceeds the heap limit, or the store cannot be read.
+            RequestError: The estimate exceeds the heap limit, or the store cannot be read.
         """
         while not sender.closed:
             estimate = self._context.estimates.of(namespace, PERSISTENT)
@@ -94,7 +94,7 @@ class NamespaceListings:
 def limit_exceeded(
     error: PermitTooLargeError, what: str, limit_type: LimitType, profile: WatchProfile
 ) -> RequestError:
-    """Return the refusal of a request that needs more than a limit."""
+    """Return the refusal of a request over a limit."""
     if profile.java_errors:
         return illegal_argument(error)
     return too_large(error, what, limit_type)

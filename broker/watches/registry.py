@@ -1,4 +1,4 @@
-"""The watches of each connection, the namespaces they need, and their memory budget."""
+"""The watches of each connection, the watched namespaces, and the memory budget."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Watch:
     """The watch of one watcher id of a connection, from its first request on.
 
     Attributes:
-        pattern: Pattern of the first request, without its domain; later ones do not change it.
+        pattern: Pattern of the first request, without its domain; later requests do not change it.
         created: Done when the first request was answered.
-        pending: Requests that wait for its creation, with their tasks.
-        asked_again: Whether another request for the id came.
-        ended: Whether it was closed.
+        pending: Requests waiting for the watch's creation, with their tasks.
+        asked_again: Whether the id was requested again.
+        ended: Whether the watch was closed.
     """
 
     namespace: NamespaceWatch
@@ -57,7 +57,7 @@ class Watch:
 class WatchRegistry:
     """All watches of one broker.
 
-    Bound: ``max_bytes`` for names, sets and watchers together; one more is refused, and its
+    Bound: ``max_bytes`` for names, sets and watchers together; beyond, a watch is refused, and the
     client polls.
 
     Args:
@@ -75,25 +75,25 @@ class WatchRegistry:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of all watches, about."""
+        """Approximate memory of all watches."""
         names = sum(one.sets.held_bytes for one in self._namespaces.values())
         return names + WATCHER_BYTES * self.totals.watchers
 
     @property
     def sets(self) -> int:
-        """Number of different sets that are watched."""
+        """Number of distinct watched sets."""
         return sum(len(one.sets) for one in self._namespaces.values())
 
     @property
     def connections(self) -> Iterable[ServedConnection]:
-        """Connections that have asked for a watch."""
+        """Connections that have requested a watch."""
         return tuple(self._watches)
 
     def check_room(self, more_bytes: int = 0) -> None:
-        """Refuse a watch for which the budget has no room.
+        """Refuse a watch beyond the budget.
 
         Raises:
-            RequestError: NotAllowedError, for which clients poll instead.
+            RequestError: NotAllowedError, which makes clients poll instead.
         """
         if self.max_bytes <= 0:
             return
@@ -107,13 +107,13 @@ class WatchRegistry:
             )
 
     def push(self, change: Change) -> None:
-        """Pass a change of the store to its namespace, if that is watched."""
+        """Pass a change of the store to its namespace, if watched."""
         namespace = self._namespaces.get(change.namespace)
         if namespace is not None:
             namespace.push(change)
 
     def missed_some(self) -> None:
-        """List all namespaces again: changes were dropped, of any of them."""
+        """List all namespaces again, after changes of unknown namespaces were dropped."""
         for namespace in self._namespaces.values():
             namespace.fall_behind()
 
@@ -122,12 +122,12 @@ class WatchRegistry:
         return self._watches.setdefault(cnx, CnxWatches())
 
     def watched(self, cnx: ServedConnection) -> set[NamespaceName]:
-        """Return the namespaces that a connection watches."""
+        """Return the namespaces watched by a connection."""
         watches = self._watches.get(cnx)
         return {one.namespace.namespace for one in watches.by_id.values()} if watches else set()
 
     def namespace(self, name: NamespaceName) -> NamespaceWatch:
-        """Return a watched namespace; it is followed from now on if it was not."""
+        """Return a watched namespace, following it from now on."""
         known = self._namespaces.get(name)
         if known is None:
             known = self._namespaces[name] = NamespaceWatch(name, self._context)
@@ -140,10 +140,10 @@ class WatchRegistry:
         watcher: TopicListWatcher,
         pattern: str,
     ) -> Watch:
-        """Add a watch before it is created.
+        """Register a watch before its creation.
 
         Raises:
-            RequestError: There is no room for it.
+            RequestError: The budget is used up.
         """
         self.check_room(WATCHER_BYTES)
         created = asyncio.get_running_loop().create_future()
@@ -154,7 +154,7 @@ class WatchRegistry:
         return watch
 
     def take(self, cnx: ServedConnection, watcher_id: int) -> Watch | None:
-        """End a watch and return it; None when there is none."""
+        """End a watch and return it; None if missing."""
         watches = self._watches.get(cnx)
         watch = watches.by_id.pop(watcher_id, None) if watches is not None else None
         if watch is not None:
@@ -162,14 +162,14 @@ class WatchRegistry:
         return watch
 
     def forget(self, cnx: ServedConnection, watch: Watch) -> None:
-        """End a watch that could not be created, unless it has ended already."""
+        """End a watch after a failed creation, unless already ended."""
         watcher_id = watch.watcher.sender.watcher_id
         watches = self._watches.get(cnx)
         if watches is not None and watches.by_id.get(watcher_id) is watch:
             self.take(cnx, watcher_id)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
-        """End the watches of a connection that is gone."""
+        """End the watches of a closed connection."""
         watches = self._watches.pop(cnx, None)
         if watches is not None:
             for watch in watches.by_id.values():

@@ -1,4 +1,4 @@
-"""Rules that watches follow: settings, differences between the profiles, accepted patterns."""
+"""Rules of watches: settings, differences between the profiles, accepted patterns."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ REFUSED = "Unable to create topic list watcher: "
 
 @dataclass(frozen=True, slots=True)
 class WatchProfile:
-    """The differences between the profiles in how watches are served.
+    """The differences between the profiles in serving watches.
 
     Attributes:
-        one_by_one: Each name is an update of its own, queued for each watcher; otherwise a watcher
-            is sent the difference to the newest version.
+        one_by_one: Each name is a separate update, queued for each watcher; otherwise a watcher
+            receives the difference to the newest version.
         lists_for_each_request: Each request lists the namespace anew under the heap limit;
-            otherwise the first watch of a pattern does.
-        second_request_empties: A request for an id whose first request is not answered yet makes
-            the first answer an empty one.
-        first_watch_answers: A request for an id in use is answered with what that watches, also
-            where it asks for something else; otherwise that is refused.
-        java_errors: Errors are those of Java's exceptions.
+            otherwise only the first watch of a pattern does.
+        second_request_empties: A request for an id with an unanswered first request empties the
+            first answer.
+        first_watch_answers: A request for an id in use is answered with the id's watch, even if the
+            requested topics differ; otherwise differing requests are refused.
+        java_errors: Errors are Java's exceptions.
     """
 
     one_by_one: bool
@@ -81,11 +81,12 @@ class WatchRules:
 
 
 def accepted_pattern(text: str, rules: WatchRules) -> str:
-    """Return a client's pattern without its domain, if this broker evaluates it.
+    """Return a client's pattern without its domain, if evaluated by this broker.
 
     Raises:
-        RequestError: It does not: AuthorizationError with Java's errors or InvalidTopicName for an
-            unknown domain, NotAllowedError (the client polls), or InvalidTopicName.
+        RequestError: The pattern is refused: AuthorizationError with Java's errors or
+            InvalidTopicName for an unknown domain, NotAllowedError (the client polls), or
+            InvalidTopicName.
 
     Source: upstream ServerCnx.handleCommandWatchTopicList.
     """

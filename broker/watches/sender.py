@@ -1,7 +1,7 @@
 """Answers and updates to one watcher, each sent under a permit for direct memory.
 
-A permit that is not granted is requested again, later each time: an answer or an update may be
-late, and is never dropped (upstream: TopicListService, which retries without end).
+A refused permit is requested again with growing delays: an answer or update may be late, and is
+never dropped (upstream: TopicListService, with endless retries).
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ logger = logging.getLogger(__name__)
 
 
 _ENTRY_BYTES = 4
-"""Tag and length of a name in an answer, at most."""
+"""Most bytes of tag and length of a name in an answer."""
 _ENVELOPE_BYTES = 64
-"""Bytes around the names of an answer, at most."""
+"""Most bytes around the names of an answer."""
 SMALL_UPDATE_BYTES = 16_384
-"""Largest update of which every watcher is sent a copy past the queue; larger ones share bytes."""
+"""Largest update copied to every watcher past the queue; larger updates share bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderContext:
-    """The objects and settings that all senders of a broker share.
+    """The objects and settings shared by all senders of a broker.
 
     Attributes:
         max_frame_bytes: Largest frame of an answer; 0 is unlimited.
-        private_buffers: Whether every answer is copied into bytes of its own.
-        copies: Copies large answers in turns.
+        private_buffers: Whether every answer is copied into private bytes.
+        copies: Copies large answers in steps.
     """
 
     memory: ResponseMemory
@@ -66,7 +66,7 @@ class SenderContext:
 
 
 class WatchSender:
-    """The way to one watcher's client.
+    """Sends to one watcher's client.
 
     Args:
         context: Shared by all senders.
@@ -76,7 +76,7 @@ class WatchSender:
         namespace: ``tenant/namespace``.
 
     Attributes:
-        closed: Nothing more is to be sent.
+        closed: True after the watch ended; sending stops.
     """
 
     __slots__ = ("_context", "_namespace", "backoff", "closed", "cnx", "watcher_id")
@@ -103,19 +103,19 @@ class WatchSender:
         encoded: Callable[[SortedNames], Awaitable[EncodedNames]],
         topics_hash: str,
     ) -> None:
-        """Queue the answer to a watch; its memory is acquired before it is encoded.
+        """Queue the answer to a watch, acquiring memory before encoding.
 
         Args:
             request_id: Chosen by the client.
-            names: The names to send: a version, or none where the client has it.
-            encoded: Encodes the names, once for all who are sent them.
+            names: The names to send: a version, or empty for an up-to-date client.
+            encoded: Encodes the names, once for all recipients.
             topics_hash: Hash of the version.
 
         Raises:
-            PermitTooLargeError: It is larger than the limit for direct memory.
-            RequestError: It is larger than a frame may be.
+            PermitTooLargeError: The answer is larger than the limit for direct memory.
+            RequestError: The answer is larger than a frame may be.
         """
-        # An empty answer shares nothing: its few bytes are its own.
+        # An empty answer shares no bytes.
         shared = names if len(names) else (self, request_id)
         size_bytes = names.name_bytes + _ENTRY_BYTES * len(names) + _ENVELOPE_BYTES
         release = await self._acquire(shared, size_bytes)
@@ -128,7 +128,7 @@ class WatchSender:
             release()
             raise
         paid_bytes = answer.command_bytes if self._context.memory.pays else 0
-        # The entry keeps the encoded names, so that others who are sent them share them.
+        # The entry keeps the encoded names for sharing with later recipients.
         private = self._context.private_buffers
         on_left = release if private else partial(_release, release, sent)
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
@@ -146,10 +146,10 @@ class WatchSender:
         return await self._context.copies.take(answer.copying())
 
     def send_at_once(self, update: SetUpdate) -> bool:
-        """Send an update without a wait; return False where memory or the connection is full.
+        """Send an update without waiting; return False if memory or the connection is full.
 
-        What the kernel takes at once goes under the permit of its change. What has to be queued is
-        held by its connection, which is in the way of others if its peer does not read.
+        Bytes accepted by the kernel immediately are covered by the change's permit. Queued bytes
+        are held by the connection, and a non-reading peer blocks further requests for memory.
         """
         permit, context, command = update.permit, self._context, update.command
         if (
@@ -163,7 +163,7 @@ class WatchSender:
         return self.cnx.writable and self.send_alone(update)
 
     def send_alone(self, update: SetUpdate) -> bool:
-        """Queue an update under a permit of its own; return False where that has to wait."""
+        """Queue an update under a separate permit; return False if the permit has to wait."""
         size_bytes = command_bytes(*update.command.buffers(self.watcher_id))
         memory = self._context.memory
         try:
@@ -175,15 +175,15 @@ class WatchSender:
         return release is not None
 
     async def send(self, update: SetUpdate) -> None:
-        """Queue an update once a permit of its own is granted.
+        """Queue an update after acquiring a separate permit.
 
-        The connection of an update that is larger than the limit is closed.
+        An update larger than the limit closes the connection.
         """
         size_bytes = command_bytes(*update.command.buffers(self.watcher_id))
         try:
             release = await self._acquire(update, size_bytes)
         except PermitTooLargeError as error:
-            # Its client would be out of date for ever; a new watch is told why.
+            # The client would be out of date for ever; a new watch reports the reason.
             logger.warning("closing %s: its update cannot be sent: %s", self.cnx.peer, error)
             self.cnx.close()
             return
@@ -197,7 +197,7 @@ class WatchSender:
         self.cnx.enqueue(buffers, sum(map(len, buffers)), release, paid_bytes)
 
     async def _acquire(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Acquire direct memory and return how it is released; None when the watch has ended."""
+        """Acquire direct memory and return its release function; None after the watch has ended."""
         context = self._context
         while not self.closed:
             try:

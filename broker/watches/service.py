@@ -2,7 +2,7 @@
 
 One watch: ``pattern accepted -> place in the budget -> heap permit -> names of the namespace, once
 -> set of the pattern, once -> direct memory -> answer -> outbound queue``, then ``change of the
-store -> set -> updates``. When the peer vanishes, ``cancel_owner`` ends its watches at once.
+store -> set -> updates``. When the peer vanishes, ``cancel_owner`` ends its watches immediately.
 
 Source: upstream TopicListService (PIP-145, PIP-442).
 """
@@ -49,11 +49,11 @@ _CLOSED_EARLY = "Closed watcher before creation was complete"
 
 @dataclass(frozen=True, slots=True)
 class AskedWatch:
-    """A WATCH_TOPIC_LIST that is to be answered.
+    """A WATCH_TOPIC_LIST to answer.
 
     Attributes:
-        first: It is the first for its id.
-        check: Refuses it, unless it is allowed; None if that is known already.
+        first: Whether the request is the first for its id.
+        check: Refuses unauthorized requests; None if already checked.
     """
 
     request: pb.CommandWatchTopicList
@@ -68,7 +68,7 @@ class TopicListService:
 
     Attributes:
         totals: Counters for the metrics.
-        registry: The watches by connection, and the namespaces they need.
+        registry: The watches by connection, and the watched namespaces.
     """
 
     def __init__(self, context: WatchContext, rules: WatchRules) -> None:
@@ -128,10 +128,10 @@ class TopicListService:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.warning("watches go on without a step that failed: %s", error)
+            logger.warning("a step of the watches failed and was skipped: %s", error)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
-        """End the watches of a connection that is gone."""
+        """End the watches of a closed connection."""
         self.registry.cancel_owner(cnx)
 
     # -- requests -----------------------------------------------------------------------------
@@ -143,16 +143,16 @@ class TopicListService:
         cnx: ServedConnection,
         check: Check | None = None,
     ) -> AskedWatch:
-        """Register a WATCH_TOPIC_LIST as it arrives; ``answer`` does the rest.
+        """Register a WATCH_TOPIC_LIST on arrival; ``answer`` does the rest.
 
         Args:
             request: The command.
-            namespace: The one it names.
-            cnx: Its connection.
-            check: Refuses it, unless it is allowed; asked before anything is read.
+            namespace: The command's namespace.
+            cnx: The client's connection.
+            check: Refuses unauthorized requests; called before any reading.
 
         Raises:
-            RequestError: It is refused.
+            RequestError: The request is refused.
         """
         pattern = accepted_pattern(request.topics_pattern, self._rules)
         watch = self.registry.of(cnx).by_id.get(request.watcher_id)
@@ -167,7 +167,7 @@ class TopicListService:
         return AskedWatch(request, watch, cnx, first, check)
 
     def _check_same(self, watch: Watch, namespace: NamespaceName, pattern: str) -> None:
-        """Refuse a request for an id whose watch is of other topics, unless that answers it."""
+        """Refuse an id that watches different topics, unless the profile answers with its watch."""
         watched = watch.namespace.namespace, watch.pattern
         if not self._profile.first_watch_answers and watched != (namespace, pattern):
             raise RequestError(
@@ -180,15 +180,15 @@ class TopicListService:
         """Answer a WATCH_TOPIC_LIST, and send updates from then on.
 
         Raises:
-            RequestError: It is refused.
+            RequestError: The request is refused.
         """
         if asked.watch.ended and not _has_failed(asked.watch.created):
-            return  # It was closed meanwhile, and answered then.
+            return  # Closed meanwhile, and answered by the close.
         with _pending(asked.watch, asked.request.request_id):
             await (self._create(asked) if asked.first else self._answer_again(asked))
 
     def close(self, watcher_id: int, cnx: ServedConnection) -> None:
-        """End a watch; requests that wait for its creation are answered with an error."""
+        """End a watch; requests waiting for its creation are answered with an error."""
         watch = self.registry.take(cnx, watcher_id)
         if watch is None:
             return
@@ -225,7 +225,7 @@ class TopicListService:
         return OrderedWatcher(sender, self.totals, most_bytes, lambda: self._run(list_again()))
 
     async def _find_set(self, watch: Watch) -> None:
-        """Give the watch the set of its pattern; list the namespace first for a new set."""
+        """Attach the pattern's set to the watch; for a new set, list the namespace first."""
         namespace = watch.namespace
         known = namespace.sets.get(watch.pattern) is not None
         try:
@@ -233,7 +233,7 @@ class TopicListService:
                 await self._listings.list(namespace.namespace, watch.watcher.sender)
             while True:
                 watched = await namespace.watched_set(watch.pattern)
-                # All its watchers may have left since: then it is not kept up to date any more.
+                # All watchers may have left since; the set is then no longer updated.
                 if namespace.sets.get(watch.pattern) is watched:
                     break
         except StoreError as error:
@@ -251,7 +251,7 @@ class TopicListService:
         await self._answer(request, watch)
 
     async def _answer_again(self, asked: AskedWatch) -> None:
-        """Answer a further request for an id with the set as it is now."""
+        """Answer a further request for an id with the current set."""
         watch = asked.watch
         if asked.check is not None:
             await asked.check()
@@ -270,7 +270,7 @@ class TopicListService:
 
 @contextmanager
 def _pending(watch: Watch, request_id: int) -> Iterator[None]:
-    """Register a request that waits for its watch, so that a close can answer it."""
+    """Register a request waiting for its watch, so that a close can answer it."""
     watch.pending[request_id] = asyncio.current_task()
     try:
         yield
@@ -283,10 +283,10 @@ def _has_failed(created: asyncio.Future[None]) -> bool:
 
 
 def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
-    """Tell the requests that wait for a watch's creation how it ended.
+    """Pass the outcome of a watch's creation to the waiting requests.
 
-    A refusal is told in one of its own: this one has the frames in which it came about, and these
-    the watch, which would be kept with all its names.
+    A refusal is copied: the original's traceback holds frames, and the frames hold the watch with
+    all its names.
     """
     if created.done():
         return
@@ -298,4 +298,4 @@ def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
         created.cancel()
     else:
         created.set_exception(error)
-        created.exception()  # Mostly nobody waits for it.
+        created.exception()  # Usually there is no waiter.

@@ -1,9 +1,10 @@
-"""Direct memory for the updates of one change, acquired once for all that are sent at once.
+"""Direct memory for the updates of one change, acquired once for all immediate sends.
 
-The kernel has most frames before the next is sent: a permit for each watcher would be granted and
-released a thousand times in a turn of the loop. For 400 watchers of one set on as many connections
-a change takes 5.7 ms so, and 10.7 ms with a permit each. Small frames are written past the queues,
-once for each connection: for 400 watchers on 4 connections in 0.8 ms, and 2.8 ms with a write each.
+The kernel accepts most frames before the next is sent: separate permits would be granted and
+released a thousand times in an event-loop iteration. For 400 watchers of one set on as many
+connections a change takes 5.7 ms, and 10.7 ms with separate permits. Small frames are written past
+the queues, once for each connection: for 400 watchers on 4 connections in 0.8 ms, and 2.8 ms with
+separate writes.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_JOINED_BYTES = 65_536
-"""Most bytes of one connection that are joined; they are written before more are added."""
+"""Most joined bytes of one connection; beyond, they are written before more are added."""
 
 
 class UpdatePermit:
-    """A permit for the updates of one change: one copy for each set, however many watch it.
+    """A permit for the updates of one change: one copy for each set, for any number of watchers.
 
-    It is released when all watchers were told and the last frame that had to wait has left.
+    Released after all watchers were notified and the last waiting frame was sent.
 
     Attributes:
-        size_bytes: Size of all copies; each SetUpdate adds its own.
+        size_bytes: Size of all copies; each SetUpdate adds its copy.
         granted: Whether the memory is held.
         pays: Whether direct memory is counted at all; see ResponseMemory.pays.
     """
@@ -64,21 +65,21 @@ class UpdatePermit:
         return f"updates of {self.size_bytes} bytes"
 
     def acquire(self, memory: ResponseMemory, namespace: str) -> bool:
-        """Acquire the memory in its own name, once; return False where that has to wait."""
+        """Acquire the memory for the whole change, once; return False if it has to wait."""
         if not self._asked:
             self._asked, self._memory, self.pays = True, memory, memory.pays
             try:
                 release = memory.direct_at_once(self, self.size_bytes, self, namespace)
             except PermitTooLargeError:
-                return False  # Each watcher acquires its own, which may be smaller.
+                return False  # Each watcher acquires a separate, possibly smaller permit.
             self.granted = release is not None
         return self.granted
 
     def send(self, cnx: ServedConnection, frame: bytes) -> bool:
-        """Send a frame past the queue, together with others of its connection.
+        """Send a frame past the queue, joined with further frames of its connection.
 
         Returns:
-            False where something is queued, behind which it belongs.
+            False if the connection has queued frames to send first.
         """
         joined = self._by_cnx.get(cnx)
         if joined is not None and joined.size_bytes + len(frame) > MAX_JOINED_BYTES:
@@ -100,29 +101,29 @@ class UpdatePermit:
         cnx.enqueue(buffers, size_bytes, self.share(), size_bytes if self.pays else 0)
 
     def flush(self) -> None:
-        """Write the frames collected so far, before others have their turn."""
+        """Write the collected frames before the loop runs other tasks."""
         by_cnx, self._by_cnx = self._by_cnx, {}
         for cnx, joined in by_cnx.items():
             self._write(cnx, joined.frames)
 
     def _write(self, cnx: ServedConnection, frames: Sequence[bytes]) -> None:
-        """Write a connection's frames; an error ends that connection only."""
+        """Write a connection's frames; an error ends only the connection."""
         try:
             joined = frames[0] if len(frames) == 1 else b"".join(frames)
             if not cnx.write_through(joined, self.share, len(joined) if self.pays else 0):
-                # Something was queued meanwhile, or the peer is gone.
+                # A frame was queued meanwhile, or the peer is gone.
                 self.enqueue(cnx, (joined,))
         except Exception:
-            logger.exception("closing %s after an error of ours", cnx.peer)
+            logger.exception("closing %s after an internal error", cnx.peer)
             cnx.close()
 
     def share(self) -> Callable[[], object]:
-        """Hold the memory for a frame that waits; return what its leaving calls."""
+        """Hold the memory for a waiting frame; return a callback for the frame's departure."""
         self._waiting += 1
         return self._frame_left
 
     def all_told(self) -> None:
-        """Write what was collected, and release the memory once no frame waits."""
+        """Write the collected frames, and release the memory once no frame waits."""
         try:
             self.flush()
         finally:
@@ -138,7 +139,7 @@ class UpdatePermit:
         memory = self._memory
         if not self._waiting and memory is not None:
             self._memory, self.granted = None, False
-            memory.cancel_owner(self)  # It never asks again: no account is kept for it.
+            memory.cancel_owner(self)  # The permit never acquires again: drop its account.
 
 
 class _Frames:
@@ -156,13 +157,13 @@ class SetUpdate:
 
     Args:
         before: The set before the change.
-        after: The set after it.
-        names: The names added and removed, as proto.watch_commands.encode_changes encodes them.
-        permit: Shared by all updates of the change; None where each copy is sent under its own.
-        parts: What stands before ``names``; see WatchUpdate.
+        after: The set after the change.
+        names: The names added and removed, encoded by proto.watch_commands.encode_changes.
+        permit: Shared by all updates of the change; None if each copy has a separate permit.
+        parts: The bytes before ``names``; see WatchUpdate.
 
     Attributes:
-        command: The command without what differs between watchers.
+        command: The command without the fields specific to a watcher.
     """
 
     __slots__ = ("after", "before", "command", "permit")

@@ -1,8 +1,8 @@
-"""The watchers of a set: they answer a client's requests and send it the set's updates.
+"""The watchers of a set: they answer a client's requests and send the set's updates.
 
 There are two kinds. As in Pulsar, an ``OrderedWatcher`` queues each update, and drops the queue
-when 10,000 wait. A ``LatestWatcher`` queues nothing: it remembers the version its client has, and
-when that is behind (its connection is full, a permit waits) sends all that is missing at once.
+when 10,000 wait. A ``LatestWatcher`` has no queue: it remembers its client's version, and after a
+delay (a full connection, a waiting permit) sends all missing changes together.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_QUEUED_UPDATES = 10_000
-"""Updates that may wait for an OrderedWatcher (upstream: TopicListService)."""
+"""Queue length of an OrderedWatcher (upstream: TopicListService)."""
 
 
 class TopicListWatcher(ABC):
-    """A client that watches a set.
+    """A client watching a set.
 
     Args:
         sender: Sends to the client.
         totals: Counters for the metrics.
-        max_update_bytes: Largest sum of the names of one update; more names come in the next.
+        max_update_bytes: Largest sum of the names of one update; further names go into the next.
 
     Attributes:
-        watched: The set; None until it is known.
+        watched: The set; None until known.
     """
 
     def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
@@ -61,11 +61,11 @@ class TopicListWatcher(ABC):
         watched.watchers[self] = None
 
     async def answer(self, request_id: int, known_hash: str | None) -> None:
-        """Answer a request with the set as it is.
+        """Answer a request with the current set.
 
         Args:
             request_id: Chosen by the client.
-            known_hash: Hash of the names the client has; no names are sent where it is right.
+            known_hash: Hash of the client's names; a matching hash saves sending the names.
 
         Raises:
             PermitTooLargeError: The answer is larger than the limit for direct memory.
@@ -83,7 +83,7 @@ class TopicListWatcher(ABC):
 
     @asynccontextmanager
     async def _answering(self) -> AsyncIterator[None]:
-        """Send no updates meanwhile, and afterwards those that are due, even after an error."""
+        """Hold back updates during the block; send due updates afterwards, even after an error."""
         try:
             async with self._lock:
                 yield
@@ -92,7 +92,7 @@ class TopicListWatcher(ABC):
                 self._go_on()
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self.sender.closed = True
         if self.watched is not None:
             self.watched.watchers.pop(self, None)
@@ -100,7 +100,7 @@ class TopicListWatcher(ABC):
             self._task.cancel()
 
     def give_up(self) -> None:
-        """Close the connection: the set cannot be known any more, and the client begins anew."""
+        """Close the connection, as the set cannot be determined; the client reconnects."""
         self.sender.cnx.close()
 
     @abstractmethod
@@ -109,22 +109,22 @@ class TopicListWatcher(ABC):
 
     @abstractmethod
     def fell_behind(self) -> None:
-        """Catch up with the set: it has changed by more than one update may hold."""
+        """Catch up with the set after a change too large for one update."""
 
     @abstractmethod
     def _begin(self) -> SortedNames:
-        """Return the version to answer with; later changes are sent after it."""
+        """Return the version for an answer; later changes are sent afterwards."""
 
     @abstractmethod
     def _answered(self, names: SortedNames) -> None:
-        """Note that the client has this version."""
+        """Record the client's version."""
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Send what has changed meanwhile."""
+        """Send the changes since the answer."""
 
     def _start(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Start work that waits, unless it is under way."""
+        """Start waiting work, unless already running."""
         if self._task is None and not self.sender.closed:
             self._task = asyncio.get_running_loop().create_task(work())
             self._task.add_done_callback(self._done)
@@ -134,13 +134,13 @@ class TopicListWatcher(ABC):
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
-            logger.error("closing %s after an error of ours", self, exc_info=error)
+            logger.error("closing %s after an internal error", self, exc_info=error)
             self.give_up()
         elif not self.sender.closed:
-            self._go_on()  # Changes after its last look found it under way.
+            self._go_on()  # Changes after the task's last check found it still running.
 
     async def _encoded(self, names: SortedNames) -> EncodedNames:
-        """Return a version's names as they are sent."""
+        """Return a version's names in wire format."""
         return await self._the_set().encoded.of(names) if len(names) else EncodedNames(names, ())
 
     def _the_set(self) -> WatchedSet:
@@ -153,7 +153,7 @@ class OrderedWatcher(TopicListWatcher):
     """A watcher of profile pulsar: all updates in order, from a queue that may overflow.
 
     Args:
-        list_again: Called when the queue overflowed and was emptied.
+        list_again: Called after the queue overflowed and was emptied.
 
     The mutable state is the queue.
     """
@@ -170,7 +170,7 @@ class OrderedWatcher(TopicListWatcher):
         self._queued: deque[SetUpdate] = deque()
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update after those that wait."""
+        """Send the update after all queued updates."""
         if self.sender.closed:
             return
         idle = not self._queued and self._task is None and not self._lock.locked()
@@ -185,7 +185,7 @@ class OrderedWatcher(TopicListWatcher):
         self._go_on()
 
     def fell_behind(self) -> None:
-        """Do nothing: every name is an update of its own."""
+        """Do nothing: every name is a separate update."""
 
     def _begin(self) -> SortedNames:
         self._queued.clear()
@@ -201,14 +201,14 @@ class OrderedWatcher(TopicListWatcher):
     async def _send_queued(self) -> None:
         while self._queued:
             async with self._lock:
-                if self._queued:  # An answer may have emptied it meanwhile.
+                if self._queued:  # An answer may have emptied the queue meanwhile.
                     await self.sender.send(self._queued.popleft())
 
 
 class LatestWatcher(TopicListWatcher):
-    """A watcher of profile floodgate: one update brings it to the newest version.
+    """A watcher of profile floodgate: one update leads to the newest version.
 
-    The mutable state is the version its client has.
+    The mutable state is the client's version.
     """
 
     def __init__(self, sender: WatchSender, totals: WatchTotals, max_update_bytes: int) -> None:
@@ -216,7 +216,7 @@ class LatestWatcher(TopicListWatcher):
         self._told: SortedNames | None = None
 
     def changed(self, update: SetUpdate) -> None:
-        """Send the update if it need not wait; otherwise the watcher is behind."""
+        """Send the update if possible without waiting; otherwise the watcher lags."""
         told = self._told
         if told is None or self.sender.closed:
             return
@@ -265,7 +265,7 @@ class LatestWatcher(TopicListWatcher):
             reconciler.caught_up()
 
     async def _writable(self) -> None:
-        """Wait until the connection is writable; one that ends cancels this task."""
+        """Wait until the connection is writable; the connection's end cancels the task."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def wake() -> None:
@@ -280,14 +280,14 @@ class LatestWatcher(TopicListWatcher):
             outbound.forget_listener(wake)
 
     async def _reconcile(self) -> None:
-        """Send one update towards the newest version, as far as one may go."""
+        """Send one update towards the newest version, up to the size limit."""
         told, watched = self._told, self._the_set()
         if told is None or told.identity == watched.names.identity:
             return
         newest = watched.names
         update = await watched.reconciler.update(told, newest, self._max_update_bytes)
         if update is None:
-            self._told = newest  # The same names: they came and went again.
+            self._told = newest  # The same names: added and removed again.
             return
         self._totals.reconciling += 1
         await self.sender.send(update)

@@ -1,1 +1,1 @@
-"""The commands that a proxy serves: a row of the table each, and their handlers by subject."""
+"""The commands of a proxy: a table, with handlers by subject."""

@@ -1,4 +1,4 @@
-"""GET_TOPICS_OF_NAMESPACE: waits for the flight that asks the broker the same."""
+"""GET_TOPICS_OF_NAMESPACE: joins the flight with the same broker request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Let a GET_TOPICS_OF_NAMESPACE wait for the flight that asks the same."""
+    """Queue a GET_TOPICS_OF_NAMESPACE for the flight with the same broker request."""
     asked, parts = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace, cnx.parts
     request = Request(asked.request_id, parts.error_forms.topics)
     permit = _permit(cnx, request, asked)
@@ -37,7 +37,7 @@ def _permit(
     cnx: ProxyConnection, request: Request, asked: pb.CommandGetTopicsOfNamespace
 ) -> LookupPermit | None:
     if cnx.parts.rules.checks_namespaces:
-        # A broker closes a connection for some, and this one is shared.
+        # A broker closes the shared connection for some malformed names.
         try:
             NamespaceName.parse(asked.namespace)
         except InvalidNameError as error:

@@ -46,7 +46,7 @@ async def _partitions(cnx: ProxyConnection, asked: pb.CommandPartitionedTopicMet
 
 
 def get_schema(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Forward a GET_SCHEMA; nobody knows how large the schema is until it has come."""
+    """Forward a GET_SCHEMA; the schema's size is unknown before its arrival."""
     asked = with_body(command, "getSchema").getSchema
     cnx.parts.counters.get_schema_requests += 1
     request = Request(asked.request_id, cnx.parts.error_forms.schema)

@@ -1,4 +1,4 @@
-"""CONNECT: the handshake, which makes a connection one for lookups or a pipe to a broker."""
+"""CONNECT: the handshake, which turns a connection into a lookup connection or a pipe."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 PROTOCOL_VERSION = 21
 OLDEST_PROTOCOL_VERSION = 10
-"""Older clients cannot be proxied: upstream closes them."""
+"""Older clients cannot be proxied: upstream closes their connections."""
 BEHIND_A_PROXY = "Must not provide proxyVersion"
-"""A real proxy stands behind no other."""
+"""A real proxy accepts no other proxy as its client."""
 
 
 def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Answer lookups here, or open a pipe to the broker that the client names."""
+    """Answer lookups, or open a pipe to the broker named by the client."""
     request = with_body(command, "connect").connect
     cnx.client_version = request.client_version
     if request.protocol_version < OLDEST_PROTOCOL_VERSION:
@@ -67,7 +67,7 @@ def _connect(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 def _authenticate(
     cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
 ) -> bool:
-    """Learn who the client is; refuse it, and return False, if that cannot be."""
+    """Identify the client; on failure, refuse and return False."""
     method = shown_method(request)
     try:
         principal = by.service.authenticate(method, request.auth_data, cnx.peer_certificate())
@@ -86,7 +86,7 @@ def _authenticate(
 def _for_the_client(
     cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
 ) -> None:
-    """Ask brokers in the client's name, as long as its credentials hold."""
+    """Send broker requests in the client's name, while its credentials are valid."""
     if cnx.session is None or cnx.original is None:
         return
     cnx.brokers = by.connections_for(cnx.original)
@@ -113,7 +113,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
     parts = cnx.parts
     if parts.authentication is not None:
         _for_the_client(cnx, request, parts.authentication)
-    # A client whom the proxy knows is one: brokers are told of nobody else behind it.
+    # An authenticated client counts as a single client: brokers learn of no client behind it.
     if request.HasField("proxy_version") and cnx.session is None:
         cnx.stands_for_many()
         parts.flights.exempt_from_quota(cnx)
@@ -129,7 +129,7 @@ def _answer_lookups(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 
 
 async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
-    """Become a pipe to the broker that the client named, or refuse and close."""
+    """Become a pipe to the broker named by the client, or refuse and close."""
     counters, rules = cnx.parts.connection_counters, cnx.parts.rules
     try:
         await cnx.parts.direct_handler.open(cnx, request, cnx.original)
@@ -139,7 +139,7 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
             cnx.send(error_command(NO_REQUEST, error.server_error, error.message))
         cnx.close()
     except Exception:
-        asyncio.get_running_loop().call_soon(cnx.close)  # Once it was answered as an error of ours.
+        asyncio.get_running_loop().call_soon(cnx.close)  # After the answer to the internal error.
         raise
     else:
         counters.create_success += 1
@@ -150,9 +150,9 @@ async def _open_pipe(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 
 
 def _end_with_credentials(cnx: ProxyConnection) -> None:
-    """Close a pipe when its client's credentials expire: the client comes back with fresh ones.
+    """Close a pipe at its client's credential expiry: the client reconnects with fresh ones.
 
-    A broker that is shown them asks for fresh ones itself, through the pipe.
+    A broker with forwarded credentials requests fresh credentials through the pipe.
     """
     by = cnx.parts.authentication
     if by is not None and cnx.session is not None and not by.forwards_credentials:

@@ -1,4 +1,4 @@
-"""The table of the commands that a proxy serves; a pipe decodes none."""
+"""The table of the proxy's commands; a pipe decodes no commands."""
 
 from __future__ import annotations
 

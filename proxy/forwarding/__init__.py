@@ -1,1 +1,1 @@
-"""Admin and lookup REST that is forwarded to a broker."""
+"""Forwarding of admin and lookup REST to a broker."""

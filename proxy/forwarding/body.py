@@ -1,6 +1,6 @@
-"""The body of a forwarded request: its beginning is kept, so that it can be sent again.
+"""The body of a forwarded request, with its beginning kept for resending.
 
-A broker may answer with a redirect to another one, and is then not the last to be sent the body.
+A broker may redirect to another broker, which needs the body, too.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from aiohttp import StreamReader
 
 MAX_REPLAY_BYTES_OF_ALL = 64 * 1024 * 1024
-"""Bytes kept for all requests together; beyond them bodies are passed on and not kept."""
+"""Bytes kept for all requests together; beyond, bodies are forwarded without keeping."""
 
 
 @dataclass(slots=True)
 class ReplayBudget:
-    """The bytes of bodies that are kept, and how many may be.
+    """The accounting of kept body bytes.
 
     Attributes:
         max_bytes_of_one: httpInputMaxReplayBufferSize.
-        max_bytes: Those of all requests together.
-        held_bytes: Those kept now.
+        max_bytes: Limit for all requests together.
+        held_bytes: Bytes kept now.
     """
 
     max_bytes_of_one: int
@@ -36,8 +36,8 @@ class RequestBody:
     """The body of one request.
 
     Args:
-        content: Where it comes from; None for a request that has none.
-        budget: What may be kept of it.
+        content: The source; None for a request without a body.
+        budget: Limit for kept bytes.
     """
 
     def __init__(self, content: StreamReader | None, budget: ReplayBudget) -> None:
@@ -50,11 +50,11 @@ class RequestBody:
 
     @property
     def can_be_sent(self) -> bool:
-        """True until a body that is larger than what is kept was sent once."""
+        """False once a body larger than its kept beginning was sent."""
         return self._whole or not self._sent
 
     async def read_beginning(self) -> None:
-        """Read the body, or as much of it as may be kept."""
+        """Read the body, up to the limit of kept bytes."""
         while not self._whole and self._has_room() and self._content is not None:
             chunk = await self._content.readany()
             self._whole = not chunk
@@ -67,7 +67,7 @@ class RequestBody:
         return self._kept_bytes < budget.max_bytes_of_one and budget.held_bytes < budget.max_bytes
 
     def data(self) -> bytes | AsyncIterator[bytes] | None:
-        """Return what the broker is sent."""
+        """Return the data to send to the broker."""
         self._sent = True
         if self._content is None:
             return None
@@ -81,7 +81,7 @@ class RequestBody:
             yield chunk
 
     def release(self) -> None:
-        """Give up what is kept. Idempotent."""
+        """Drop the kept bytes. Idempotent."""
         self._budget.held_bytes -= self._kept_bytes
         self._kept_bytes = 0
         self._kept.clear()

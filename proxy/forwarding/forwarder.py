@@ -1,7 +1,7 @@
-"""Forwards HTTP requests to a broker's web port, both bodies streamed.
+"""Forwarding of HTTP requests to a broker's web port, both bodies streamed.
 
-Source: upstream AdminProxyHandler, a ProxyServlet of Jetty: 502 if the broker cannot be reached or
-its answer breaks off, 504 if it takes too long, redirects followed here.
+Source: upstream AdminProxyHandler, a ProxyServlet of Jetty: 502 if the broker is unreachable or its
+answer breaks off, 504 on timeout; redirects are followed by the proxy.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 256
-"""Connections to one broker (upstream: the same); further requests wait for one."""
+"""Connections to one broker (upstream: the same); further requests wait."""
 CHUNK_BYTES = 65_536
 MOST_ENCODINGS = 4
-"""So often a path is decoded before it is judged: a server behind may do so, too."""
+"""Rounds of decoding before a path is judged: a server behind may decode repeatedly, too."""
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-"""Headers that the library would make up."""
+"""Headers the library would add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class ForwardingRules:
 
 @dataclass(slots=True)
 class ForwardingCounters:
-    """Requests that were forwarded since the start.
+    """Requests forwarded since the start.
 
     Attributes:
-        active: Those under way.
-        answered: Those that a broker answered, whatever it said.
-        refused: Those that found too many under way.
-        failed: Those without an answer, or with the beginning of one.
-        redirects: Redirects that were followed.
+        active: In-flight requests.
+        answered: Requests answered by a broker, with any status.
+        refused: Requests refused at the limit of in-flight requests.
+        failed: Requests without a complete answer.
+        redirects: Redirects followed.
     """
 
     active: int = 0
@@ -91,27 +91,27 @@ class ForwardingCounters:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request as it is put to one broker."""
+    """A request as sent to one broker."""
 
     method: str
     url: URL
     headers: CIMultiDict[str]
     body: RequestBody
     tls: SSLContext | bool
-    """Spoken to who is named by ``https``; True where nobody is."""
+    """TLS context of an ``https`` target; True without one."""
     follows: bool
-    """Whether redirects are followed: a broker's, since clients need not reach it."""
+    """Whether redirects are followed: only a broker's, since clients need not reach brokers."""
 
 
 class Forwarder:
-    """Forwards requests, at most ``rules.max_requests`` at once, and of one role half as many.
+    """Forwards at most ``rules.max_requests`` concurrent requests, and half as many of one role.
 
     Args:
-        targets: The brokers that a redirect may lead to.
+        targets: Allowed brokers for redirects.
         rules: The bounds.
-        clock: Where time comes from.
-        refusals: Counts who is refused.
-        tls: Spoken to who is named by ``https``; None where nobody is.
+        clock: Time source.
+        refusals: Counts refusals.
+        tls: For ``https`` targets; None without any.
     """
 
     def __init__(
@@ -141,15 +141,15 @@ class Forwarder:
     async def forward(
         self, request: web.Request, base: str, prefix: str, *, with_credentials: bool = True
     ) -> web.StreamResponse:
-        """Answer a request as the server at ``base`` answers it.
+        """Return the answer of the server at ``base`` to a request.
 
         Args:
-            request: The client's.
-            base: ``http://host:port`` or ``https``; path and query are appended as they came.
-            prefix: What is left out at the beginning of the path; empty for brokers alone. Another
-                server is shown no certificate, and its own is the system's authorities' business;
-                its redirects are the client's.
-            with_credentials: Whether it is told ``Authorization``.
+            request: The client's request.
+            base: ``http://host:port`` or ``https``; path and query are appended unchanged.
+            prefix: Path prefix to remove; empty only for brokers. Other servers get no client
+                certificate, are verified by the system's authorities, and their redirects go to the
+                client.
+            with_credentials: Whether the server receives ``Authorization``.
 
         Raises:
             RestError: 400 for a path that could lead elsewhere, 502, 503 or 504.
@@ -180,7 +180,7 @@ class Forwarder:
                 del self._by_role[role]
 
     def _check_places(self, role: str | None) -> None:
-        """Refuse a request that finds no place, or whose role has half of all.
+        """Refuse a request at the limit, or of a role using half the limit.
 
         Raises:
             RestError: 503.
@@ -220,7 +220,7 @@ class Forwarder:
     async def _follow(
         self, request: web.Request, asked: _Asked, response: list[web.StreamResponse]
     ) -> None:
-        """Ask one broker after the other until one does not send the proxy elsewhere."""
+        """Follow redirects from broker to broker up to the final answer."""
         for _ in range(MAX_REDIRECTS + 1):
             async with self._opened().request(
                 asked.method,
@@ -273,7 +273,7 @@ class Forwarder:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, limit_per_host=MAX_CONNECTIONS),
                 timeout=aiohttp.ClientTimeout(sock_connect=connect),
-                # What one client was given is not another's.
+                # Clients must not share cookies.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
@@ -291,10 +291,10 @@ class Forwarder:
 
 
 def _plain_path(request: web.Request, prefix: str) -> str:
-    """Return path and query as they came, without the segments of a prefix.
+    """Return path and query unchanged, without the segments of a prefix.
 
     Raises:
-        RestError: Dots in it lead out of what is forwarded, however often they are encoded.
+        RestError: Dots, even repeatedly encoded, lead out of the forwarded paths.
     """
     url = request.rel_url
     path, decoded = url.raw_path, url.raw_path
@@ -306,7 +306,7 @@ def _plain_path(request: web.Request, prefix: str) -> str:
             break
     else:
         raise RestError(400, f"a path that is encoded {MOST_ENCODINGS} times is not forwarded")
-    # The segments, not the text: it was matched decoded.
+    # By segments, since the prefix was matched decoded.
     left = path.split("/")[prefix.count("/") + 1 :]
     return "".join(f"/{part}" for part in left) + url.raw_path_qs[len(path) :]
 
@@ -314,7 +314,7 @@ def _plain_path(request: web.Request, prefix: str) -> str:
 async def _pass_on(
     request: web.Request, answer: aiohttp.ClientResponse, response: list[web.StreamResponse]
 ) -> None:
-    """Send an answer on as it comes; a client that does not read holds up its broker alone."""
+    """Stream an answer to the client; a non-reading client delays only its broker connection."""
     headers = without_hop_by_hop(answer.headers)
     passed = web.StreamResponse(status=answer.status, reason=answer.reason, headers=headers)
     response.append(passed)
@@ -327,7 +327,7 @@ async def _pass_on(
 def _broken_off(
     request: web.Request, response: web.StreamResponse, error: Exception
 ) -> web.StreamResponse:
-    """End the connection of a client that has the beginning of an answer, so that it notices."""
+    """Abort the connection of a client with a partial answer, so that the client notices."""
     logger.info("a forwarded answer broke off: %s", excerpt(repr(error)))
     if request.transport is not None:
         request.transport.abort()

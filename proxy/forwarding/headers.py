@@ -1,4 +1,4 @@
-"""Headers of a forwarded request and of its answer: those that end at each hop are left out."""
+"""Headers of a forwarded request and its answer, without hop-by-hop headers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ HOP_BY_HOP = frozenset(
 _OF_THIS_HOP = frozenset({"host", "expect"})
 _OF_A_BODY = ("Content-Length", "Content-Type", "Content-Encoding")
 _CHANGED = re.compile(r"\A\s|\s\Z|[\x00-\x1f\x7f\ud800-\udfff]")
-"""Roles that a header would not bring to a broker as they are: another's could come of them."""
+"""Roles changed by transport in a header: the changed text could be another role."""
 VIA = "http/1.1 floodgate-proxy"
 
 
 def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
-    """Return the headers that concern more than one connection.
+    """Return the end-to-end headers.
 
-    Left out are those that HTTP names, and those that ``Connection`` does.
+    Hop-by-hop headers are defined by HTTP, or named in ``Connection``.
     """
     named = {
         name.strip().lower()
@@ -54,19 +54,19 @@ def without_hop_by_hop(headers: Mapping[str, str]) -> CIMultiDict[str]:
 def request_headers(
     headers: Mapping[str, str], client: str | None, scheme: str = "http", role: str | None = None
 ) -> CIMultiDict[str]:
-    """Return the headers that a broker is sent, with those that say for whom it is asked.
+    """Return the headers for a broker, with headers identifying the client.
 
     Args:
-        headers: The client's.
-        client: Its address.
-        scheme: By which it asked.
-        role: Its role, if the proxy has authenticated it. Its own word never counts: a broker may
-            know the proxy, by the certificate of its TLS, and believe what it says of its client.
+        headers: The client's headers.
+        client: The client's address.
+        scheme: The client's scheme.
+        role: The client's role, if authenticated by the proxy. The client's own claim never counts:
+            a broker may trust the proxy, by its TLS certificate, to name the client.
 
     Raises:
-        RestError: No header can hold its role.
+        RestError: No header can hold the role.
 
-    Source: upstream's proxy is Jetty's ProxyServlet, which adds the same ones.
+    Source: upstream's proxy is Jetty's ProxyServlet, which adds the same headers.
     """
     kept = without_hop_by_hop(headers)
     for name in _OF_THIS_HOP:
@@ -86,7 +86,7 @@ def request_headers(
 
 
 def without_body(headers: CIMultiDict[str]) -> CIMultiDict[str]:
-    """Return the headers of a request whose body is not sent any more."""
+    """Return the headers of a request without its body."""
     kept = headers.copy()
     for name in _OF_A_BODY:
         kept.popall(name, None)

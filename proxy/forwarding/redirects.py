@@ -1,4 +1,4 @@
-"""Redirects of brokers, which the proxy follows itself: its clients need not reach a broker."""
+"""Redirects of brokers, followed by the proxy: clients need not reach a broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_REDIRECTS = 8
-"""Redirects of one request that are followed (upstream: Jetty's HttpClient, the same)."""
+"""Most redirects followed for a request (upstream: Jetty's HttpClient, the same)."""
 _KEEPS_METHOD = (307, 308)
 _TURNS_TO_GET = (301, 302, 303)
 
@@ -20,28 +20,28 @@ class RedirectError(Exception):
 
 
 def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
-    """Return True if an answer names another place to ask."""
+    """Tell whether an answer redirects."""
     return status in (*_KEEPS_METHOD, *_TURNS_TO_GET) and "Location" in headers
 
 
 def redirected_method(status: int, method: str) -> str:
-    """Return the method by which the other place is asked."""
+    """Return the method for the redirected request."""
     unchanged = status in _KEEPS_METHOD or method in ("GET", "HEAD")
     return method if unchanged or (method == "PUT" and status != 303) else "GET"
 
 
 def redirected_url(asked: URL, location: str) -> URL:
-    """Return the other place, which may be written relative to the one that was asked.
+    """Return the redirect's target, resolving relative URLs.
 
     Raises:
-        RedirectError: It is none that is spoken to here.
+        RedirectError: The target is malformed or unsupported.
     """
     try:
         url = asked.join(URL(location, encoded=True))
         host = url.host
     except ValueError:
         raise RedirectError("a Location that is no URL") from None
-    # Never from TLS to without: what is asked may be a credential.
+    # Never downgrade from TLS: the request may contain a credential.
     if url.scheme != asked.scheme or not host or url.user is not None:
         raise RedirectError(f"a Location that is not {asked.scheme}://host:port/...")
     return url

@@ -1,7 +1,7 @@
-"""The paths that are forwarded: ``/admin`` and ``/lookup`` to the broker, others as configured.
+"""Forwarded paths: ``/admin`` and ``/lookup`` to the broker, further paths as configured.
 
 Source: upstream ProxyServiceStarter.addWebServerHandlers. Differs: a proxy answers for its own
-readiness and its own limiter, whose paths lie below ``/admin``.
+readiness and limiter under paths below ``/admin``.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def forwarding_routes(
     """Return the routes.
 
     Args:
-        forwarder: Forwards.
-        broker_web_service_url: brokerWebServiceURL; empty: requests for a broker are refused.
+        forwarder: Forwards requests.
+        broker_web_service_url: brokerWebServiceURL; empty refuses requests for a broker.
         others: The paths of other servers.
     """
 

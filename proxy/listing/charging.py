@@ -1,4 +1,4 @@
-"""The interface by which a flight reserves and charges the memory of a topic list."""
+"""The interface for reserving and charging the memory of a flight's topic list."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 class Charging(Protocol):
-    """A way to charge for answers; chosen when the proxy is put together."""
+    """A charging policy for answers, chosen at the proxy's start."""
 
     reuses_answers: bool
-    """True if a flight may end with an answer that is on its way to others already."""
+    """True if a flight may end with an answer already on its way to other clients."""
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> Charge:
-        """Return the charge for one flight; ``owner`` is all who wait for it, together."""
+        """Return the charge of one flight; ``owner`` stands for all waiters together."""
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return what an answer will probably take, for flow control; None before the first."""
+        """Return the probable size of an answer, for flow control; None before the first."""
 
 
 class Charge(Protocol):
     """The memory of one flight.
 
-    When the last of its owners leaves, what is held is given back at any wait.
+    When the last owner leaves, held memory is released at any wait.
 
     Raises:
         RequestError: Memory was not granted.
@@ -34,25 +34,25 @@ class Charge(Protocol):
     """
 
     async def reserve(self, *, confirmation: bool) -> None:
-        """Wait for the memory that must be held before the broker is asked.
+        """Wait for the memory required before the broker request.
 
         Args:
-            confirmation: The broker is asked whether a list that is held already is still right.
+            confirmation: Whether the request only confirms an already held list.
         """
 
     def admit(self, total_size: int) -> bool:
         """Decide on an announced answer, before its body is read."""
 
     def declined(self, total_size: int) -> None:
-        """Remember the size of an answer that was not admitted, or refuse it."""
+        """Record the size of a declined answer, or refuse it."""
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Charge what the answer takes; its direct memory is the owners' from now on.
+        """Charge an answer; its direct memory belongs to the owners from now on.
 
         Args:
-            answer: The broker's, or the one that it confirmed.
-            charged: Its bytes are charged already.
+            answer: The broker's, or the confirmed answer.
+            charged: Whether the answer's bytes are already charged.
         """
 
     def release(self) -> None:
-        """Give back what is still held: all but the direct memory of a settled answer."""
+        """Release all memory still held, except the direct memory of a settled answer."""

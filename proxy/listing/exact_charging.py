@@ -1,9 +1,9 @@
 """Charging by an answer's true size (topicListSizeEstimate ``exact``).
 
-Memory is reserved before the request is forwarded; the length field of the broker's answer,
-known before the body is read, settles the amount. If the larger amount would have to wait, the
-body is drained: no connection is ever held up by a wait for memory. Then the broker is asked
-again once the true size is granted or, in profile pulsar, the client refused.
+Memory is reserved before the request is forwarded; the length field of the broker's answer, known
+before the body is read, settles the amount. If a larger amount would have to wait, the body is
+drained: no connection is ever blocked by a wait for memory. Then the request is repeated after the
+true size is granted or, in profile pulsar, the client is refused.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 HEAP_FIRST = (LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY)
 DIRECT_FIRST = (LimitType.DIRECT_MEMORY, LimitType.HEAP_MEMORY)
-"""Only direct memory waits for clients' sockets: who waits for it must not hold others' heap."""
+"""Only direct memory waits for clients' sockets, and its waiters must not hold heap."""
 
 
 class ExactCharging:
     """Reserve first, settle by the announced length, never wait with a body half read.
 
     Args:
-        limiter: The proxy's.
-        patient: Heap is waited for last, an answer whose memory is not there at once is asked for
-            again, and one larger than a limit is refused. Otherwise (profile pulsar) heap is held
-            while direct memory is waited for, the former is refused, the latter left unanswered.
+        limiter: The proxy's limiter.
+        patient: Heap is acquired last, a request whose answer finds no memory is repeated, and an
+            answer above a limit is refused. Otherwise (profile pulsar) heap is held during the wait
+            for direct memory, the former request is refused, the latter left unanswered.
     """
 
     def __init__(self, limiter: AsyncDualMemoryLimiter, *, patient: bool) -> None:
@@ -56,7 +56,7 @@ class ExactCharging:
         return self._holder(request).last_size_bytes
 
     def _holder(self, request: pb.CommandGetTopicsOfNamespace) -> ResultHolder:
-        # What a pattern, a hash or a plug-in makes of a list says nothing about the whole list.
+        # Filtered lists (by pattern, hash or plug-in) give no estimate for the whole list.
         filtered = request.HasField("topics_pattern") or request.HasField("topics_hash")
         filtered = filtered or len(request.properties) > 0
         return self._sizes.holder((request.namespace, request.mode, filtered))
@@ -77,7 +77,7 @@ class _ExactCharge:
         self._owner = owner
         self._holder = holder
         self._patient = patient
-        # What is not announced before its body is smaller than the least that is reserved.
+        # An answer arriving without announcement is smaller than the least reservation.
         self._size_bytes = max(holder.last_size_bytes or FIRST_ESTIMATE_BYTES, LARGE_FRAME_BYTES)
         self._held: dict[LimitType, MemoryPermit] = {}
         self._short_of: LimitType | None = None
@@ -86,7 +86,7 @@ class _ExactCharge:
     async def reserve(self, *, confirmation: bool) -> None:
         """See Charge.reserve."""
         if confirmation:
-            self._size_bytes = LARGE_FRAME_BYTES  # If more comes, it is announced.
+            self._size_bytes = LARGE_FRAME_BYTES  # A larger answer is announced.
         for limit_type in DIRECT_FIRST if self._patient else HEAP_FIRST:
             try:
                 self._held[limit_type] = await self._limiter.acquire(
@@ -98,7 +98,7 @@ class _ExactCharge:
                 raise self._oversized(error, limit_type) from None
 
     def admit(self, total_size: int) -> bool:
-        """Take an announced answer if its memory is there without waiting; see Charge.admit."""
+        """Accept an announced answer if memory is available without waiting; see Charge.admit."""
         size_bytes = total_size - LENGTH_FIELD_BYTES
         self._too_large = None
         lacking = [one for one in self._held if not self._fits(one, size_bytes)]
@@ -121,7 +121,7 @@ class _ExactCharge:
         return grown is not None
 
     def declined(self, total_size: int) -> None:
-        """Remember a size that did not fit; see Charge.declined."""
+        """Record the size of a declined answer, or refuse it; see Charge.declined."""
         if self._too_large is not None:
             raise self._oversized(*self._too_large)
         self._size_bytes = total_size - LENGTH_FIELD_BYTES
@@ -132,15 +132,15 @@ class _ExactCharge:
     def _oversized(
         self, error: PermitTooLargeError, limit_type: LimitType
     ) -> RequestError | UnansweredRequestError:
-        # A size above a limit would refuse the next request before the broker is asked, though
-        # the namespace may have shrunk, or its pattern may keep less.
+        # A size above a limit would refuse the next request before the broker request, though the
+        # namespace may have shrunk, or its pattern may match less.
         self._holder.forget()
         if self._patient:
             return too_large(error, limit_type)
         return UnansweredRequestError(str(error))
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Give back what was reserved beyond the true size: shrinking never waits."""
+        """Release the reservation beyond the true size: shrinking never waits."""
         self._holder.update_size(answer.command_bytes)
         if charged:
             return

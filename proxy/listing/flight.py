@@ -1,14 +1,12 @@
-"""A flight: one request to the broker, and the clients that wait for its answer.
+"""A flight: one broker request, and the clients waiting for its answer.
 
-It runs in a task of its own, so that a client that leaves takes nothing from the others; when the
-last one leaves before the answer, the flight ends in that turn and gives back what it holds.
-
-The answer is not decoded: every client gets a new head with its own request id and the same
-views of the received bytes, and their memory is given back when the last of them is sent. Until
-then a later flight for the same list may give its clients these bytes: the broker is asked whether
-they are right (proxy.listing.live_answers). Then they are everybody's, and nothing is charged.
-While that question is under way those who wait hold the bytes too; but nobody waits for memory
-while he does.
+A flight runs in a separate task, so that a leaving client does not affect the others; when the last
+client leaves before the answer, the flight ends in the same event-loop iteration and releases its
+memory. The answer is not decoded: every client gets a new head with its own request id and the same
+views of the received bytes, whose memory is released after the last send. Until then a later flight
+for the same list may send the same bytes: a broker request confirms them
+(proxy.listing.live_answers). The bytes are then shared without a further charge. During the
+confirmation the waiting clients hold the bytes, too; no client waits for memory meanwhile.
 """
 
 from __future__ import annotations
@@ -45,15 +43,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_ASKS = 5
-"""Most times the broker is asked for a list that grows faster than memory is granted."""
+"""Most broker requests for a list growing faster than memory is granted."""
 
 
 class FlightKey(NamedTuple):
-    """The fields that two requests must have in common to share one flight.
+    """The fields in which requests sharing a flight agree.
 
     Attributes:
-        asked: Those that must be the same to share the bytes of a list.
-        topics_hash: The hash of the list that the client has already; None without.
+        asked: The fields shared by requests with the same list bytes.
+        topics_hash: The hash of the client's current list; None without.
     """
 
     asked: Hashable
@@ -62,16 +60,16 @@ class FlightKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlightParts:
-    """The parts of a proxy that all its flights work with.
+    """The parts of a proxy shared by all its flights.
 
     Attributes:
         charging: Reserves and charges the memory of answers.
-        translation: Turns errors of brokers into those that clients are told.
-        unanswered: Counts requests that are never answered.
-        live: The answers that are on their way, for flights to come.
-        frame_limit_bytes: What a frame's length field may say for clients; None: nobody looks.
-        asks_again: A broker that goes before it answers is no error: another is asked, once.
-        served: Told when a client waits for a flight no more.
+        translation: Translates broker errors to client errors.
+        unanswered: Counts requests left unanswered.
+        live: Answers on their way, for later flights.
+        frame_limit_bytes: Most a frame's length field may announce to clients; None for no check.
+        asks_again: Whether a request to a lost broker is retried once, without a client error.
+        served: Called when a client stops waiting for a flight.
     """
 
     charging: Charging
@@ -84,15 +82,14 @@ class FlightParts:
 
 
 class Flight:
-    """One broker request and all who wait for it; only its own methods change it.
+    """One broker request and its waiters; only its own methods change it.
 
     Attributes:
-        owner: Those who wait for it, as the one holder of what is held for it; afterwards, those
-            to whom its answer is on the way.
-        open: Whether more may join: it has no answer yet, and has not ended without one.
-        kept: Another flight's answer. While the broker is asked whether it is still right,
-            everybody who waits is a reference of it.
-        task: Its task, once it has started.
+        owner: All waiters as one holder of the flight's memory; afterwards, all clients with the
+            answer on its way.
+        open: Whether requests may join: before an answer and before the end.
+        kept: Another flight's answer. During its confirmation every waiter holds a reference.
+        task: The flight's task, once started.
     """
 
     def __init__(
@@ -121,38 +118,39 @@ class Flight:
     def __repr__(self) -> str:
         return f"<Flight {self._request.namespace} for {len(self._requesters)} clients>"
 
-    # -- those who wait -----------------------------------------------------------------------
+    # -- waiters ------------------------------------------------------------------------------
 
     def start(self) -> asyncio.Task[None]:
-        """Ask the broker, in a task of its own."""
+        """Send the broker request, in a separate task."""
         self.task = asyncio.get_running_loop().create_task(self._fly())
         return self.task
 
     def add(self, requester: Requester) -> None:
-        """Let one more request wait: it is part of all that is held for the flight."""
+        """Add a waiting request, as an owner of the flight's memory."""
         self._requesters.add(requester)
         self.owner.join(requester.cnx)
         if self.kept is not None:
             self.kept.join(requester.cnx)
 
     def leave(self, cnx: Connection) -> None:
-        """Take a client out; a flight that nobody waits for ends."""
+        """Remove a client; a flight without waiters ends."""
         self._requesters.remove(cnx)
         if not self._requesters and self.task is not None:
             self.open = False
-            # What ended it keeps its frame, and that the answer: nothing here may keep the task.
+            # The task's final exception keeps a frame with the answer: drop all references to the
+            # task.
             task, self.task = self.task, None
             task.cancel()
 
     @property
     def _abandoned(self) -> bool:
-        """True if everybody who waited has left; the task ends in its next turn."""
+        """True if all waiters have left; the task ends in its next step."""
         return not any(holder.references for holder in self.owner.holders.values())
 
     # -- the answer ---------------------------------------------------------------------------
 
     async def _fly(self) -> None:
-        """Fetch the answer and send it, or tell what went wrong; the exception boundary."""
+        """Fetch the answer and send it, or report the error; the exception boundary."""
         try:
             async with self.answered() as answer:
                 self.open = False
@@ -167,18 +165,18 @@ class Flight:
             text = f"the broker's answer cannot be read: {error}"
             await self._fail(RequestError(pb.ServiceNotReady, text))
         except Exception as error:
-            logger.exception("a listing of %s failed after an error of ours", self)
+            logger.exception("a listing of %s failed after an internal error", self)
             await self._fail(RequestError(pb.UnknownError, f"{type(error).__name__}: {error}"))
         finally:
             self.open = False
             self._parts.live.forget_left(self.key.asked)
-            # The answer on its way to clients is direct memory: they hold no heap, and count there
-            # for nobody's share.
+            # The answer on its way to clients is direct memory: the clients hold no heap, and heap
+            # is no longer counted in their shares.
             self.owner.done_with(LimitType.HEAP_MEMORY)
 
     @asynccontextmanager
     async def answered(self) -> AsyncIterator[TopicsAnswer]:
-        """Yield the answer, charged to those who wait; their heap is held until the block ends.
+        """Yield the answer, charged to the waiters; their heap is held until the block ends.
 
         Raises:
             RequestError: Memory was not granted.
@@ -207,11 +205,11 @@ class Flight:
         raise not_in_time(LimitType.HEAP_MEMORY)
 
     async def _asked(self, charge: Charge) -> TopicsAnswer | None:
-        """Ask the broker, or about an answer that is on its way; None if that settled nothing.
+        """Request a list, or the confirmation of an answer on its way; None if undecided.
 
-        A client that gave a hash of its own is served as it asked first: mostly its list is
-        right, and that answer is small. Only when a list comes that there is no memory for, the
-        broker is asked about the one that is held already.
+        A client with its own hash is first served as requested: usually its list is current, and
+        the answer is small. Only if a list arrives without memory for it, the broker confirms the
+        already held list.
         """
         asked, own_hash = self.key
         may_confirm = not self._questioned and (own_hash is None or self._declined)
@@ -219,7 +217,7 @@ class Flight:
         await charge.reserve(confirmation=confirmation)
         live = None
         if confirmation:
-            # Kept only now: nobody waits for memory while he holds what others may wait for.
+            # Kept only now: a waiter for memory must not hold memory awaited by other clients.
             self._questioned, live = True, self._parts.live.newest(asked, own_hash)
         if live is not None:
             self.kept = live.joined_by(self._requesters.clients())
@@ -228,7 +226,7 @@ class Flight:
         except RequestTooLargeError:
             if live is None:
                 raise
-            return None  # With the hash it is larger than what the client asked.
+            return None  # With the hash, the request is larger than the client's.
         if live is None:
             return answer
         right = live.or_another(answer, own_hash)
@@ -237,7 +235,7 @@ class Flight:
         return right
 
     async def _ask(self, charge: Charge, live: LiveAnswer | None) -> TopicsAnswer:
-        """Ask the broker, with the hash of an answer on its way instead of the client's own."""
+        """Send the broker request, replacing the client's hash by that of an answer on its way."""
         request = self._request
         if live is not None and live.topics_hash is not None:
             request = pb.CommandGetTopicsOfNamespace()
@@ -249,8 +247,8 @@ class Flight:
     def _admit(self, charge: Charge, total_size: int) -> bool:
         """Decide on an announced answer.
 
-        What is announced is not the word that an older answer is right, so that is let go first.
-        It may come in the very turn in which the last client left: then nobody is there to hold it.
+        An announced answer is no confirmation of the older answer, which is released first. The
+        announcement may coincide with the last client's leaving: then no holder is left.
         """
         self._let_go()
         return not self._abandoned and charge.admit(total_size)
@@ -263,14 +261,14 @@ class Flight:
     # -- telling clients ----------------------------------------------------------------------
 
     async def _distribute(self, answer: TopicsAnswer) -> None:
-        """Queue the answer for everybody who waits.
+        """Queue the answer for all waiters.
 
-        It is given as the bytes that are on their way already, where they are the same; these may
-        have been fetched by a flight for clients with another hash.
+        Equal bytes already on their way are sent instead, even if fetched for clients with another
+        hash.
         """
         live = self._parts.live.to_send(self.key.asked, answer, self.owner, self.kept)
         if self.kept is None and live.owner is not self.owner:
-            # The other copy is given back when all have left its owner.
+            # The second copy is released after all have left its owner.
             self.kept = live.joined_by(self._requesters.clients())
         size_bytes = live.answer.command_bytes
         await self._requesters.tell(partial(self._send, live), self._served, size_bytes)
@@ -289,7 +287,7 @@ class Flight:
         requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
 
     def _refusal(self, response: TopicsResponse) -> RequestError | None:
-        """Refuse what only a client's longer request id makes larger than a frame may be."""
+        """Refuse an answer over the frame limit only by a client's longer request id."""
         limit_bytes, total_size = self._parts.frame_limit_bytes, response.size - LENGTH_FIELD_BYTES
         if limit_bytes is None or total_size <= limit_bytes:
             return None

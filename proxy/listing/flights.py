@@ -1,4 +1,4 @@
-"""The flights of a proxy: topic lists on their way, one broker request for all who ask the same."""
+"""The flights of a proxy: one broker request for all equal requests for a topic list."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ if TYPE_CHECKING:
 
 
 class Flights:
-    """The flights that are under way, found by what they ask.
+    """The flights under way, by request.
 
-    Bound: every requester holds a place of the proxy's lookup semaphore.
+    Bound: every requester holds a permit of the proxy's lookup semaphore.
 
     Args:
-        limiter: Of heap and direct memory.
-        charging, translation, unanswered, frame_limit_bytes, asks_again: See
-            FlightParts.
-        share: Whether those who ask the same share a flight.
+        limiter: Limiter of heap and direct memory.
+        charging, translation, unanswered, frame_limit_bytes, asks_again: See FlightParts.
+        share: Whether equal requests share a flight.
 
     Attributes:
-        live: The answers that are on their way, for flights to come.
+        live: Answers on their way, for later flights.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of its flights
@@ -64,7 +63,7 @@ class Flights:
         self._of_cnx: dict[Connection, dict[Flight, None]] = {}
 
     def __len__(self) -> int:
-        """Return how many flights more clients may join."""
+        """Return the number of flights open for clients."""
         return sum(flight.open for flight in self._under_way.values())
 
     def join(
@@ -74,7 +73,7 @@ class Flights:
         brokers: BrokerConnections,
         address: Address,
     ) -> None:
-        """Let a client wait for the flight that asks the same, or start one."""
+        """Add a client to the flight with an equal request, or start a flight."""
         key = (
             flight_key(request, address, brokers.asks_for)
             if self._share
@@ -90,26 +89,27 @@ class Flights:
         self._of_cnx.setdefault(requester.cnx, {})[flight] = None
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
-        """Return what an answer will probably take, for flow control; None before the first."""
+        """Return the probable size of an answer, for flow control; None before the first."""
         return self._parts.charging.expected_bytes(request)
 
     def cancel_owner(self, cnx: Connection) -> None:
-        """Take a client out of every flight, in this turn; a flight nobody waits for ends.
+        """Remove a client from every flight immediately; a flight without waiters ends.
 
-        What it shared stays with the others; what was its own, and its places, are free.
+        Shared memory stays with the remaining clients; private memory and permits are released.
         """
         for flight in self._of_cnx.pop(cnx, ()):
             flight.leave(cnx)
         self._limiter.cancel_owner(cnx)
 
     def exempt_from_quota(self, cnx: Connection) -> None:
-        """Let a connection that stands for many clients, another proxy's, exceed one's quota."""
+        """Exempt a connection standing for many clients, another proxy's, from the quota of one."""
         self._limiter.exempt_from_quota(cnx)
 
     async def finished(self, cnx: Connection) -> None:
-        """Wait until a client waits for no flight that is under way.
+        """Wait until a client waits for no flight under way.
 
-        A flight whose task was cancelled, as when the event loop ends, tells nobody: it is over.
+        A flight with a cancelled task, as at the event loop's end, counts as finished: it notifies
+        no client.
         """
         while flying := [
             flight.task
@@ -136,9 +136,9 @@ def flight_key(
     """Return the key under which requests share one answer.
 
     Args:
-        request: What is asked.
-        address: Who is asked.
-        asks_for: For whom: a broker does not let everybody see everything.
+        request: The request.
+        address: The broker.
+        asks_for: The client's identity: a broker does not show all topics to all clients.
     """
     asked = (
         address,
@@ -152,6 +152,6 @@ def flight_key(
 
 
 def _as_sent(properties: Iterable[pb.KeyValue]) -> bytes:
-    """Return properties as they go on the wire: lengths say where each key and value ends."""
+    """Return properties in wire format: lengths delimit keys and values."""
     alone = pb.CommandGetTopicsOfNamespace(properties=properties)
     return alone.SerializePartialToString()

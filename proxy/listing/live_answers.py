@@ -1,12 +1,12 @@
-"""Topic lists that are still on their way to clients: their bytes are not fetched again.
+"""Topic lists still on their way to clients, reused without fetching again.
 
-An answer lives as long as somebody holds a reference to its bytes: an outbound entry, or a
-request for the same list that waits for the broker's word that it is still right. It is asked
-for that word by the hash in the request (CommandGetTopicsOfNamespace.topics_hash), as pattern
-consumers ask. Equal hashes are taken for equal lists: a CRC32C over the joined names is the
-protocol's own contract, and every consumer that gives its hash relies on it.
+An answer lives while its bytes are referenced: by an outbound entry, or by a request for the same
+list waiting for the broker's confirmation. The confirmation is requested by the hash in the request
+(CommandGetTopicsOfNamespace.topics_hash), as pattern consumers do. Equal hashes mean equal lists: a
+CRC32C over the joined names is the protocol's own contract, relied on by every consumer sending its
+hash.
 
-Source: PIP-145 (the hash of a topic list). Profile pulsar and private buffers remember nothing.
+Source: PIP-145 (the hash of a topic list). Profile pulsar and private buffers cache no answers.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from proto.topics_response import TopicsAnswer
 
 SMALLEST_LIVE_BYTES = 4_096
-"""A smaller answer is fetched again: that costs less than to remember it."""
+"""Smaller answers are fetched again: cheaper than caching."""
 
 
 class LiveAnswer:
-    """An answer on its way: its bytes, charged once as direct memory, and who holds them.
+    """An answer on its way: its bytes, charged once as direct memory, and its holders.
 
     Args:
         live: All answers on their way.
-        key: The request's; a client's own hash left out.
+        key: The request's key, without a client's own hash.
         answer: The bytes.
-        owner: Holds their direct memory; everybody they are sent to has joined it.
+        owner: Holds the direct memory; joined by every recipient.
 
     Attributes:
-        topics_hash: The hash of the list; None if the answer cannot be asked about.
+        topics_hash: The hash of the list; None if the answer cannot be confirmed.
     """
 
     __slots__ = ("_live", "answer", "key", "owner", "topics_hash")
@@ -52,40 +52,42 @@ class LiveAnswer:
 
     @property
     def references(self) -> int:
-        """The number of entries and requests that hold its bytes."""
+        """The number of entries and requests holding the bytes."""
         return self.owner.holders[LimitType.DIRECT_MEMORY].references
 
     def join(self, owner: Hashable) -> None:
-        """Add a reference of ``owner``. It is one of direct memory: the heap was given back."""
+        """Add a reference of ``owner``, only for direct memory: the heap was released."""
         self._live.direct.shared.join(self.owner.holders[LimitType.DIRECT_MEMORY], owner)
 
     def joined_by(self, owners: Iterable[Hashable]) -> Self:
-        """Add a reference of each; return this answer."""
+        """Add a reference for each owner; return this answer."""
         for owner in owners:
             self.join(owner)
         return self
 
     def leave(self, owner: Hashable) -> None:
-        """Drop a reference of ``owner``; with the last one the answer is forgotten."""
+        """Drop a reference of ``owner``; the last reference's end drops the answer."""
         self.owner.leave(owner)
         self._live.forget_if_left(self)
 
     def left_by(self, owners: Iterable[Hashable]) -> None:
-        """Drop a reference of each; an answer that nobody holds any more is forgotten."""
+        """Drop a reference for each owner; an unreferenced answer is dropped."""
         for owner in owners:
             self.owner.leave(owner)
         self._live.forget_if_left(self)
 
     def or_another(self, answer: TopicsAnswer, own_hash: str | None) -> TopicsAnswer | None:
-        """Return what is right by the answer of a broker that was asked with this one's hash.
+        """Return the right answer, given a broker's answer to a request with this answer's hash.
 
         Args:
-            answer: What came: the word that this one is right, or another list.
-            own_hash: Of the list that the client has already.
+            answer: A confirmation of this answer, or a different list.
+            own_hash: Hash of the client's current list.
 
         Returns:
-            The bytes of this one; those that came, if the client would have got them for its own
-            hash; else None: a word about a list that nobody has, or the list that the client has.
+            This answer's bytes after a confirmation; the received bytes, if the client's own hash
+                would
+            have produced them; else None: the confirmation of an unknown list, or the client's own
+                list.
         """
         tail = answer.tail()
         if tail is None:
@@ -96,7 +98,7 @@ class LiveAnswer:
         return self.answer if confirmed else None
 
     def equals(self, answer: TopicsAnswer) -> bool:
-        """Return True if an answer that was fetched in full has the same list."""
+        """Tell whether a completely fetched answer has the same list."""
         tail = answer.tail()
         if tail is None or not tail.changed or answer.rest_bytes != self.answer.rest_bytes:
             return False
@@ -104,18 +106,18 @@ class LiveAnswer:
 
 
 class LiveAnswers:
-    """The newest answer to each question, while it is on its way to somebody.
+    """The newest answer to each request, while on its way to a client.
 
-    Bound: one a key, forgotten with its last reference; its bytes are those that outbound
-    entries hold anyway, and that the limiter bounds.
+    Bound: one answer a key, dropped with its last reference; the bytes are held by outbound entries
+    anyway, and bounded by the limiter.
 
     Args:
-        limiter: The proxy's.
-        remembers: Whether answers are remembered at all.
+        limiter: The proxy's limiter.
+        remembers: Whether answers are cached at all.
 
     Attributes:
-        direct: The budget that the bytes are charged to.
-        reused_total: How often an answer was given to another flight's clients.
+        direct: The budget charged for the bytes.
+        reused_total: Number of answers reused for another flight's clients.
     """
 
     def __init__(self, limiter: AsyncDualMemoryLimiter, *, remembers: bool) -> None:
@@ -128,7 +130,7 @@ class LiveAnswers:
         return len(self._newest)
 
     def newest(self, key: Hashable, other_than: str | None = None) -> LiveAnswer | None:
-        """Return the newest answer that somebody still holds, if it has another hash than this."""
+        """Return the newest answer still held, if its hash differs from ``other_than``."""
         live = self._newest.get(key)
         usable = live is not None and live.references and live.topics_hash != other_than
         return live if usable else None
@@ -136,15 +138,15 @@ class LiveAnswers:
     def to_send(
         self, key: Hashable, answer: TopicsAnswer, owner: SharedOwner, kept: LiveAnswer | None
     ) -> LiveAnswer:
-        """Return the bytes to send: those that are on their way already, where they are the same.
+        """Return the bytes to send: equal bytes already on their way, if any.
 
-        They may have been fetched by a flight for clients with another hash.
+        The bytes may have been fetched by a flight for clients with another hash.
 
         Args:
-            key: What was asked.
-            answer: What the broker answered.
-            owner: Holds the direct memory of the answer, if it was fetched.
-            kept: The answer on its way that the broker has confirmed.
+            key: The request's key.
+            answer: The broker's answer.
+            owner: Holds the direct memory of the answer, if fetched.
+            kept: The answer confirmed by the broker.
         """
         live = kept or self.newest(key)
         if live is not None and (live is kept or live.equals(answer)):
@@ -155,18 +157,18 @@ class LiveAnswers:
         return live
 
     def _remember(self, live: LiveAnswer) -> None:
-        """Remember an answer that went on its way, if it may serve others and did not leave yet."""
+        """Cache a sent answer if reusable and still on its way."""
         large = live.answer.command_bytes >= SMALLEST_LIVE_BYTES
         if self._remembers and large and live.topics_hash is not None and live.references:
             self._newest[live.key] = live
 
     def forget_left(self, key: Hashable) -> None:
-        """Forget the answer to a question if nobody holds it any more."""
+        """Drop the answer of a key if unreferenced."""
         live = self._newest.get(key)
         if live is not None:
             self.forget_if_left(live)
 
     def forget_if_left(self, live: LiveAnswer) -> None:
-        """Forget an answer that nobody holds any more."""
+        """Drop an unreferenced answer."""
         if not live.references and self._newest.get(live.key) is live:
             del self._newest[live.key]

@@ -1,4 +1,4 @@
-"""Charging as Pulsar's proxy does: an estimate before, the names after the answer was read.
+"""Charging as in Pulsar's proxy: an estimate before, the names after reading the answer.
 
 (``last`` and ``proposal``.)
 
@@ -6,12 +6,12 @@ Answers larger than a limit. Profile floodgate: refused every time, with size, l
 Profile pulsar, read in upstream's source and tried on the limiter classes of 4.2.4, but not
 observed on a proxy:
 
-- the estimate is too large: nothing is answered. Upstream's limiter throws where nobody looks;
-- the charge for the names is: ServiceNotReady with Java's text. The size is remembered, so the
-  next request's estimate is too large, and no request is answered any more;
-- direct memory is: nothing is answered, every time.
+- the estimate is too large: no answer. Upstream's limiter throws an unhandled exception;
+- the charge for the names is too large: ServiceNotReady with Java's text. The size is remembered,
+  so that all later estimates are too large, and later requests stay unanswered;
+- direct memory is too large: no answer, every time.
 
-A wait that ends in a timeout, or finds the queue full, is TooManyRequests at each of the three.
+A wait ending in a timeout, or finding the queue full, is TooManyRequests at each of the three.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class PulsarCharging:
     """Reserve heap for an estimate, then charge the names and the direct memory.
 
     Args:
-        limiter: The proxy's.
+        limiter: The proxy's limiter.
         policy: ``last`` or ``proposal``.
-        mended: An answer that a limit does not allow for is refused when it is announced, and
-            the estimate is held until the names are granted. Otherwise all is as upstream.
+        mended: Whether an answer above a limit is refused on announcement, and the estimate is held
+            until the names are granted. Otherwise all is as upstream.
 
     Source: upstream LookupProxyHandler.internalPerformGetTopicsOfNamespace (PIP-442).
     """
@@ -77,7 +77,7 @@ class PulsarCharging:
 
 
 class _PulsarCharge:
-    """Heap for an estimate, then for the names, and direct memory at last; see Charge."""
+    """Heap for an estimate, then for the names, and direct memory last; see Charge."""
 
     anyone_resets = False
     """See SizeGuess."""
@@ -103,7 +103,7 @@ class _PulsarCharge:
         self._heap = await self._acquire(LimitType.HEAP_MEMORY, size_bytes)
 
     def admit(self, total_size: int) -> bool:
-        """Read no body that no limit allows for: its names cost more than their bytes."""
+        """Decline a body above a limit: its names cost more than its bytes."""
         size_bytes, limits = total_size - LENGTH_FIELD_BYTES, self._limiter.statistics()
         for limit_type, budget in (
             (LimitType.HEAP_MEMORY, limits.heap),
@@ -115,12 +115,12 @@ class _PulsarCharge:
         return True
 
     def declined(self, total_size: int) -> None:
-        """Refuse the answer that was not admitted."""
+        """Refuse the declined answer."""
         if self._exceeded is not None:
             raise self._too_large(*self._exceeded)
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
-        """Hold heap for the names received instead of the estimate, and direct memory."""
+        """Hold heap for the received names instead of the estimate, and direct memory."""
         if self._heap is None:
             raise RuntimeError("the names come after the estimate")
         size_bytes = await self._charged_bytes(answer)
@@ -129,7 +129,7 @@ class _PulsarCharge:
         await self._acquire(LimitType.DIRECT_MEMORY, answer.command_bytes)
 
     async def _charged_bytes(self, answer: TopicsAnswer) -> int:
-        """Return what the names received cost; without a limit they are not looked at."""
+        """Return the cost of the received names; without a limit they are not read."""
         if self._limiter.statistics().heap.max_permits <= 0:
             return answer.command_bytes
         estimated_bytes = names = 0
@@ -160,19 +160,19 @@ class _PulsarCharge:
     def _too_large(
         self, error: PermitTooLargeError, limit_type: LimitType
     ) -> RequestError | UnansweredRequestError:
-        # The namespace may have shrunk when it is asked for again: that is no estimate.
+        # The namespace may have shrunk by the next request: the size is no estimate.
         self._guess.forget()
         return too_large(error, limit_type)
 
     def release(self) -> None:
-        """Give back the heap; who waits for the first measurement goes on."""
+        """Release the heap; waiters for the first measurement continue."""
         if self._heap is not None:
             self._limiter.release(self._heap)
         self._guess.failed()
 
 
 class _UpstreamCharge(_PulsarCharge):
-    """The same, with what upstream does about answers larger than a limit and waits to grow."""
+    """Upstream's treatment of answers larger than a limit, and of waits to grow."""
 
     anyone_resets = True
 
@@ -181,8 +181,8 @@ class _UpstreamCharge(_PulsarCharge):
         return True
 
     async def _grown(self, heap: MemoryPermit, size_bytes: int) -> MemoryPermit:
-        # Upstream gives the estimate back as soon as it has asked for more: who waits to
-        # grow holds nothing meanwhile. (A permit exchanged by then is empty.)
+        # Upstream releases the estimate right after requesting more: a request waiting to grow
+        # holds no memory meanwhile. (A permit exchanged by then is empty.)
         asyncio.get_running_loop().call_soon(self._limiter.release, heap)
         return await super()._grown(heap, size_bytes)
 

@@ -1,4 +1,4 @@
-"""The clients that wait for a flight's answer, and the turns in which they are told."""
+"""The clients waiting for a flight's answer, notified in batches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from server.connection.request_errors import RequestError
 
 ANSWERS_A_TURN = 64
-"""Clients that are answered before other connections have their turn: about five ms."""
+"""Clients answered in one event-loop iteration: about five ms."""
 BYTES_A_TURN = 4_194_304
-"""Bytes that they are sent together at most: the kernel copies them."""
+"""Most bytes sent in one event-loop iteration: the kernel copies them."""
 
 
 class Requester(NamedTuple):
-    """One client's request that waits for a flight's answer."""
+    """One client's request waiting for a flight's answer."""
 
     cnx: Connection
     request_id: int
@@ -30,10 +30,9 @@ class Requester(NamedTuple):
 
 
 class Requesters:
-    """All who wait for one flight.
+    """All waiters of one flight.
 
-    Those who wait may leave, also while others are told already; those who are told in this turn,
-    and were not yet, cannot.
+    Waiters may leave while others are being notified, except those of the current batch.
     """
 
     def __init__(self) -> None:
@@ -41,22 +40,22 @@ class Requesters:
         self._unserved: deque[Requester] = deque()
 
     def __len__(self) -> int:
-        """Return how many clients wait."""
+        """Return the number of waiting clients."""
         return len(self._waiting)
 
     def clients(self) -> Iterator[Connection]:
-        """Yield the client of each request that was told nothing yet."""
+        """Yield the client of each request not yet notified."""
         for requester in self._unserved:
             yield requester.cnx
         for cnx, few in self._waiting.items():
             yield from repeat(cnx, len(few))
 
     def add(self, requester: Requester) -> None:
-        """Let one more request wait."""
+        """Add a waiting request."""
         self._waiting.setdefault(requester.cnx, deque()).append(requester)
 
     def remove(self, cnx: Connection) -> None:
-        """Take a client's requests out."""
+        """Remove a client's requests."""
         self._waiting.pop(cnx, None)
 
     async def tell(
@@ -65,12 +64,12 @@ class Requesters:
         served: Callable[[Connection], None],
         size_bytes: int = 0,
     ) -> None:
-        """Tell everybody who waits, so many in a turn of the event loop.
+        """Notify all waiters, a batch in each event-loop iteration.
 
         Args:
-            tell: Tells one; if it raises, this one and all behind it were told nothing.
-            served: Called for a client of which nothing waits any more.
-            size_bytes: Of the answer that each is sent.
+            tell: Notifies one request; an exception leaves this and all later requests unnotified.
+            served: Called for a client without further waiting requests.
+            size_bytes: Size of the answer to each request.
         """
         most = answers_a_turn(size_bytes)
         while self._take(most, served):
@@ -91,5 +90,5 @@ class Requesters:
 
 
 def answers_a_turn(size_bytes: int) -> int:
-    """Return how many are sent an answer of a size before other connections have their turn."""
+    """Return the batch size for an answer of the given size."""
     return max(1, min(ANSWERS_A_TURN, BYTES_A_TURN // max(1, size_bytes)))

@@ -148,7 +148,7 @@ def _made(factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
     try:
         return factory()
     except Exception:
-        logger.exception("refusing a connection after an error of ours")
+        logger.exception("refusing a connection after an internal error")
         return _Refused()
 
 

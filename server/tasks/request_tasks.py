@@ -51,7 +51,7 @@ class RequestTasks:
         try:
             await work()
         except Exception as error:
-            logger.exception("request %d failed after an error of ours", request_id)
+            logger.exception("request %d failed after an internal error", request_id)
             self._on_error(request_id, f"{type(error).__name__}: {error}")
 
     def cancel_all(self) -> None:

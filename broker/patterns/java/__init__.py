@@ -1,1 +1,1 @@
-"""The syntax of java.util.regex, read and written anew for Python's engine."""
+"""The syntax of java.util.regex, parsed and translated for Python's engine."""

@@ -1,6 +1,6 @@
-"""The characters of a pattern as java.util.regex reads them: escapes and character classes.
+"""Characters of a java.util.regex pattern: escapes and character classes.
 
-Source: the documentation of java.util.regex.Pattern and what Java 17 was seen to accept.
+Source: the documentation of java.util.regex.Pattern and observations of Java 17.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CharacterReader:
     """A reader of a pattern's characters.
 
     Args:
-        text: The pattern, nothing quoted.
+        text: The pattern, without quotations.
     """
 
     def __init__(self, text: str) -> None:
@@ -77,7 +77,7 @@ class CharacterReader:
     # -- escapes ------------------------------------------------------------------------------
 
     def _class_of(self, char: str) -> str | None:
-        r"""Return the class of \d, \W and so on; None for another escape."""
+        r"""Return the class of \d, \W and so on; None for other escapes."""
         kind = char.lower()
         if kind not in PREDEFINED:
             return None
@@ -85,7 +85,7 @@ class CharacterReader:
         return known if char == kind else negated(known)
 
     def _escaped_char(self, char: str) -> str:
-        """Return the character that an escape stands for, the backslash and ``char`` read."""
+        """Return the character of an escape, after the backslash and ``char``."""
         if not char:
             self._at -= 1
             raise self._error("Unexpected internal error")
@@ -121,11 +121,11 @@ class CharacterReader:
         self._at = end + 1
         try:
             return chr(ord(unicodedata.lookup(name)))
-        except (KeyError, TypeError):  # nobody's name, or that of several characters
+        except (KeyError, TypeError):  # unknown, or a name of several characters
             raise self._error(f"Unknown character name [{name}]", -1) from None
 
     def _code_units(self) -> str:
-        """Return the character of one code unit, or of a pair of them."""
+        """Return the character of one code unit, or of a surrogate pair."""
         unit = self._code_unit()
         after = self._at
         if "\ud800" <= unit <= "\udbff" and self._text.startswith("\\u", after):
@@ -244,7 +244,7 @@ class CharacterReader:
         return self._from(char)
 
     def _from(self, first: str) -> str:
-        """Return a character of a class, or all from it to another."""
+        """Return a character of a class, or a range starting at the character."""
         if self._peek() != "-" or self._text[self._at + 1 : self._at + 2] in ("[", "]"):
             return self._single(first)
         self._at += 1

@@ -1,7 +1,7 @@
 """Character classes of java.util.regex, in the syntax of the ``regex`` module.
 
-Each translation consumes one character, so that a union is a choice, an intersection a look
-ahead, and a negation a look ahead and any character.
+Each translation consumes one character: a union is a choice, an intersection a lookahead, and a
+negation a lookahead before any character.
 
 Source: the documentation of java.util.regex.Pattern, Java 17.
 """
@@ -101,17 +101,17 @@ _CATEGORY_OF = {
 
 
 def negated(one: str) -> str:
-    """Return the class of the characters that are not in ``one``."""
+    """Return the class of all characters outside ``one``."""
     return f"(?:(?!{one}){ANY})"
 
 
 def union(members: Sequence[str]) -> str:
-    """Return the class of the characters in any of these."""
+    """Return the union of classes."""
     return members[0] if len(members) == 1 else f"(?:{'|'.join(members)})"
 
 
 def intersection(first: str, second: str) -> str:
-    """Return the class of the characters in both."""
+    """Return the intersection of two classes."""
     return f"(?:(?={first}){second})"
 
 
@@ -128,7 +128,7 @@ def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
 
 
 def span(first: str, last: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return the class of the characters from one to another."""
+    """Return the class of a character range."""
     group = f"\\U{ord(first):08x}-\\U{ord(last):08x}"
     if any_case and unicode_case:
         return f"(?i:[{group}])"
@@ -145,11 +145,11 @@ _EITHER_CASE = {
         r"[\p{Lowercase}\p{Uppercase}\p{Lt}]",
     ),
 }
-"""Properties that hold for more characters where case does not matter."""
+"""Properties with more characters under case-insensitive matching."""
 
 
 def property_class(name: str, *, any_case: bool) -> str | None:
-    """Return the class of the characters with a property; None where Java does not know it."""
+    """Return the class of a character property; None if unknown to Java."""
     if any_case and (either := _EITHER_CASE.get(name) or _EITHER_CASE.get(name.lower())):
         return either
     key, equals, value = name.partition("=")
@@ -172,7 +172,7 @@ def _unicode_property(name: str) -> str | None:
 
 
 def _known(name: str) -> str | None:
-    # What is no name at all the engine would take for the characters p, {, and so on.
+    # The engine would read an invalid name as the characters p, {, and so on.
     if not _NAME.fullmatch(name):
         return None
     try:

@@ -1,6 +1,6 @@
-"""Parts of a pattern of java.util.regex, with their length in Java and their weight.
+"""Parts of a java.util.regex pattern, with their length in Java and their weight.
 
-Source: java.util.regex.Pattern of Java 17, whose look-behinds count what they consume at most.
+Source: java.util.regex.Pattern of Java 17; its look-behinds need the maximum consumed length.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class Node(NamedTuple):
 
     Attributes:
         text: The translation.
-        longest: Characters that it consumes at most; None if Java sees no bound.
-        fixed: Whether it matches in one way only, as Java sees it.
-        plain: Whether it is a character or a class of them.
-        repeats: How often at most something of ``longest`` characters comes, where Java
-            multiplies; None elsewhere.
-        choice: Whether it has branches.
-        weight: The engine's instructions for it, about: it writes down what is repeated as often
-            as it has to come, each in less than 1 us and about 300 bytes.
+        longest: Most characters consumed; None without a bound in Java's view.
+        fixed: Whether the part matches in only one way, in Java's view.
+        plain: Whether the part is a character or a character class.
+        repeats: Maximum repetitions of ``longest`` characters, where Java multiplies; None
+            elsewhere.
+        choice: Whether the part has branches.
+        weight: Approximate number of engine instructions: the engine writes out required
+            repetitions, each in less than 1 us and about 300 bytes.
     """
 
     text: str
@@ -38,23 +38,23 @@ class Node(NamedTuple):
 
 
 def one(text: str) -> Node:
-    """Return a part that consumes one character."""
+    """Return a part consuming one character."""
     return Node(text, plain=True, weight=instructions(text))
 
 
 def nothing_consumed(text: str) -> Node:
-    """Return a part that consumes nothing."""
+    """Return a part consuming no character."""
     return Node(text, 0, weight=instructions(text))
 
 
 def instructions(text: str) -> int:
-    """Return the weight of a translation in which nothing is repeated."""
-    # However many characters a class names, they are one set; a property is looked up by itself.
+    """Return the weight of a translation without repetitions."""
+    # A class is one set, however many characters; each property is a separate lookup.
     return 1 + text.count("(") + text.count(r"\p")
 
 
 def joined(nodes: Sequence[Node]) -> Node:
-    """Return parts that come one behind the other."""
+    """Return the concatenation of parts."""
     return Node(
         "".join(node.text for node in nodes),
         _longest(nodes),
@@ -79,15 +79,15 @@ def either(branches: Sequence[Node]) -> Node:
 
 def grouped(opening: str, node: Node) -> Node:
     """Return a part in brackets."""
-    # An engine that repeats an empty group takes the square of the time for an empty choice.
+    # A repeated empty group takes the engine quadratic time for an empty choice.
     text = f"{opening}{node.text or '|'})"
     return Node(text, node.longest, node.fixed, choice=node.choice, weight=node.weight + 1)
 
 
 def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
-    """Return a part repeated ``least`` to ``most`` times; None is without end.
+    """Return a part repeated ``least`` to ``most`` times; None is unbounded.
 
-    A ``kind`` of ``?`` takes as few as it can, one of ``+`` gives none back.
+    A ``kind`` of ``?`` is lazy, ``+`` possessive.
     """
     counts = {(0, None): "*", (1, None): "+", (0, 1): "?"}
     count = counts.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
@@ -105,9 +105,9 @@ def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
 
 
 def _longest(nodes: Sequence[Node]) -> int | None:
-    """Return the most characters that these consume, counted in an int as Java does.
+    """Return the most characters consumed by consecutive parts, counted in an int as Java does.
 
-    It begins anew behind a choice.
+    The count restarts after a choice.
     """
     before = here = 0
     for node in nodes:
@@ -126,5 +126,5 @@ def _longest(nodes: Sequence[Node]) -> int | None:
 
 
 def as_int(number: int) -> int:
-    """Return a number as a Java int, with its overflow."""
+    """Wrap a number to a Java int."""
     return (number + 2**31) % 2**32 - 2**31

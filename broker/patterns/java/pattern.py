@@ -1,11 +1,11 @@
 """Patterns of java.util.regex, translated for the ``regex`` module.
 
-A real broker gives what RE2/J refuses to Java's own engine. This reads such a pattern as Java
-does, says what is wrong with it in Java's words, and writes it anew for an engine that
-backtracks alike. Flags are resolved while reading, so the translation needs none.
+A real broker passes patterns refused by RE2/J to Java's own engine. The translator parses such a
+pattern as Java does, reports mistakes in Java's words, and writes the pattern for an engine with
+the same backtracking. Flags are resolved while reading, so the translation has none.
 
-Source: the documentation of java.util.regex.Pattern and what Java 17 was seen to accept.
-Differs: canonical equivalence and grapheme boundaries are not looked at.
+Source: the documentation of java.util.regex.Pattern and observations of Java 17. Differs: canonical
+equivalence and grapheme boundaries are ignored.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ _ANCHORS = {
     "z": r"\Z",
 }
 MOST_WEIGHT = 5_000
-"""Largest weight of a pattern: of 50 characters the slowest of that weight compile in 6 ms.
+"""Largest weight of a pattern: the slowest patterns of 50 characters with that weight compile in 6
+ms.
 
-One of twenty characters could weigh a billion.
+Without a limit, a pattern of twenty characters could weigh a billion.
 """
 _EMPTY = Node("", 0)
 _FLAGS_ONLY = Node("(?:)", 0)
@@ -53,11 +54,11 @@ _BESIDES = {
 
 
 def translated(pattern: str) -> str:
-    """Return a pattern of java.util.regex in the syntax of the ``regex`` module.
+    """Translate a java.util.regex pattern to the syntax of the ``regex`` module.
 
     Raises:
-        JavaSyntaxError: Java would refuse it.
-        InvalidPatternError: It weighs more than MOST_WEIGHT.
+        JavaSyntaxError: Java would refuse the pattern.
+        InvalidPatternError: The pattern weighs more than MOST_WEIGHT.
     """
     node = _Reader(pattern).read()
     if node.weight > MOST_WEIGHT:

@@ -1,1 +1,1 @@
-"""Topics in a PostgreSQL database that several brokers share."""
+"""Topics in a PostgreSQL database shared by several brokers."""

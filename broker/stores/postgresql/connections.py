@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server: a bounded pool whose errors are one sentence."""
+"""A bounded pool of PostgreSQL connections, with errors of one sentence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 POOL_CONNECTIONS = 10
-"""Connections for requests; one more listens. Requests wait CONNECT_SECONDS for one."""
+"""Connections for requests, beside the listening connection. Requests wait CONNECT_SECONDS."""
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 60.0
-"""Longest time of one statement, in the server and, if that is gone, here."""
+"""Time limit of a statement, kept by the server and, if the server is gone, by the client."""
 CLOSE_SECONDS = 5.0
 BUSY_SECONDS = 0.05
-"""Delay before another attempt to connect to a server that has no connection left."""
+"""Delay before reconnecting to a server without a free connection."""
 FAILURES = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -33,14 +33,14 @@ FAILURES = (
     TimeoutError,
     EOFError,
 )
-"""Errors of a database that become a StoreError."""
+"""Database errors converted to StoreError."""
 
 
 class PostgresqlConnections:
-    """The pool of one store.
+    """The connection pool of a store.
 
     Args:
-        url: ``postgresql://user:password@host:port/database``, or what libpq takes in its place.
+        url: ``postgresql://user:password@host:port/database``, or another form accepted by libpq.
         clock: For timeouts and delays.
     """
 
@@ -54,7 +54,7 @@ class PostgresqlConnections:
         """Connect.
 
         Raises:
-            StoreError: The server cannot be reached, or refuses the role.
+            StoreError: The server is unreachable, or refuses the role.
         """
         with self._failures("cannot be opened"):
             self._pool = await asyncpg.create_pool(
@@ -62,7 +62,7 @@ class PostgresqlConnections:
             )
 
     async def close(self) -> None:
-        """Close the connections, those in use when they are given back."""
+        """Close the connections; connections in use close on release."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -73,10 +73,10 @@ class PostgresqlConnections:
             pool.terminate()
 
     async def connect(self) -> Connection:
-        """Return a connection that is not of the pool.
+        """Return a connection outside the pool.
 
         Raises:
-            StoreError: The server cannot be reached.
+            StoreError: The server is unreachable.
         """
         with self._failures("cannot be reached"):
             connection: Connection = await asyncpg.connect(self._url, **_options())
@@ -84,10 +84,10 @@ class PostgresqlConnections:
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Connection]:
-        """Take a connection of the pool for a while.
+        """Hold a pooled connection for the block.
 
         Raises:
-            StoreError: There is none, or a statement failed.
+            StoreError: No connection is available, or a statement failed.
         """
         if self._pool is None:
             raise StoreError("the store is closed")
@@ -97,7 +97,7 @@ class PostgresqlConnections:
 
     @asynccontextmanager
     async def _acquired(self, pool: Pool) -> AsyncIterator[Connection]:
-        """Take a connection; where the server allows no more, wait for one that comes back."""
+        """Acquire a connection; at the server's limit, wait for a released connection."""
         give_up = self._clock.now() + CONNECT_SECONDS
         async with AsyncExitStack() as exits:
             connection: Connection | None = None
@@ -112,16 +112,16 @@ class PostgresqlConnections:
             yield connection
 
     def refuse(self) -> NoReturn:
-        """Raise the error of a server that is known to be out of reach.
+        """Raise the error of a server known to be unreachable.
 
         Raises:
             StoreError: Always.
         """
-        raise StoreError(self.sentence("failed", "the connection is lost, and made again"))
+        raise StoreError(self.sentence("failed", "the connection is lost; reconnecting"))
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
-        """Turn errors of the database into one sentence."""
+        """Convert database errors to one sentence."""
         try:
             yield
         except FAILURES as error:
@@ -141,7 +141,7 @@ def _options() -> dict[str, object]:
             "application_name": "floodgate",
             "statement_timeout": milliseconds,
             "idle_in_transaction_session_timeout": milliseconds,
-            # A plan that is kept suits the table as it was: one made for a nearly empty table
+            # A cached plan fits the table's state at planning: a plan for a nearly empty table
             # compares each of a million names with each of ten thousand.
             "plan_cache_mode": "force_custom_plan",
         },

@@ -1,4 +1,4 @@
-"""Namespaces deleted in PostgreSQL, as many in one transaction as are asked for."""
+"""Deletion of namespaces in PostgreSQL, all of a call in one transaction."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ SELECT pg_notify('floodgate_topics', id || ' ' || version + 1) FROM gone
 
 
 class DeletedNamespace(NamedTuple):
-    """A namespace that is no more.
+    """A deleted namespace.
 
     Attributes:
-        version: Its last one.
-        names: The topics that it held, in order.
+        version: Last version.
+        names: Deleted topics, in order.
     """
 
     version: int
@@ -48,13 +48,14 @@ class DeletedNamespace(NamedTuple):
 async def delete_namespaces(
     connection: Connection, namespaces: Sequence[str], *, with_topics: bool
 ) -> Mapping[str, DeletedNamespace]:
-    """Remove namespaces; return those that were there.
+    """Delete namespaces; return the deleted namespaces by name.
 
     Raises:
-        NamespaceNotEmptyError: One holds user topics or partitioned topics, and may not.
+        NamespaceNotEmptyError: A namespace holds user topics or partitioned topics, and
+            ``with_topics`` is false.
     """
     async with connection.transaction():
-        # In the order in which everybody takes these rows.
+        # All writers lock the rows in the same order.
         await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
         rows = await connection.fetch(_LOCKED, list(namespaces))
         found = {row[0]: DeletedNamespace(row[2], []) for row in rows}
@@ -71,10 +72,10 @@ async def delete_namespaces(
 async def _read_topics(
     connection: Connection, found: Mapping[int, DeletedNamespace], *, with_topics: bool
 ) -> None:
-    """Put the topics of namespaces to them, by their numbers.
+    """Read the topics of namespaces into ``found``, by namespace number.
 
     Raises:
-        NamespaceNotEmptyError: There are others than system topics, and may not be.
+        NamespaceNotEmptyError: A namespace holds user topics, and ``with_topics`` is false.
     """
     query = "SELECT 1 FROM floodgate.partitioned WHERE namespace = ANY($1::bigint[]) LIMIT 1"
     if not with_topics and await connection.fetchval(query, list(found)):
@@ -88,7 +89,7 @@ async def _read_topics(
 
 
 async def _delete_rows(connection: Connection, table: str, numbers: Collection[int]) -> None:
-    """Remove the rows of namespaces, so that no statement runs into its time limit."""
+    """Delete the rows of namespaces in batches, each within the statement time limit."""
     inside = "namespace = ANY($1::bigint[])"
     some = f"SELECT ctid FROM floodgate.{table} WHERE {inside} LIMIT {_ROWS_PER_DELETE}"
     query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"

@@ -1,4 +1,4 @@
-"""Types of the PostgreSQL driver (asyncpg), which has few of its own."""
+"""Types for the PostgreSQL driver asyncpg, which is mostly untyped."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 Value: TypeAlias = Any
-"""A column of a row; its type is the query's."""
+"""A column of a row; the type depends on the query."""
 Row: TypeAlias = Sequence[Any]
 
 
 class Cursor(Protocol):
-    """Rows that are fetched some at a time."""
+    """Rows fetched in batches."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """Return the next rows; none at the end."""
+        """Return the next rows; empty at the end."""
 
 
 class Connection(Protocol):
-    """A connection: one statement at a time. Values are bound, $1 and up."""
+    """A connection for one statement at a time. Values are bound, $1 and up."""
 
     async def execute(self, query: str, *values: object) -> str:
         """Return the command's status, such as ``DELETE 3``."""
@@ -42,7 +42,7 @@ class Connection(Protocol):
     def transaction(
         self, *, isolation: str | None = None, readonly: bool = False
     ) -> AbstractAsyncContextManager[object]:
-        """Commit what the block does, or roll it back when it raises."""
+        """Commit the block's statements, or roll back on an exception."""
 
     async def copy_records_to_table(
         self,
@@ -57,26 +57,26 @@ class Connection(Protocol):
     async def add_listener(
         self, channel: str, callback: Callable[[Connection, int, str, str], None]
     ) -> None:
-        """Call back with every notification of a channel."""
+        """Call ``callback`` for every notification of a channel."""
 
     def add_termination_listener(self, callback: Callable[[Connection], None]) -> None:
-        """Call back when the connection has ended."""
+        """Call ``callback`` when the connection ends."""
 
     def is_closed(self) -> bool:
         """Return whether the connection has ended."""
 
     def terminate(self) -> None:
-        """End it at once."""
+        """End the connection immediately."""
 
 
 class Pool(Protocol):
     """A bounded number of connections."""
 
     def acquire(self, *, timeout: float) -> AbstractAsyncContextManager[Connection]:
-        """Take a connection for a block."""
+        """Hold a connection for the block."""
 
     async def close(self) -> None:
-        """End all, those in use when they are given back."""
+        """Close all connections; connections in use close on release."""
 
     def terminate(self) -> None:
-        """End all at once."""
+        """End all connections immediately."""

@@ -1,4 +1,4 @@
-"""A connection that listens to the database's notifications, replaced whenever it is lost."""
+"""A listener for database notifications, reconnecting after every loss."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 10.0
-"""Interval at which a silent connection is checked."""
+"""Interval between checks of a silent connection."""
 ANSWER_SECONDS = 5.0
-"""Longest time of such a check."""
+"""Time limit of a check."""
 LONGEST_RETRY_SECONDS = 5.0
-"""The longest wait between two attempts to connect."""
+"""Longest delay between two attempts to connect."""
 
 
 class NotificationListener:
-    """Listens until it is closed, and connects again whenever the connection is lost.
+    """Listens until closed, and reconnects after every loss.
 
-    Notifications are lost while there is no connection: ``connected_again`` is called after each
-    reconnection, and has to look for changes.
+    Notifications sent without a connection are lost: ``connected_again`` is called after each
+    reconnection and must look for changes.
 
     Args:
-        connect: Makes a connection of its own, or raises StoreError.
+        connect: Opens a separate connection, or raises StoreError.
         channels: Functions by channel, called with the payload of each notification.
-        connected_again: Called each time a connection was lost and made again.
+        connected_again: Called after each reconnection.
         clock: For timeouts and delays.
     """
 
@@ -57,14 +57,14 @@ class NotificationListener:
 
     @property
     def connected(self) -> bool:
-        """True while there is a connection."""
+        """True while connected."""
         return self._connection is not None
 
     async def open(self) -> None:
-        """Connect, and keep connected from now on.
+        """Connect, and reconnect from now on.
 
         Raises:
-            StoreError: The database cannot be reached.
+            StoreError: The database is unreachable.
         """
         await self._listen()
         self._task = asyncio.get_running_loop().create_task(self._keep())

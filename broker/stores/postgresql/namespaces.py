@@ -1,8 +1,8 @@
 """Tenants, namespaces, dynamic configuration and imports in a PostgreSQL store.
 
-Creating a namespace takes a shared lock of the row ``first_version`` of marks, deleting a namespace
-or tenant an exclusive one: so no namespace comes into a tenant being deleted, and versions of
-one that is made again go on above those it had.
+Creating a namespace takes a shared lock of the row ``first_version`` of ``marks``; deleting a
+namespace or tenant takes an exclusive lock. So no namespace enters a tenant under deletion, and a
+recreated namespace continues above its old versions.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ async def read_tenants(connection: Connection) -> dict[str, TenantInfo]:
 
 
 async def read_tenant(connection: Connection, name: str) -> TenantInfo | None:
-    """Return a tenant; None when it is not there."""
+    """Return a tenant; None if missing."""
     query = "SELECT roles, clusters FROM floodgate.tenants WHERE name = $1"
     row = await connection.fetchrow(query, name.encode())
     return TenantInfo.of_json(*row) if row is not None else None
 
 
 async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
-    """Add a tenant; false when it is there."""
+    """Add a tenant; false if present."""
     query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
     return changed_some(await connection.execute(query, name.encode(), *info.as_json()))
 
 
 async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
-    """Replace a tenant's values; false when it is not there."""
+    """Replace a tenant's values; false if missing."""
     query = "UPDATE floodgate.tenants SET roles = $2, clusters = $3 WHERE name = $1"
     return changed_some(await connection.execute(query, name.encode(), *info.as_json()))
 
 
 async def delete_tenant(connection: Connection, name: str) -> bool:
-    """Remove a tenant without namespaces; false when it is not there."""
+    """Delete a tenant without namespaces; false if missing."""
     async with connection.transaction():
         await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
         inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
@@ -64,7 +64,7 @@ async def delete_tenant(connection: Connection, name: str) -> bool:
 
 
 async def read_namespaces(connection: Connection, tenant: str | None) -> list[NamespaceName]:
-    """Return the namespaces, or those of a tenant, in order."""
+    """Return all namespaces, or the namespaces of a tenant, in order."""
     query, values = "SELECT name FROM floodgate.namespaces", tuple[bytes, ...]()
     if tenant is not None:
         query, values = f"{query} WHERE tenant = $1", (tenant.encode(),)
@@ -79,9 +79,9 @@ async def create_namespace(
     document: Mapping[str, object],
     sender: str,
 ) -> KnownNamespace | None:
-    """Add an empty namespace with policies about messages, and have other brokers notified.
+    """Create an empty namespace with message policies, and notify other brokers.
 
-    Return its number and version, None when it is there.
+    Return the namespace's number and version; None when the namespace exists.
     """
     async with connection.transaction():
         number = await insert_namespace(connection, namespace, policies)
@@ -97,9 +97,9 @@ async def create_namespace(
 async def insert_namespace(
     connection: Connection, namespace: NamespaceName, policies: NamespacePolicies
 ) -> int | None:
-    """Add a namespace and its tenant, within a transaction; return its number, None if it is there.
+    """Insert a namespace and its tenant; return the namespace's number, None if present.
 
-    The row is held by the transaction.
+    The caller's transaction holds the row's lock.
     """
     version = await connection.fetchval(f"{FIRST_VERSION} FOR SHARE")
     await insert_tenant(connection, namespace.tenant, TenantInfo())
@@ -115,14 +115,14 @@ async def insert_namespace(
 
 
 async def read_policies(connection: Connection, namespace: str) -> NamespacePolicies | None:
-    """Return a namespace's policies; None when it does not exist."""
+    """Return a namespace's policies; None if missing."""
     query = "SELECT bundles FROM floodgate.namespaces WHERE name = $1"
     bundles = await connection.fetchval(query, namespace)
     return NamespacePolicies(bundles) if bundles is not None else None
 
 
 async def read_configuration(connection: Connection) -> dict[str, str]:
-    """Return the values that were set at run time."""
+    """Return the values set at run time."""
     rows = await connection.fetch("SELECT key, value FROM floodgate.configuration ORDER BY key")
     return {row[0].decode(): row[1].decode() for row in rows}
 
@@ -130,7 +130,7 @@ async def read_configuration(connection: Connection) -> dict[str, str]:
 async def write_configuration(
     connection: Connection, key: str, value: str | None, sender: str
 ) -> None:
-    """Keep a value, or remove it, and have other brokers notified."""
+    """Set or remove a value, and notify other brokers."""
     async with connection.transaction():
         if value is None:
             query = "DELETE FROM floodgate.configuration WHERE key = $1"
@@ -145,13 +145,13 @@ async def write_configuration(
 
 
 async def has_imported(connection: Connection, fingerprint: str) -> bool:
-    """Tell whether an import was remembered."""
+    """Tell whether an import is recorded."""
     query = "SELECT EXISTS (SELECT 1 FROM floodgate.marks WHERE name = $1)"
     return bool(await connection.fetchval(query, f"import {fingerprint}"))
 
 
 async def remember_import(connection: Connection, fingerprint: str) -> None:
-    """Remember an import."""
+    """Record an import."""
     query = "INSERT INTO floodgate.marks VALUES ($1, 1) ON CONFLICT DO NOTHING"
     await connection.execute(query, f"import {fingerprint}")
 
@@ -166,5 +166,5 @@ async def next_instance(connection: Connection) -> int:
 
 
 def changed_some(status: str) -> bool:
-    """Tell whether a command changed a row; its status ends with their number."""
+    """Tell whether a command changed a row; a status ends with the row count."""
     return not status.endswith(" 0")

@@ -1,7 +1,6 @@
-"""Additions to many namespaces that are not there, written to PostgreSQL in one transaction.
+"""Additions to many new namespaces, written to PostgreSQL in one transaction.
 
-The log gets no entry of them: a broker that has looked at such a namespace before it was there
-lists it.
+The additions have no log entry: a broker that has recorded such a namespace as missing lists again.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ _COLUMNS = {
 async def write_new(
     connection: Connection, changes: Sequence[NamespaceChanges]
 ) -> Mapping[NamespaceName, WrittenChange]:
-    """Commit additions to namespaces, and leave out those that are there.
+    """Commit additions to new namespaces, skipping existing namespaces.
 
     Args:
-        connection: A connection that nobody else uses meanwhile.
-        changes: Additions, sorted by namespace: so do all brokers take the rows in one order.
+        connection: A connection without concurrent users.
+        changes: Additions sorted by namespace, so that all brokers lock rows in the same order.
 
     Returns:
-        What was written, by namespace.
+        The written changes, by namespace.
 
     Raises:
         StoreError: A name or property is longer than an index entry may be.
@@ -85,7 +84,7 @@ def _check_names(changes: Sequence[NamespaceChanges]) -> None:
 async def _insert_namespaces(
     connection: Connection, namespaces: Sequence[NamespaceName], version: int
 ) -> Mapping[str, int]:
-    """Return the numbers of the namespaces that are new."""
+    """Return the numbers of the new namespaces."""
     tenants = [name.tenant.encode() for name in namespaces]
     await connection.execute(_INSERT_TENANTS, sorted(set(tenants)), *TenantInfo().as_json())
     names, bundles = list(map(str, namespaces)), DEFAULT_POLICIES.bundles
@@ -96,7 +95,7 @@ async def _insert_namespaces(
 def _written(
     numbers: Mapping[str, int], changes: Sequence[NamespaceChanges], version: int
 ) -> tuple[dict[NamespaceName, WrittenChange], dict[str, list[tuple[object, ...]]]]:
-    """Return what comes into each namespace, and the rows of each table."""
+    """Return the change of each namespace, and the rows of each table."""
     written: dict[NamespaceName, WrittenChange] = {}
     rows: dict[str, list[tuple[object, ...]]] = {table: [] for table in _COLUMNS}
     for name, change in changes:

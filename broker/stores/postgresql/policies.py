@@ -1,4 +1,4 @@
-"""Policies about messages in a PostgreSQL store, and the notifications of their changes."""
+"""Message policies in a PostgreSQL store, with notifications of changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_NOTIFIED_CHARACTERS = 1_000
 async def read_policies(
     connection: Connection, name: str | None = None
 ) -> dict[str, dict[str, object]]:
-    """Return policies by key, of all or of one name."""
+    """Return policies by key, of all names or of one name."""
     query = "SELECT name, key, value FROM floodgate.message_policies"
     if name is None:
         rows = await connection.fetch(query)
@@ -33,7 +33,7 @@ async def read_policies(
 async def write_policy(
     connection: Connection, name: str, key: str, value: object | None, sender: str
 ) -> None:
-    """Keep a policy, or remove it, and have other brokers notified."""
+    """Set or remove a policy, and notify other brokers."""
     async with connection.transaction():
         if value is None:
             query = "DELETE FROM floodgate.message_policies WHERE name = $1 AND key = $2"
@@ -48,7 +48,7 @@ async def write_policy(
 
 
 async def delete_policies(connection: Connection, names: Sequence[str], sender: str) -> None:
-    """Remove all policies of some names, and have other brokers notified."""
+    """Delete all policies of some names, and notify other brokers."""
     async with connection.transaction():
         query = "DELETE FROM floodgate.message_policies WHERE name = ANY($1::bytea[])"
         await connection.execute(query, [name.encode() for name in names])

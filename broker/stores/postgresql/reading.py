@@ -1,4 +1,4 @@
-"""Queries of a PostgreSQL store. Every value is bound, none is put into a query's text."""
+"""Queries of a PostgreSQL store. Every value is bound; query texts contain no values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from broker.stores.postgresql.driver import Connection, Row
 
 ROWS_PER_FETCH = 10_000
-"""Names or partition counts fetched at a time, so that other tasks get their turn."""
+"""Rows per fetch of names or partition counts, so that other tasks can run."""
 CHANGES_PER_FETCH = 20
-"""Changes fetched from the log at a time, each with up to MAX_TOLD_NAMES names."""
+"""Log entries per fetch, each with up to MAX_TOLD_NAMES names."""
 MAX_CAUGHT_UP_CHANGES = 1_000
-"""Most changes that a broker reads from the log; if it missed more it lists again."""
+"""Most log entries a broker reads to catch up; further behind, the broker lists again."""
 _LOG = """
 SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
 WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
 """
-# Written so that every plan is a good one, whatever the database knows of the values so far: what
-# is looked for is the whole of an index's entry, or its beginning in the order of the index.
+# The queries get a good plan under any statistics: the searched value is a whole index entry, or a
+# prefix in index order.
 _RAREST = """
 SELECT w.key, w.value, (SELECT count(*) FROM (SELECT 1 FROM floodgate.properties p
     WHERE p.namespace = $1 AND p.key = w.key AND p.value = w.value LIMIT $4) few) AS found
@@ -49,13 +49,13 @@ _SOME_TOPICS = "SELECT name FROM floodgate.topics WHERE namespace = $1 AND name 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRows:
-    """A namespace as the database has it.
+    """A namespace as read from the database.
 
     Attributes:
-        known: Its number and version.
-        names: Its topics in bytewise order.
+        known: Number and version.
+        names: Topics in bytewise order.
         partitioned: Partition counts by full base name.
-        log: What happened since the version that was asked for.
+        log: Log entries since the requested version.
     """
 
     known: KnownNamespace
@@ -65,7 +65,7 @@ class NamespaceRows:
 
 
 async def read_version(connection: Connection, namespace: str) -> KnownNamespace | None:
-    """Return a namespace's number and version; None when it does not exist."""
+    """Return a namespace's number and version; None if missing."""
     query = "SELECT id, version FROM floodgate.namespaces WHERE name = $1"
     row = await connection.fetchrow(query, namespace)
     return KnownNamespace(*row) if row is not None else None
@@ -81,13 +81,13 @@ async def read_versions(
 
 
 async def read_server_start(connection: Connection) -> str:
-    """Return the time of the server's start; another time means a restart or another server."""
+    """Return the server's start time; a different time means a restart or another server."""
     start: str = await connection.fetchval("SELECT pg_postmaster_start_time()::text")
     return start
 
 
 async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[str]:
-    """Return the names of the namespaces that have these numbers."""
+    """Return the names of namespaces, by number."""
     query = "SELECT name FROM floodgate.namespaces WHERE id = ANY($1::bigint[])"
     return [row[0] for row in await connection.fetch(query, list(numbers))]
 
@@ -115,12 +115,12 @@ def _logged(row: Row) -> LoggedChange:
 async def read_namespace(
     connection: Connection, namespace: str, known: KnownNamespace | None
 ) -> NamespaceRows | None:
-    """Read a namespace as it is at one moment; None when it does not exist.
+    """Read a namespace in a consistent state; None if missing.
 
     Args:
-        connection: A connection that nobody else uses meanwhile.
-        namespace: Its name.
-        known: The version that the log is read from; None to read none of it.
+        connection: A connection without concurrent users.
+        namespace: Name of the namespace.
+        known: Start version of the log; None to skip the log.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         newest = await read_version(connection, namespace)
@@ -144,7 +144,7 @@ async def _fetched(connection: Connection, query: str, number: int) -> AsyncIter
 async def select_names(
     connection: Connection, namespace: str, properties: Mapping[str, str]
 ) -> list[bytes]:
-    """Return the topics, system topics too, that have every one of some properties, in order."""
+    """Return the topics with all given properties, system topics included, in order."""
     names = list[bytes]()
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         known = await read_version(connection, namespace)
@@ -162,10 +162,10 @@ async def select_names(
 async def _selection(
     connection: Connection, number: int, pairs: Sequence[tuple[bytes, bytes]]
 ) -> tuple[str, tuple[object, ...]]:
-    """Return the query for topics with some properties, and its values.
+    """Return the query for topics with some properties, and the query's values.
 
-    The rarest property decides which topics are looked at, whichever is given first; if even that
-    is frequent, all topics are read and compared.
+    The rarest property limits the topics examined, in any order of the properties; if even the
+    rarest is frequent, all topics are read and compared.
     """
     keys, values = [key for key, _ in pairs], [value for _, value in pairs]
     for most in COUNTED_TOPICS if len(pairs) > 1 else ():
@@ -182,7 +182,7 @@ async def _selection(
 
 
 async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:
-    """Leave out the names of partitioned topics, unless there is a topic of the same name."""
+    """Remove names of partitioned topics, except names also held by a topic."""
     partitioned = {row[0] for row in await connection.fetch(_SOME_PARTITIONED, number, names)}
     if not partitioned:
         return names

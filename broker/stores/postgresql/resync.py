@@ -1,4 +1,4 @@
-"""Tasks that bring things up to date: one for each thing, repeated until it has worked."""
+"""Resynchronization tasks: one for each key, repeated until successful."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ logger = logging.getLogger(__name__)
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 LONGEST_RETRY_SECONDS = 5.0
-"""Longest delay between two attempts while the database cannot be read."""
+"""Longest delay between two attempts while the database is unreadable."""
 
 
 class ResyncTasks(Generic[KeyT]):
-    """Tasks that bring things up to date, each once more if that is requested meanwhile.
+    """Resynchronization tasks, each repeated if requested again while running.
 
-    Bound: one task for each thing.
+    Bound: one task for each key.
 
     Args:
-        resync: Brings one thing up to date, or raises StoreError.
-        clock: Where time comes from.
+        resync: Brings one key up to date, or raises StoreError.
+        clock: Time source.
     """
 
     def __init__(self, resync: Callable[[KeyT], Awaitable[None]], clock: Clock) -> None:
@@ -43,7 +43,7 @@ class ResyncTasks(Generic[KeyT]):
         return len(self._tasks)
 
     def request(self, key: KeyT) -> None:
-        """Bring a thing up to date, as it is from now on."""
+        """Bring a key up to date with its state from now on."""
         self._requested.add(key)
         if key not in self._tasks:
             work = self._run(key)
@@ -68,7 +68,7 @@ class ResyncTasks(Generic[KeyT]):
                     self._requested.add(key)
                     await clock_sleep(self._clock, backoff.next())
                 except Exception:
-                    # Nobody would request it again, and it would stay out of date.
+                    # Without a new request the key would stay out of date.
                     logger.exception("catching up with %s failed; it is tried again", key)
                     self._requested.add(key)
                     await clock_sleep(self._clock, backoff.next())

@@ -1,4 +1,4 @@
-"""Sizes of rows: batches of a large change, and the largest that an index of PostgreSQL holds."""
+"""Row sizes: batches of a large change, and the largest row of a PostgreSQL index."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from broker.stores.property_rows import PropertyRows
 
 MAX_ROW_BYTES = 2_600
-"""Largest name, or name with one property's key and value, that an index holds."""
+"""Largest index entry: a name, or a name with one property's key and value."""
 ROWS_PER_STATEMENT = 10_000
-"""Rows that one statement of a large change writes."""
+"""Rows written by one statement of a large change."""
 _SHOWN_CHARACTERS = 80
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def check_names(changes: TopicChanges) -> None:
-    """Refuse names that an index cannot hold, before anything is sent."""
+    """Refuse names too long for an index, before sending."""
     for part in batched(changes.added, ROWS_PER_STATEMENT):
         longest = max(part, key=len)
         _check_size(longest, len(longest))
@@ -39,7 +39,7 @@ def check_names(changes: TopicChanges) -> None:
 
 
 def property_records(number: int, rows: PropertyRows) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-    """Yield the table's rows for properties of a namespace, or refuse one that is too large."""
+    """Yield table rows for a namespace's properties; refuse oversized properties."""
     for name, key, value in rows.triples():
         key_bytes, value_bytes = key.encode(), value.encode()
         _check_size(name, len(name) + len(key_bytes) + len(value_bytes))

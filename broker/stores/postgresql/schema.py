@@ -1,8 +1,8 @@
-"""The tables of a PostgreSQL store, in a schema of their own.
+"""The tables of a PostgreSQL store, in a separate schema.
 
-Names, keys and values are bytea: any UTF-8 fits, a NUL included, and they compare bytewise whatever
-the database's collation is. Nothing refers to anything by a foreign key: every writer holds the row
-of the namespace it changes, and a check for each of a million rows would cost more than the rows.
+Names, keys and values are bytea: any UTF-8 fits, NUL included, and compares bytewise under every
+database collation. Foreign keys are absent: every writer locks the namespace's row, and a check for
+each of a million rows would cost more than the rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _CREATION_LOCK = 0x666C6F6F64
-"""Brokers that start together make the tables one after the other (an arbitrary number)."""
+"""Brokers starting together create the tables one after the other (an arbitrary number)."""
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS floodgate;
 CREATE TABLE floodgate.marks (name text PRIMARY KEY, value bigint NOT NULL);
@@ -50,18 +50,18 @@ _LATER_TABLES = """
 CREATE TABLE IF NOT EXISTS floodgate.message_policies (
     name bytea NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (name, key));
 """
-"""Tables that came later, beside which brokers that do not know them still work."""
+"""Tables added later; brokers of earlier versions still work beside them."""
 
 
 class UnknownSchemaError(Exception):
-    """The tables are those of another version of Floodgate; one sentence."""
+    """The tables belong to another version of Floodgate; one sentence."""
 
 
 async def make_tables(connection: Connection) -> None:
-    """Make the tables if they are missing.
+    """Create missing tables.
 
     Raises:
-        UnknownSchemaError: They are there, and not ours.
+        UnknownSchemaError: The tables belong to another version.
     """
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
@@ -76,5 +76,5 @@ async def make_tables(connection: Connection) -> None:
                 f"its schema floodgate has version {found}, this broker knows {SCHEMA_VERSION}; "
                 "use another database"
             )
-        # Later tables join a database that an earlier Floodgate made.
+        # Upgrade a database of an earlier Floodgate.
         await connection.execute(topic_schemas.TABLE)

@@ -1,8 +1,8 @@
-"""Namespaces that several brokers change in one database, as one broker sees them.
+"""One broker's view of namespaces shared with other brokers through one database.
 
-A broker keeps snapshots of namespaces it was asked for. When it is notified of a change it reads
-the names from the log, changes its snapshot, and publishes the change in its feed, in order and
-once. Changes that it missed, or that the log has no more, become one incomplete change.
+A broker keeps snapshots of requested namespaces. On a notification the broker reads the names from
+the log, changes the snapshot, and publishes the change in the feed, in order and once. Missed
+changes, and changes already pruned from the log, become one incomplete change.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 NAMESPACES_AT_ONCE = 1_000
-"""New namespaces that are committed, and locked, together."""
+"""New namespaces committed, and locked, together."""
 
 
 class Chore(Enum):
-    """Something to bring up to date beside single namespaces."""
+    """A resynchronization beyond a single namespace."""
 
     NEW_NAMESPACES = "new namespaces"
     MISSED_NOTIFICATIONS = "missed notifications"
 
 
 class SharedNamespaces:
-    """One broker's view of the namespaces, kept in step with the database."""
+    """One broker's view of the namespaces, synchronized with the database."""
 
     def __init__(
         self,
@@ -72,24 +72,24 @@ class SharedNamespaces:
         self._view = NamespaceView(cache, feeds)
         self._locks: NameLocks[NamespaceName] = NameLocks()
         self._resyncs = ResyncTasks(self._resync, clock)
-        # Notifications of these were lost: what happened becomes one change.
+        # Namespaces with lost notifications: all missed changes become one change.
         self._missed: set[NamespaceName] = set()
-        # Numbers of namespaces that were not looked at since they were created.
+        # Numbers of namespaces not read since creation.
         self._unknown: set[int] = set()
         self._server_start = ""
 
     async def opened(self, connection: Connection) -> None:
-        """Remember the start of the server that the snapshots are of."""
+        """Remember the start time of the server behind the snapshots."""
         self._server_start = await reading.read_server_start(connection)
 
     async def close(self) -> None:
-        """Stop bringing things up to date."""
+        """Stop resynchronizing."""
         await self._resyncs.close()
 
     # -- reading ------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version this broker was notified of; None when there is none."""
+        """Return the newest version this broker was notified of; None for a missing namespace."""
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
@@ -109,7 +109,7 @@ class SharedNamespaces:
         return snapshot
 
     def _gone(self, namespace: NamespaceName) -> None:
-        """Remember that a namespace does not exist, so that its creation is published."""
+        """Record a namespace as missing, so that a later creation is published."""
         known = self._view.known(namespace)
         version = known.version if known is not None else -1
         if known is not None and known.id != NOT_THERE:
@@ -126,7 +126,7 @@ class SharedNamespaces:
         document: Mapping[str, object],
         sender: str,
     ) -> bool:
-        """Create an empty namespace with policies about messages; false when it exists."""
+        """Create an empty namespace with message policies; false when the namespace exists."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
                 created = await create_namespace(connection, namespace, policies, document, sender)
@@ -135,13 +135,13 @@ class SharedNamespaces:
             return created is not None
 
     async def delete(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false when it does not exist."""
+        """Delete a namespace without user topics; false if missing."""
         return bool(await self._delete([namespace], with_topics=False))
 
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces with their topics, some at a time; return what each held."""
+        """Delete namespaces with their topics, in batches; return the last snapshots."""
         found: dict[NamespaceName, NamespaceSnapshot] = {}
         for some in batched(sorted(namespaces, key=str), NAMESPACES_AT_ONCE):
             found |= await self._delete(some, with_topics=True)
@@ -167,14 +167,14 @@ class SharedNamespaces:
 
     @asynccontextmanager
     async def _locked(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
-        """Hold the locks of namespaces, which are in order, for the block."""
+        """Hold the locks of namespaces, given in order, for the block."""
         async with AsyncExitStack() as locks:
             async for namespace in in_turns(namespaces):
                 await locks.enter_async_context(self._locks.of(namespace))
             yield
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit a change, then show it."""
+        """Commit a change, then publish."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
                 written = await write_change(connection, namespace, changes)
@@ -182,7 +182,7 @@ class SharedNamespaces:
             return written.known.version
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Commit additions to new namespaces some at a time, all other changes one by one."""
+        """Commit additions to new namespaces in batches, all other changes one by one."""
         apart, together = parted(changes)
         for some in batched(sorted(together, key=_name_of), NAMESPACES_AT_ONCE):
             apart += await self._apply_new(some)
@@ -190,13 +190,13 @@ class SharedNamespaces:
             await self.apply(namespace, change)
 
     async def _apply_new(self, changes: Sequence[NamespaceChanges]) -> list[NamespaceChanges]:
-        """Commit additions to new namespaces, then show them; return those that are there."""
+        """Commit and publish additions to new namespaces; return changes of existing namespaces."""
         async with self._locked([namespace for namespace, _ in changes]):
             async with self._use() as connection:
                 written = await write_new(connection, changes)
             async for namespace, one in in_turns(written.items()):
                 if self._view.known(namespace) is None:
-                    # Nobody has looked at it, and it need not be remembered.
+                    # The namespace was never read and need not be remembered.
                     logged = one.logged
                     change = Change(namespace, logged.version, logged.added, (), logged.complete)
                     self._feeds.publish(change)
@@ -208,7 +208,7 @@ class SharedNamespaces:
         known, newest = self._view.known(namespace), written.known
         before = KnownNamespace(newest.id, newest.version - 1)
         if written.fresh or known in (None, before):
-            # The snapshot of a namespace that was created anew is of the one before.
+            # The snapshot of a recreated namespace belongs to its predecessor.
             after = None if written.fresh else self._cache.peek(namespace)
             if after is not None:
                 after = await _changed(after, written.changes, newest.version)
@@ -218,19 +218,19 @@ class SharedNamespaces:
         try:
             await self._resync_locked(namespace)
         except StoreError:
-            # It is committed, whatever else happened: readers have to list it.
+            # The change is committed despite the error: readers must list again.
             self._view.show(
                 namespace, newest, None, changes_to_publish(namespace, known, newest, ())
             )
 
-    # -- what others change -------------------------------------------------------------------
+    # -- changes by other brokers ------------------------------------------------------------
 
     def notified(self, payload: str) -> None:
-        """Bring a namespace up to date that was changed; ``payload`` is its number and version."""
+        """Bring a changed namespace up to date; ``payload`` is its number and version."""
         number, version = map(int, payload.split())
         namespace = self._view.name_of(number)
         if namespace is None and self._feeds:
-            # It may have been asked for before it was created.
+            # A reader may have requested the namespace before its creation.
             self._unknown.add(number)
             self._resyncs.request(Chore.NEW_NAMESPACES)
         if namespace is None or not (self._feeds or self._cache.peek(namespace)):
@@ -240,7 +240,7 @@ class SharedNamespaces:
             self._resyncs.request(namespace)
 
     def reconnected(self) -> None:
-        """Look for changes made while no notification came."""
+        """Look for changes missed while disconnected."""
         self._resyncs.request(Chore.MISSED_NOTIFICATIONS)
 
     async def _resync(self, what: NamespaceName | Chore) -> None:
@@ -288,7 +288,7 @@ class SharedNamespaces:
             found = await reading.read_versions(connection, [str(name) for name in known])
             start = await reading.read_server_start(connection)
         if start != self._server_start:
-            # It may have come back without its last changes: equal versions say nothing then.
+            # The server may have lost its last changes: equal versions prove nothing.
             for namespace in known:
                 async with self._locks.of(namespace):
                     self._distrust(namespace, found.get(str(namespace)))
@@ -301,7 +301,7 @@ class SharedNamespaces:
                 self._resyncs.request(namespace)
 
     def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
-        """Drop a namespace's snapshot, and have all readers list it again."""
+        """Drop a namespace's snapshot, and make all readers list again."""
         if newest is None:
             self._gone(namespace)
             return
@@ -316,7 +316,7 @@ def _name_of(change: NamespaceChanges) -> str:
 async def _built(
     version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
 ) -> NamespaceSnapshot:
-    """Build a snapshot, off the loop if it is large."""
+    """Build a snapshot; a large one off the loop."""
     build = NamespaceSnapshot.from_rows
     if len(names) + len(partitioned) > MANY_NAMES:
         return await asyncio.to_thread(build, version, names, partitioned)
@@ -326,7 +326,7 @@ async def _built(
 async def _changed(
     before: NamespaceSnapshot, changes: TopicChanges, version: int
 ) -> NamespaceSnapshot:
-    """Change a snapshot, off the loop if the change is large."""
+    """Change a snapshot; by a large change off the loop."""
     if is_large(changes):
         return await asyncio.to_thread(before.changed, changes, version)
     return before.changed(changes, version)

@@ -1,7 +1,7 @@
-"""The store of ``postgresql://...``: one database that several brokers share.
+"""The store of ``postgresql://...``: one database shared by several brokers.
 
-The database is the truth, and its index selects topics by properties. How a broker
-follows the changes of others is in shared_namespaces.py.
+The database is authoritative, and its index selects topics by properties. shared_namespaces.py
+follows the changes of other brokers.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ T = TypeVar("T")
 
 
 class PostgresqlStore(CachedStore):
-    """Topics in a PostgreSQL database that several brokers may share. See MetadataStore.
+    """Topics in a PostgreSQL database, possibly shared by several brokers. See MetadataStore.
 
-    While the database is out of reach, cached snapshots are still served, however old, and
-    everything else fails at once.
+    While the database is unreachable, cached snapshots are still served, however old; all other
+    requests fail immediately.
 
     Args:
-        url: ``postgresql://user:password@host:port/database``, or what libpq takes in its place.
-        cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
+        url: ``postgresql://user:password@host:port/database``, or another form accepted by libpq.
+        cache_bytes: Limit for cached snapshots in bytes; the least recently used is evicted first.
         clock: For timeouts and delays; None for the event loop's.
     """
 
@@ -78,22 +78,22 @@ class PostgresqlStore(CachedStore):
 
     @property
     def connected(self) -> bool:
-        """True if the database is in reach, as far as is known."""
+        """True while the database is believed reachable."""
         return self._listener.connected
 
     async def connect(self) -> Connection:
-        """Return a connection of its own, outside the pool.
+        """Return a separate connection, outside the pool.
 
         Raises:
-            StoreError: The database cannot be reached.
+            StoreError: The database is unreachable.
         """
         return await self._connections.connect()
 
     async def open(self) -> None:
-        """Connect, and make the tables if they are missing.
+        """Connect, and create missing tables.
 
         Raises:
-            StoreError: The database cannot be reached, or holds tables of another version.
+            StoreError: The database is unreachable, or holds tables of another version.
         """
         await self._connections.open()
         try:
@@ -117,7 +117,7 @@ class PostgresqlStore(CachedStore):
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Connection]:
-        """Take a connection, unless the database is known to be out of reach."""
+        """Hold a connection; fail immediately if the database is known to be unreachable."""
         if not self._listener.connected:
             self._connections.refuse()
         async with self._connections.use() as connection:
@@ -131,27 +131,27 @@ class PostgresqlStore(CachedStore):
             return await rows.read_tenants(connection)
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None when it does not exist."""
+        """Return a tenant; None if missing."""
         async with self.use() as connection:
             return await rows.read_tenant(connection, name)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false when it exists."""
+        """Create a tenant; false if present."""
         async with self.use() as connection:
             return await rows.insert_tenant(connection, name, info)
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false when it does not exist."""
+        """Replace a tenant's values; false if missing."""
         async with self.use() as connection:
             return await rows.update_tenant(connection, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false when it does not exist."""
+        """Delete a tenant without namespaces; false if missing."""
         async with self.use() as connection:
             return await rows.delete_tenant(connection, name)
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, or those of a tenant, in order."""
+        """Return all namespaces, or the namespaces of a tenant, in order."""
         async with self.use() as connection:
             return await rows.read_namespaces(connection, tenant)
 
@@ -161,16 +161,16 @@ class PostgresqlStore(CachedStore):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        """Create an empty namespace, and a missing tenant; false if the namespace exists."""
         return await to_its_end(self._namespaces.create(namespace, policies, document, self._name))
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None when it does not exist."""
+        """Return a namespace's policies; None if missing."""
         async with self.use() as connection:
             return await rows.read_policies(connection, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false when it does not exist."""
+        """Delete a namespace without user topics; false if missing."""
         return await to_its_end(self._namespaces.delete(namespace))
 
     async def delete_all(
@@ -182,7 +182,7 @@ class PostgresqlStore(CachedStore):
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version this broker was notified of; None when there is none."""
+        """Return the newest version this broker was notified of; None for a missing namespace."""
         return await self._namespaces.snapshot(namespace)
 
     async def _version(self, namespace: NamespaceName) -> int:
@@ -202,42 +202,42 @@ class PostgresqlStore(CachedStore):
             return await read_properties(connection, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit changes, then show them: an acknowledged change survives this process."""
+        """Commit changes, then publish: an acknowledged change survives the process."""
         return await to_its_end(self._namespaces.apply(namespace, changes))
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces; those of new ones are committed together."""
+        """Apply changes of several namespaces; changes of new namespaces are committed together."""
         await to_its_end(self._namespaces.apply_all(changes))
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported as a whole, by any broker."""
+        """Tell whether a file with this content was imported completely, by any broker."""
         async with self.use() as connection:
             return await rows.has_imported(connection, fingerprint)
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Note that all of a file with this content was imported."""
+        """Record the complete import of a file with this content."""
         async with self.use() as connection:
             await rows.remember_import(connection, fingerprint)
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of namespaces and topics, or those of one."""
+        """Return the policies of all namespaces and topics, or of one name."""
         async with self.use() as connection:
             return await policy_rows.read_policies(connection, name)
 
     async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Keep one policy; None removes it."""
+        """Set one policy; None removes the policy."""
         async with self.use() as connection:
             await policy_rows.write_policy(connection, name, key, value, self._name)
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Forget all policies of some namespaces and topics."""
+        """Delete all policies of some namespaces and topics."""
         async with self.use() as connection:
             await policy_rows.delete_policies(connection, names, self._name)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policies changed, certainly or possibly, by other brokers."""
+        """Register a callback for policy changes, certain or possible, by other brokers."""
         self._policy_callbacks.append(callback)
 
     def _policies_changed(self, payload: str) -> None:
@@ -247,24 +247,24 @@ class PostgresqlStore(CachedStore):
                 callback(name)
 
     async def next_instance(self) -> int:
-        """Return how often this was asked before, by any broker."""
+        """Return the number of earlier calls by all brokers."""
         async with self.use() as connection:
             return await rows.next_instance(connection)
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values that were set at run time, by key."""
+        """Return the values set at run time, by key."""
         async with self.use() as connection:
             return await rows.read_configuration(connection)
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Keep a value set at run time; None removes it."""
+        """Set a run-time value; None removes the key."""
         async with self.use() as connection:
             await rows.write_configuration(connection, key, value, self._name)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for changes of the configuration, certain or possible, by others."""
+        """Register a callback for configuration changes, certain or possible, by other brokers."""
         self._configuration_callbacks.append(callback)
 
     def _configured(self, sender: str) -> None:
@@ -279,7 +279,7 @@ class PostgresqlStore(CachedStore):
 
 
 def _remedy(error: StoreError) -> str:
-    """Return the remedy for a start that failed, where the server does not name it."""
+    """Return the remedy for a failed start if the server names none."""
     if "permission denied" in str(error):
         return "; the role has to make tables: GRANT CREATE ON DATABASE, or an owner's role"
     return ""

@@ -1,4 +1,4 @@
-"""The schemas of topics in PostgreSQL. See TopicSchemas."""
+"""Topic schemas in PostgreSQL. See TopicSchemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INSERT INTO floodgate.schemas VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLIC
 
 
 class PostgresqlTopicSchemas:
-    """The table of schemas, which brokers share.
+    """The table of schemas, shared by brokers.
 
     Args:
         use: Lends a connection.
@@ -49,7 +49,7 @@ class PostgresqlTopicSchemas:
         ]
 
     async def add(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false when it is there."""
+        """Add a version; false if present."""
         properties = json.dumps(dict(schema.properties)).encode()
         async with self._use() as connection:
             status = await connection.execute(
@@ -65,14 +65,14 @@ class PostgresqlTopicSchemas:
         return status.endswith(" 1")
 
     async def delete(self, topic: str) -> None:
-        """Forget all versions of a topic."""
+        """Delete all versions of a topic."""
         query = "DELETE FROM floodgate.schemas WHERE namespace = $1 AND topic = $2"
         async with self._use() as connection:
             await connection.execute(query, *_key(topic))
 
 
 async def delete_schemas(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Forget the schemas of namespaces, within a transaction."""
+    """Delete the schemas of namespaces, within the caller's transaction."""
     query = "DELETE FROM floodgate.schemas WHERE namespace = ANY($1::text[])"
     await connection.execute(query, namespaces)
 

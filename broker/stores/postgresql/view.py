@@ -1,7 +1,7 @@
-"""Versions and snapshots that a broker has of shared namespaces, and the changes it publishes.
+"""One broker's known versions and snapshots of shared namespaces, and the changes to publish.
 
-Nothing here reads the database: the store passes what it found. Versions rise, each change is
-published once, and snapshots keep step with the feed.
+The module never reads the database: the store passes the results of reads. Versions rise, each
+change is published once, and snapshots keep step with the feed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MAX_KNOWN_NAMESPACES = 100_000
-"""Most namespaces whose version is remembered; the one unchanged for longest goes first."""
+"""Most namespaces with a remembered version; the one unchanged for longest is evicted first."""
 NOT_THERE = 0
-"""Stands for the number of a namespace that does not exist."""
+"""Number of a missing namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class LoggedChange:
     """An entry of the database's log.
 
     Attributes:
-        version: The namespace's version with it.
-        complete: Whether its names are known; see feed.Change.
-        added: Names that did not exist before.
-        removed: Names that existed before.
-        partitioned: Partition counts that were set; 0 for one that is gone.
+        version: The namespace's version with the change.
+        complete: Whether the names are known; see feed.Change.
+        added: Newly created names.
+        removed: Deleted names.
+        partitioned: Partition counts set; 0 for a removed partitioned topic.
     """
 
     version: int
@@ -47,12 +47,12 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True)
 class KnownNamespace:
-    """A namespace that this broker has looked at.
+    """A namespace already read by this broker.
 
     Attributes:
-        id: Its number in the database; another one after it was deleted and made again. NOT_THERE
-            for a namespace that does not exist.
-        version: The newest one in the feed. A cached snapshot has this version.
+        id: Number in the database, different after deletion and recreation. NOT_THERE for a missing
+            namespace.
+        version: The newest version in the feed, and the version of a cached snapshot.
     """
 
     id: int
@@ -60,7 +60,7 @@ class KnownNamespace:
 
 
 class NamespaceView:
-    """Known namespaces, their snapshots, and the feed: changed together, in one turn.
+    """Known namespaces, snapshots and feed, changed together in one event-loop iteration.
 
     Bound: MAX_KNOWN_NAMESPACES beside the cache's own.
     """
@@ -76,8 +76,9 @@ class NamespaceView:
         return len(self._known)
 
     def known(self, namespace: NamespaceName) -> KnownNamespace | None:
-        """Return the known version of a namespace; None for one that was never looked at."""
-        # Once some are forgotten, any may be one of those, and may have to be listed again.
+        """Return the known version of a namespace; None for a namespace never read."""
+        # After an eviction, a namespace without an entry may have had one: its readers must list
+        # again.
         forgotten = KnownNamespace(NOT_THERE, -1) if self._forgot_some else None
         return self._known.get(namespace, forgotten)
 
@@ -96,7 +97,7 @@ class NamespaceView:
         snapshot: NamespaceSnapshot | None,
         changes: Iterable[Change] = (),
     ) -> None:
-        """Go on to a version: remember it, keep its snapshot or none, then publish changes."""
+        """Advance to a version: remember it, replace or drop the snapshot, then publish changes."""
         self._forget(namespace)
         self._known[namespace] = known
         if known.id != NOT_THERE:
@@ -122,14 +123,14 @@ def changes_to_publish(
     newest: KnownNamespace,
     log: Sequence[LoggedChange],
 ) -> list[Change]:
-    """Return the changes to publish when a namespace goes on to another version.
+    """Return the changes to publish for a namespace's step to another version.
 
     Args:
-        namespace: Its name.
-        known: The version published last; None for a namespace that was never looked at, of which
-            nothing is published.
-        newest: The version now.
-        log: The changes between them, as far as they are known.
+        namespace: Name of the namespace.
+        known: The last published version; None for a namespace never read, with no change to
+            publish.
+        newest: The current version.
+        log: The known changes between both versions.
     """
     if known is None or known == newest:
         return []
@@ -149,7 +150,7 @@ def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[Log
 
 
 def net_changes(log: Sequence[LoggedChange]) -> TopicChanges:
-    """Return several changes as one; later ones override earlier ones."""
+    """Merge several changes; later entries override earlier entries."""
     names: dict[bytes, bool] = {}
     partitioned: dict[str, int] = {}
     for change in log:

@@ -1,7 +1,7 @@
-"""Changes of topics written to PostgreSQL, each in one transaction that locks its namespace's row.
+"""Topic changes written to PostgreSQL, each in one transaction holding the namespace's row lock.
 
-The lock makes conditions and change one step, and versions without a gap. The notification carries
-the namespace's number and version only; the names are in the log.
+The lock makes conditions and change one step, and versions gapless. A notification carries only the
+namespace's number and version; the names are in the log.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MAX_LOGGED_CHANGES = 10_000
-"""Changes of a namespace that the log keeps; a broker further behind lists again."""
+"""Log entries kept for a namespace; a broker further behind lists again."""
 PRUNED_EVERY = 100
 """Versions between two prunings of the log."""
 _EXISTING = """
@@ -89,10 +89,10 @@ class WrittenChange:
     """A committed change.
 
     Attributes:
-        known: The namespace's number, and its version with this change.
-        logged: Its entry in the log.
-        fresh: Whether it created the namespace.
-        changes: The change without names that were there already.
+        known: The namespace's number, and version with the change.
+        logged: The log entry.
+        fresh: Whether the change created the namespace.
+        changes: The change without already existing names.
     """
 
     known: KnownNamespace
@@ -131,7 +131,7 @@ async def write_change(
 async def _locked_namespace(
     connection: Connection, namespace: NamespaceName, changes: TopicChanges
 ) -> tuple[int, bool]:
-    """Lock a namespace's row; return its number, and whether this transaction created it."""
+    """Lock a namespace's row; return its number, and whether the transaction created the row."""
     query = "SELECT id FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
     while True:
         number: int | None = await connection.fetchval(query, str(namespace))
@@ -164,7 +164,7 @@ async def _existing(connection: Connection, number: int, names: Sequence[bytes])
 async def _what_is_new(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> TopicChanges:
-    """Return what an addition adds, read under the lock of its namespace."""
+    """Return the new part of an addition, read under the namespace's lock."""
     there, counts, kept = NameSet(), dict[str, int](), dict[str, dict[str, str]]()
     for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
         there.add(await _existing(connection, number, part))
@@ -202,7 +202,7 @@ async def _write_topics(
 async def _fetched(
     connection: Connection, query: str, number: int, names: Sequence[bytes]
 ) -> list[bytes]:
-    """Return those names that a query returns, in the order in which they are given."""
+    """Return the names found by a query, in the given order."""
     if not names:
         return []
     found = {row[0] for row in await connection.fetch(query, number, names)}
@@ -212,7 +212,7 @@ async def _fetched(
 async def _write_many(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> None:
-    """Write in steps, so that no statement runs into its time limit or holds up the loop."""
+    """Write in batches, so that no statement exceeds its time limit or blocks the loop."""
     for part in batched(changes.removed, ROWS_PER_STATEMENT):
         await connection.execute(_DELETE_TOPICS, number, part)
     wanted = await asyncio.to_thread(_to_add, changes)
@@ -220,13 +220,13 @@ async def _write_many(
         if fresh:
             await _copy_topics(connection, number, part)
         else:
-            # Some may be there, and COPY knows no conflict.
+            # Some names may exist, and COPY cannot skip conflicts.
             await connection.execute(_MERGE_TOPICS, number, part)
     await free(wanted)
 
 
 def _to_add(changes: TopicChanges) -> list[bytes]:
-    """Return the names that a change adds and does not remove, each once."""
+    """Return the names added and not removed, without duplicates."""
     seen = NameSet()
     seen.add(changes.removed)
     wanted = list(seen.new(changes.added))
@@ -262,7 +262,7 @@ async def _write_properties(
         there = await _existing(connection, number, rows.names)
         rows = properties_to_keep(lambda name: name.encode() in there, changes)
     if not fresh:
-        # What has properties in this change keeps none of those it had.
+        # Names with new properties lose all old properties.
         forgotten = [*properties_to_delete(changes), *(rows.names if rows is not None else ())]
         for part in batched(forgotten, ROWS_PER_STATEMENT):
             await connection.execute(_DELETE_PROPERTIES, number, part)
@@ -283,7 +283,7 @@ async def _copy_properties(connection: Connection, number: int, rows: PropertyRo
 
 
 async def _log(connection: Connection, number: int, logged: LoggedChange) -> int:
-    """Count the version up, write the log, and have others notified once this is committed."""
+    """Increment the version, write the log, and notify other brokers on commit."""
     partitioned = logged.partitioned
     version: int = await connection.fetchval(
         _COMMITTED,

@@ -1,1 +1,1 @@
-"""Versions of a namespace in memory: topics, partition counts and properties."""
+"""In-memory versions of a namespace: topics, partition counts and properties."""

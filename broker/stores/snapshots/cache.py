@@ -1,4 +1,4 @@
-"""Snapshots that a store on disk keeps in memory, bounded by their bytes."""
+"""In-memory cache of a database store's snapshots, bounded in bytes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 SNAPSHOT_BYTES = 1_000
-"""Bytes counted for a snapshot beside its names: even an empty one is several objects."""
+"""Bytes counted for a snapshot beside its names: even an empty snapshot is several objects."""
 PARTITIONED_BYTES = 60
 """Bytes counted for a partitioned topic beside its partitions."""
 
 
 class SnapshotCache:
-    """The snapshots used last.
+    """The most recently used snapshots.
 
-    Bound: ``max_bytes`` (floodgateSnapshotCacheMB); the one unused for longest goes first. One
+    Bound: ``max_bytes`` (floodgateSnapshotCacheMB); the least recently used is evicted first. One
     snapshot stays, however large.
     """
 
@@ -37,18 +37,18 @@ class SnapshotCache:
         return self._bytes
 
     def peek(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a snapshot without counting that as use."""
+        """Return a snapshot without marking it as used."""
         return self._snapshots.get(namespace)
 
     def get(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a snapshot, which is then the one used last."""
+        """Return a snapshot and mark it as used."""
         snapshot = self._snapshots.get(namespace)
         if snapshot is not None:
             self._snapshots.move_to_end(namespace)
         return snapshot
 
     def keep(self, namespace: NamespaceName, snapshot: NamespaceSnapshot) -> None:
-        """Put a namespace's newest version in the place of the one before."""
+        """Replace a namespace's snapshot by the newest version."""
         self.forget(namespace)
         self._bytes += _weight(snapshot)
         self._snapshots[namespace] = snapshot

@@ -1,7 +1,7 @@
 """Properties of the few topics of a small namespace, as one text.
 
-Columns pay for themselves with hundreds of rows. Of a hundred thousand namespaces that came with an
-import most have ten topics, whose properties are a text until one of them changes.
+Columns are efficient from hundreds of rows on. Most of a hundred thousand imported namespaces have
+ten topics; their properties are a text until the first change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
 
 FEW_ROWS = 128
-"""Most topics whose properties are kept as text."""
+"""Most topics with properties kept as text."""
 _ROW_END = b"\xff"
 """Occurs in no UTF-8."""
 
@@ -41,16 +41,16 @@ class FewProperties:
 
     @staticmethod
     def of_new(after: NamespaceSnapshot, changes: TopicChanges) -> FewProperties | None:
-        """Return the properties of a namespace's first persistent topics, if these are few.
+        """Return the properties of a namespace's first persistent topics; None if there are many.
 
         Args:
-            after: The snapshot with them.
-            changes: What brought them.
+            after: The snapshot with the topics.
+            changes: The change adding the topics.
         """
         rows, count = changes.properties, len(after.persistent)
         if rows is None or rows.texts is None or count > FEW_ROWS:
             return None
-        # As many names as there are listed, once each: they are all that there is.
+        # As many distinct names as listed topics: the namespace has no further topics.
         if rows.names is not changes.added or len(rows.names) != count:
             return None
         if after.non_persistent or after.system:
@@ -68,13 +68,13 @@ class FewProperties:
         return dict(map(pair_of_text, _pairs(self._text.split(_ROW_END)[row])))
 
     def rows_with(self, pairs: Sequence[bytes]) -> np.ndarray:
-        """Return the rows that have all of some pairs, ascending."""
+        """Return the rows with all given pairs, ascending."""
         wanted = frozenset(pairs)
         rows = enumerate(self._text.split(_ROW_END))
         return np.array([row for row, text in rows if wanted.issubset(_pairs(text))], np.int64)
 
     def columns(self) -> PropertyColumns:
-        """Return the same as columns, which can be changed."""
+        """Convert to editable columns."""
         rows = [list(map(pair_of_text, _pairs(text))) for text in self._text.split(_ROW_END)]
         places, nothing = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         column = pa.array(rows, PROPERTIES_TYPE)

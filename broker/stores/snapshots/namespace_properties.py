@@ -1,4 +1,4 @@
-"""The properties of a namespace's topics, which follow its snapshots version by version."""
+"""The properties of a namespace's topics, following the snapshots version by version."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ NO_ROWS = PropertyRows.from_mappings({})
 PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
 NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
 SEGMENTS_PER_STEP = 8
-"""Segments looked through (30 to 100 us each) in a step."""
+"""Segments searched (30 to 100 us each) in a step."""
 NAMES_PER_SCAN = 256
-"""Names that are scanned in the time of one lookup."""
+"""Names scanned in the time of one lookup."""
 ROWS_PER_STEP = 512
 """Names picked one by one (about 1 us each) in a step."""
 ROWS_PER_BLOCKS = 8_192
-"""Names picked one by one that are made into blocks in a step."""
+"""Individually picked names converted to blocks in a step."""
 _FEW_OF_A_BLOCK = 32
-"""Most names of a block that are picked one by one; more are taken at once, in 0.3 ms."""
+"""Most names of a block picked one by one; more are taken together, in 0.3 ms."""
 
 
 class NamespaceProperties:
     """An immutable version of a namespace's properties.
 
-    Properties of listed topics are columns beside the names, see PropertyColumns; those of system
-    topics and of partitioned topics, which no list has, lie beside names of their own.
+    Properties of listed topics are columns beside the names, see PropertyColumns; properties of
+    system topics and partitioned topics, absent from all lists, have a separate sequence of names.
     """
 
     __slots__ = ("_few", "_non_persistent", "_other_names", "_others", "_persistent")
@@ -78,8 +78,8 @@ class NamespaceProperties:
 
         Args:
             before: The snapshot of this version.
-            after: The same with the changes.
-            changes: The changes; properties of what is not there after them are dropped.
+            after: The snapshot with the changes.
+            changes: The changes; properties of names missing in ``after`` are dropped.
         """
         if self._few is not None:
             return NamespaceProperties(self._few.columns()).changed(before, after, changes)
@@ -96,7 +96,7 @@ class NamespaceProperties:
         return NamespaceProperties(
             step.columns(self._persistent, before.persistent, persistent),
             step.columns(self._non_persistent, before.non_persistent, non_persistent),
-            # Names are kept only for their properties: without any, changes pass them by.
+            # Names exist only for their properties: without any, drop the names.
             other_names if others else NO_NAMES,
             others,
         )
@@ -104,7 +104,8 @@ class NamespaceProperties:
     def _with_promoted(self, changes: TopicChanges) -> PropertyRows:
         """Return the properties to set.
 
-        A partitioned topic's are also those of a topic that is made with its very name.
+        A new topic with the name of a partitioned topic inherits the partitioned topic's
+        properties.
         """
         rows = changes.properties or NO_ROWS
         if not len(self._other_names):
@@ -118,7 +119,7 @@ class NamespaceProperties:
         return rows.followed_by(PropertyRows.from_mappings(promoted)) if promoted else rows
 
     def of(self, snapshot: NamespaceSnapshot, name: bytes) -> dict[str, str]:
-        """Return the properties of a topic or partitioned topic of this version."""
+        """Return the properties of a topic or partitioned topic."""
         if self._few is not None:
             row = snapshot.persistent.row_of(name)
             return self._few.of(row) if row is not None else {}
@@ -135,7 +136,7 @@ class NamespaceProperties:
     def select(
         self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
     ) -> Generator[None, None, TopicListing]:
-        """Return the user topics of this version that have every given property, in steps."""
+        """Return the user topics with all given properties, in steps."""
         texts = [pair_text(key, value) for key, value in properties.items()]
         wanted = [text for text in texts if text is not None]
         few = self._few
@@ -156,7 +157,7 @@ class NamespaceProperties:
 def _selected(
     names: TopicSequence, columns: PropertyColumns, pairs: Sequence[pc.IndexOptions]
 ) -> Generator[None, None, TopicSequence]:
-    """Return the names whose rows have all of some properties."""
+    """Return the names of rows with all given properties."""
     found = []
     for index, (start, segment) in enumerate(columns.segments):
         if index and index % SEGMENTS_PER_STEP == 0:
@@ -167,16 +168,16 @@ def _selected(
 
 
 def forgotten_by(changes: TopicChanges) -> list[bytes]:
-    """Return the partitioned topics that a change forgets."""
+    """Return the partitioned topics removed by a change."""
     return [name.encode() for name, count in changes.partitioned.items() if not count]
 
 
 class _Located(NamedTuple):
-    """Names of a change that a sequence has, by ascending row.
+    """Names of a change found in a sequence, by ascending row.
 
     Attributes:
-        rows: Their rows.
-        ids: Their ids, see _Step.
+        rows: Rows in the sequence.
+        ids: Ids, see _Step.
     """
 
     rows: np.ndarray
@@ -186,8 +187,8 @@ class _Located(NamedTuple):
 class _Step:
     """The effect of one change on properties.
 
-    The names of the change have ids: a name with new properties their row, any other a higher
-    number. Ids below ``_replaced`` lose the properties they had.
+    Each name of the change has an id: for a name with new properties the row, for any other name a
+    higher number. Ids below ``_replaced`` lose their old properties.
     """
 
     def __init__(self, changes: TopicChanges, rows: PropertyRows) -> None:
@@ -207,7 +208,7 @@ class _Step:
             self._ids.setdefault(name, self._given + len(self._ids))
 
     def located(self, names: TopicSequence) -> _Located:
-        """Find the touched names in a sequence."""
+        """Find the changed names in a sequence."""
         if len(self._ids) * NAMES_PER_SCAN < len(names):
             places = [(names.row_of(name), number) for name, number in self._ids.items()]
             found = sorted((row, number) for row, number in places if row is not None)
@@ -221,7 +222,7 @@ class _Step:
     def other_names(
         self, before: TopicSequence, after: NamespaceSnapshot, listed: Iterable[_Located]
     ) -> TopicSequence:
-        """Return the names with properties that no list has."""
+        """Return the names with properties but without a list."""
         unlisted = np.zeros(self._given + len(self._ids), bool)
         unlisted[np.fromiter(self._ids.values(), np.int64, len(self._ids))] = True
         for located in listed:
@@ -240,7 +241,7 @@ class _Step:
     def columns(
         self, columns: PropertyColumns, before: TopicSequence, after: _Located
     ) -> PropertyColumns:
-        """Return the columns of the next version of a sequence, in which ``after`` was found."""
+        """Return the columns of a sequence's next version; ``after`` locates the changed names."""
         given = after.ids < self._given
         if not columns:
             if not given.any():
@@ -260,19 +261,19 @@ def _edited(
     sources: np.ndarray,
     column: pa.MapArray,
 ) -> PropertyColumns:
-    """Take rows out and put rows in; ``rows`` is where these are afterwards."""
-    # What stays keeps its order: the i-th new row comes after (rows[i] - i) rows that stay, and
-    # of those that go after as many as stood in front of these.
+    """Remove and insert rows; ``rows`` are the final positions of inserted rows."""
+    # Remaining rows keep their order: before the i-th new row come (rows[i] - i) remaining rows,
+    # and the removed rows among them.
     staying = rows - np.arange(len(rows))
     points = staying + np.searchsorted(gone - np.arange(len(gone)), staying, side="right")
     return columns.edited(gone, points, sources, column)
 
 
 def names_at_rows(names: TopicSequence, rows: Rows) -> Generator[None, None, TopicSequence]:
-    """Return the names of some rows, in steps; all of them are the very same sequence.
+    """Return the names of some rows, in steps; for all rows, the given sequence.
 
     Args:
-        names: Where the rows are.
+        names: The sequence indexed by the rows.
         rows: Distinct rows in ascending order.
     """
     if len(rows) == len(names):
@@ -304,7 +305,7 @@ def _picked(blocks: Sequence[Block], rows: Rows) -> Generator[None, None, TopicS
 
 
 def _cut(entries: Sequence[bytes]) -> list[Block]:
-    """Return entries as blocks."""
+    """Pack entries into blocks."""
     sizes = np.fromiter(map(len, entries), np.int32, len(entries))
     return cut_entries(b"".join(entries), offsets_of(sizes))
 

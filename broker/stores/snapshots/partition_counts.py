@@ -1,8 +1,8 @@
-"""Counts of the partitions of a namespace's partitioned topics: one immutable version.
+"""Partition counts of a namespace's partitioned topics: one immutable version.
 
-Names and counts lie in leaves of some kilobytes, in order, and what all names of a leaf begin
-with is there once: an entry costs about half of its name, a quarter of what a dict takes. A change
-makes a new leaf where it falls and shares the others.
+Names and counts are stored in order, in leaves of some kilobytes, and a leaf stores the names'
+common prefix once: an entry costs about half of its name, a quarter of a dict's memory. A change
+replaces the affected leaves and shares all others.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     Entries: TypeAlias = Sequence[tuple[bytes, int]]
 
 LEAF_BYTES = 8_192
-"""Bytes of the names of a leaf, beside one name however long: searched in about a microsecond."""
+"""Name bytes of a leaf, or a single longer name: searched in about a microsecond."""
 FILLED_BYTES = 6_144
-"""Bytes of a leaf that is made of many names: room for some more."""
+"""Bytes of a leaf built from many names, with capacity for more."""
 SMALL_LEAF_BYTES = 4_096
-"""Two leaves side by side that together have no more become one."""
+"""Two neighbouring leaves with at most this total are merged."""
 ENTRY_BYTES = 4
-"""Memory of an entry beside its name, about."""
+"""Approximate memory of an entry beside its name."""
 MANY_CHANGES = 16
-"""Changes of one leaf that are cheaper to make by writing it anew."""
-# Neither byte occurs in UTF-8: a line is what is left of a name, _COUNT and digits.
+"""From this many changes, rebuilding a leaf is cheaper."""
+# Neither byte occurs in UTF-8: a line is a name's suffix, _COUNT and digits.
 _COUNT, _END = b"\xfe", b"\xff"
 
 
@@ -38,7 +38,7 @@ class PartitionCounts(Mapping[str, int]):
     """Partition counts by full base name, in bytewise order of the names.
 
     Attributes:
-        leaves: Where they lie, in order.
+        leaves: The leaves, in order.
     """
 
     __slots__ = ("_size", "leaves")
@@ -49,7 +49,7 @@ class PartitionCounts(Mapping[str, int]):
 
     @staticmethod
     def of(counts: Mapping[str, int]) -> PartitionCounts:
-        """Return counts as a first version; 0 leaves a topic out."""
+        """Return a first version; topics with count 0 are left out."""
         return PartitionCounts().changed(counts)
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class PartitionCounts(Mapping[str, int]):
         return count
 
     def changed(self, counts: Mapping[str, int]) -> PartitionCounts:
-        """Return the next version: some counts set; 0 forgets one, if it is there."""
+        """Return the next version with some counts set; 0 removes an entry, if present."""
         if not counts:
             return self
         changes = [(name.encode(), counts[name]) for name in sorted_in_runs(list(counts))]
@@ -79,7 +79,7 @@ class PartitionCounts(Mapping[str, int]):
         if not leaves:
             leaves = list(_cut([change for change in changes if change[1]]))
             return PartitionCounts(leaves, sum(leaf.size for leaf in leaves))
-        # From behind, so that what is still to be changed keeps its place in the list.
+        # In reverse, so that pending changes keep their position in the list.
         for place, part in reversed(list(_assign(leaves, changes))):
             made = leaves[place].changed(part)
             size += sum(leaf.size for leaf in made) - leaves[place].size
@@ -96,12 +96,12 @@ class Leaf:
     """Some entries in order. Immutable, never empty.
 
     Args:
-        prefix: What all names begin with.
-        lines: What comes behind it, and the counts.
+        prefix: Common prefix of all names.
+        lines: Suffixes of the names, with the counts.
 
     Attributes:
         first: The first name.
-        size: How many entries there are.
+        size: Number of entries.
     """
 
     __slots__ = ("_prefix_bytes", "_text", "first", "size")
@@ -114,25 +114,25 @@ class Leaf:
 
     @staticmethod
     def of(entries: Entries) -> Leaf:
-        """Make a leaf of names and counts."""
+        """Build a leaf from names and counts."""
         prefix = _common(entries[0][0], entries[-1][0])
         skip = len(prefix)
         return Leaf(prefix, [_line(name[skip:], count) for name, count in entries])
 
     @property
     def entry_bytes(self) -> int:
-        """Return the bytes that are held against LEAF_BYTES: the names, and some for each entry."""
+        """Bytes counted towards LEAF_BYTES: the names, and some for each entry."""
         return len(self._text) + self.size * self._prefix_bytes
 
     @property
     def names(self) -> list[bytes]:
-        """The names, as UTF-8, made anew at each call."""
+        """The names as UTF-8, decoded at each call."""
         prefix = self.first[: self._prefix_bytes]
         return [prefix + _rest(line) for line in self._lines()]
 
     @property
     def entries(self) -> list[tuple[bytes, int]]:
-        """Names and counts, decoded anew at each call."""
+        """Names and counts, decoded at each call."""
         prefix = self.first[: self._prefix_bytes]
         parts = (line.split(_COUNT) for line in self._lines())
         return [(prefix + rest, int(count)) for rest, count in parts]
@@ -141,7 +141,7 @@ class Leaf:
         return self._text.split(_END)[1:-1]
 
     def count_of(self, name: bytes) -> int | None:
-        """Return one count; None for a name that is not there."""
+        """Return one count; None for an unknown name."""
         skip = self._prefix_bytes
         if name[:skip] != self.first[:skip]:
             return None
@@ -153,7 +153,7 @@ class Leaf:
         return int(self._text[begin : self._text.index(_END, begin)])
 
     def changed(self, changes: Entries) -> Sequence[Leaf]:
-        """Return what replaces the leaf: none, one or more."""
+        """Return the leaf's replacement: zero or more leaves."""
         prefix = self.first[: self._prefix_bytes]
         if len(changes) > MANY_CHANGES or not all(name.startswith(prefix) for name, _ in changes):
             merged = {**dict(self.entries), **dict(changes)}
@@ -172,7 +172,7 @@ _NAME = itemgetter(0)
 
 
 def _common(one: bytes, other: bytes) -> bytes:
-    """Return what two names begin with."""
+    """Return the common prefix of two names."""
     size = min(len(one), len(other))
     differing = int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])
     return one[: size - (differing.bit_length() + 7) // 8]
@@ -187,14 +187,14 @@ def _rest(line: bytes) -> bytes:
 
 
 def _splice(lines: list[bytes], rest: bytes, count: int) -> None:
-    """Set one count among lines that are in order, or take it out."""
+    """Set or remove one count in ordered lines."""
     place = bisect_left(lines, rest, key=_rest)
     there = place < len(lines) and _rest(lines[place]) == rest
     lines[place : place + there] = [_line(rest, count)] if count else []
 
 
 def _cut(entries: Entries) -> Iterator[Leaf]:
-    """Make one leaf of entries, or as few of FILLED_BYTES as hold them, of equal size."""
+    """Split entries into one leaf, or into the fewest leaves of FILLED_BYTES, equal in size."""
     total = sum(len(name) + ENTRY_BYTES for name, _ in entries)
     share = total / -(-total // FILLED_BYTES) if total > LEAF_BYTES else total
     pending: list[tuple[bytes, int]] = []
@@ -210,7 +210,7 @@ def _cut(entries: Entries) -> Iterator[Leaf]:
 
 
 def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Entries]]:
-    """Yield the place of each leaf that changes fall into, with these; both are in order."""
+    """Yield the position of each changed leaf with the leaf's changes; both inputs are in order."""
     start = 0
     while start < len(changes):
         place = max(0, bisect_right(leaves, changes[start][0], key=_FIRST) - 1)
@@ -222,7 +222,7 @@ def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Ent
 
 
 def _join(leaves: list[Leaf], place: int) -> None:
-    """Join the leaf at a place with the one before, if there are both and they are small."""
+    """Merge the leaf at a position with its predecessor, if both exist and are small."""
     if 0 < place < len(leaves):
         one, other = leaves[place - 1 : place + 1]
         if one.entry_bytes + other.entry_bytes <= SMALL_LEAF_BYTES:

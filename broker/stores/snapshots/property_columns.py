@@ -1,9 +1,9 @@
-"""Properties as columns beside the names of a TopicSequence: row i belongs to its i-th name.
+"""Properties as columns beside the names of a TopicSequence: row i belongs to the i-th name.
 
-Rows lie in segments. A segment has the distinct properties of its rows, each once, and for each
-row the numbers of those it has: two properties cost about 6 bytes a topic, and a key that only
-one topic has costs only that. No name is kept here. A change makes a new segment where it falls
-and shares the others, so it does not get slower as the namespace grows.
+Rows are stored in segments. A segment stores the distinct properties of its rows, each once, and
+for each row the numbers of the row's properties: two properties cost about 6 bytes a topic, and a
+key used by one topic costs only one entry. Names are stored elsewhere. A change replaces the
+affected segments and shares all others, at a cost independent of the namespace's size.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SEGMENT_ROWS = 8_192
-"""Rows of a segment; one that grows beyond twice as many is cut."""
+"""Rows of a segment; a segment of more than twice as many is split."""
 _NO_ROWS = np.zeros(0, np.int64)
 _NO_PAIRS = pa.array([], pa.binary())
 
@@ -68,7 +68,7 @@ class Segment:
         return len(self._codes) > 0
 
     def rows_with(self, pairs: Sequence[pc.IndexOptions]) -> np.ndarray:
-        """Return the rows that have all of some properties, given as ``wanted_pair``, ascending."""
+        """Return the rows with all given properties (``wanted_pair``), ascending."""
         codes = [pc.call_function("index", [self._pairs], pair).as_py() for pair in pairs]
         if min(codes) < 0:
             return _NO_ROWS
@@ -82,7 +82,7 @@ class Segment:
         return rows
 
     def _have(self, rows: np.ndarray, code: int) -> np.ndarray:
-        """Return which of some rows have a property."""
+        """Tell for each row whether the row has a property."""
         ends = self._ends[rows].astype(np.int64)
         starts = np.where(rows > 0, self._ends[rows - 1], 0)
         have = np.zeros(len(rows), bool)
@@ -98,11 +98,11 @@ class Segment:
         return dict(pair_of_text(self._pairs[int(code)].as_py()) for code in codes)
 
     def edited(self, gone: np.ndarray, points: np.ndarray, column: pa.MapArray) -> Segment:
-        """Return the segment with rows taken out and put in.
+        """Return the segment with rows removed and inserted.
 
         Args:
-            gone: The rows to take out.
-            points: For each new row, ascending, the row it comes before, up to the row count.
+            gone: The rows to remove.
+            points: For each new row, ascending, the existing row behind it, up to the row count.
             column: The properties of the new rows.
         """
         keep = np.ones(len(self), bool)
@@ -123,7 +123,7 @@ class Segment:
         )
 
     def cut(self) -> Iterator[Segment]:
-        """Yield the segment in parts that are not too large."""
+        """Yield the segment in parts of acceptable size."""
         if len(self) <= 2 * SEGMENT_ROWS:
             yield self
             return
@@ -136,7 +136,7 @@ class Segment:
 
 
 def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArray, np.ndarray]:
-    """Return the distinct pairs of both, those of the first as they are, and the texts' numbers."""
+    """Return the distinct pairs of both, the first's unchanged, and the numbers of the texts."""
     new = texts.dictionary_encode()
     known = pc.index_in(new.dictionary, pairs)
     missing = known.is_null()
@@ -149,27 +149,27 @@ def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArra
 
 
 def _out_of_the_pool(pairs: pa.BinaryArray) -> pa.BinaryArray:
-    """Copy pairs out of Arrow's memory pool, where a few bytes hold on to 64 KiB of a page."""
+    """Copy pairs out of Arrow's memory pool, where a few bytes can pin a 64 KiB page."""
     _, *parts = pairs.buffers()
     copies = [pa.py_buffer(part.to_pybytes() if part is not None else b"") for part in parts]
     return pa.Array.from_buffers(pairs.type, len(pairs), [None, *copies], 0, pairs.offset)
 
 
 def _smallest(values: np.ndarray, largest: int) -> np.ndarray:
-    """Return non-negative values in the smallest type that holds them."""
+    """Return non-negative values in the smallest fitting type."""
     kind = np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.uint32
     return values.astype(kind)
 
 
 def wanted_pair(text: bytes) -> pc.IndexOptions:
-    """Return a property, given as ``pair_text``, as Segment.rows_with takes it."""
+    """Convert a property (``pair_text``) to the argument of Segment.rows_with."""
     return pc.IndexOptions(pa.scalar(text, pa.binary()))
 
 
 class PropertyColumns:
     """Properties of the rows of one TopicSequence. Immutable.
 
-    Without any property it has no rows at all, and costs nothing.
+    Columns without any property have zero rows, and cost no memory.
     """
 
     __slots__ = ("_segments", "_starts")
@@ -198,12 +198,12 @@ class PropertyColumns:
 
     @property
     def segments(self) -> Sequence[tuple[int, Segment]]:
-        """Each segment with the row it starts at."""
+        """Each segment with its first row."""
         return tuple(zip(self._starts, self._segments, strict=False))
 
     def of(self, row: int) -> dict[str, str]:
         """Return the properties of a row."""
-        if row >= len(self):  # Nobody has any.
+        if row >= len(self):  # No row has properties.
             return {}
         index = bisect_right(self._starts, row) - 1
         return self._segments[index].of(row - self._starts[index])
@@ -211,18 +211,18 @@ class PropertyColumns:
     def edited(
         self, gone: np.ndarray, points: np.ndarray, sources: np.ndarray, column: pa.MapArray
     ) -> PropertyColumns:
-        """Return the columns with rows taken out and put in.
+        """Return the columns with rows removed and inserted.
 
         Args:
-            gone: Rows to take out, ascending.
-            points: For each new row, ascending, the row it comes before, up to the row count.
-            sources: For each new row its row in ``column``; negative for one without properties.
+            gone: Rows to remove, ascending.
+            points: For each new row, ascending, the existing row behind it, up to the row count.
+            sources: For each new row the row in ``column``; negative for a row without properties.
             column: Properties.
         """
         segments = list(self._segments or (Segment.bare(0),))
-        # What comes behind the last row comes into the last segment.
+        # Rows inserted behind the last row belong to the last segment.
         ends = [*self._starts[1 : len(segments)], len(self) + 1]
-        # From behind, so that what is still to be edited keeps its place in the list.
+        # In reverse, so that pending edits keep their position in the list.
         for index in reversed(self._touched(gone, points)):
             bounds = (self._starts[index], ends[index])
             lost = slice(*np.searchsorted(gone, bounds).tolist())
@@ -234,7 +234,7 @@ class PropertyColumns:
         return PropertyColumns(segments)
 
     def _touched(self, gone: np.ndarray, points: np.ndarray) -> list[int]:
-        """Return the numbers of the segments that rows leave or come into."""
+        """Return the indexes of segments with removed or inserted rows."""
         places = np.searchsorted(self._starts, np.concatenate((gone, points)), side="right") - 1
         found: list[int] = np.unique(places.clip(0, max(len(self._segments) - 1, 0))).tolist()
         return found
@@ -247,7 +247,7 @@ def _edited(
     sources: np.ndarray,
     column: pa.MapArray,
 ) -> Iterator[Segment]:
-    """Yield what replaces a segment after the changes that fall into it: itself without any."""
+    """Yield a segment's replacement after its changes; the segment itself without any."""
     if not len(gone) and not len(points):
         yield segment
     elif len(gone) == len(segment):

@@ -1,4 +1,4 @@
-"""Immutable versions of a namespace, which share unchanged parts with the version before."""
+"""Immutable versions of a namespace, sharing unchanged parts with earlier versions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class NamespaceSnapshot:
     """A version of a namespace.
 
     Attributes:
-        version: Counts up by one with every change.
+        version: Increases by one with every change.
         persistent: User topics of the persistent domain, partitions one by one.
-        non_persistent: User topics of the other domain.
-        system: System topics, which listings hide.
+        non_persistent: User topics of the non-persistent domain.
+        system: System topics, hidden from listings.
         partitioned: Partition counts by full base name.
     """
 
@@ -77,12 +77,12 @@ class NamespaceSnapshot:
 
     @property
     def empty(self) -> bool:
-        """True if there are neither user topics nor partitioned topics."""
+        """True without user topics and partitioned topics."""
         return not (self.persistent or self.non_persistent or self.partitioned)
 
     @property
     def holds_nothing(self) -> bool:
-        """True if no name is that of a topic, also of a system topic."""
+        """True without topics of any kind, system topics included."""
         return not (self.persistent or self.non_persistent or self.system)
 
     def listing(self, mode: Mode) -> TopicListing:
@@ -97,7 +97,7 @@ class NamespaceSnapshot:
             return (self.persistent,)
         if mode == pb.CommandGetTopicsOfNamespace.NON_PERSISTENT:
             return (self.non_persistent,)
-        # "non-persistent://" sorts before "persistent://": side by side they are in order.
+        # "non-persistent://" sorts before "persistent://": concatenation keeps the order.
         return (self.non_persistent, self.persistent)
 
     def selection(self, names: Sequence[bytes], mode: Mode) -> TopicListing:
@@ -105,7 +105,7 @@ class NamespaceSnapshot:
 
         Args:
             names: Topics, distinct and in bytewise order, as databases return them.
-            mode: Which of them.
+            mode: The mode.
         """
         return NamespaceSnapshot.from_rows(self.version, names, {}).listing(mode)
 
@@ -114,11 +114,11 @@ class NamespaceSnapshot:
         return self.exists(str(topic))
 
     def exists(self, name: str) -> bool:
-        """Tell whether a full name is that of a topic or of a partitioned topic."""
+        """Tell whether a full name belongs to a topic or partitioned topic."""
         return name in self.partitioned or self.holds(name.encode())
 
     def holds(self, name: bytes) -> bool:
-        """Tell whether a full name is that of a topic, or of one partition."""
+        """Tell whether a full name belongs to a topic or to one partition."""
         persistent = name.startswith(_PERSISTENT_SCHEME)
         return name in (self.persistent if persistent else self.non_persistent) or (
             name in self.system
@@ -140,7 +140,7 @@ class NamespaceSnapshot:
 
 
 class NamesByKind(NamedTuple):
-    """Some names, each kind in the order they came in."""
+    """Names by kind, each kind in input order."""
 
     persistent: Sequence[bytes]
     non_persistent: Sequence[bytes]
@@ -151,7 +151,7 @@ _NO_KIND = NamesByKind((), (), ())
 
 
 def by_kind(names: Sequence[bytes]) -> NamesByKind:
-    """Sort names under the kinds that a snapshot keeps apart."""
+    """Group names by the kinds of a snapshot."""
     if not names:
         return _NO_KIND
     if len(names) <= NAMES_AT_ONCE:
@@ -161,7 +161,7 @@ def by_kind(names: Sequence[bytes]) -> NamesByKind:
 
 
 def _few_by_kind(names: Sequence[bytes]) -> NamesByKind:
-    # A system topic has two underscores or lies in pulsar/system: most lists have none of either.
+    # A system topic contains two underscores or is in pulsar/system: most lists have neither.
     joined = b"\n".join(names)
     some = b"__" in joined or b"//pulsar/system/" in joined
     system = [name for name in names if is_system_topic(name.decode())] if some else []
@@ -185,11 +185,11 @@ def _next(
 
 
 def _sequence(names: Sequence[bytes], *, in_order: bool) -> TopicSequence:
-    """Build a sequence in steps of which none holds up other threads for long.
+    """Build a sequence in steps, none blocking other threads for long.
 
     Args:
-        names: The names; distinct, if they are in order.
-        in_order: Whether they are in bytewise order, which is Java's up to U+DFFF.
+        names: The names; distinct, if in order.
+        in_order: Whether the names are in bytewise order, equal to Java's up to U+DFFF.
     """
     plain = all(b"".join(part).isascii() for part in _parts(names))
     if in_order and plain:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE_CACHE_KIB = 65_536
-"""Memory for pages of the file: imports write all over the index of properties."""
+"""Page cache: imports write all over the properties index."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
@@ -69,11 +69,11 @@ class SqliteFile(SqliteTables):
     """An open file (WAL), locked for one broker and used by one thread.
 
     Args:
-        path: The file; its folder is made if missing.
+        path: The file; a missing folder is created.
 
     Raises:
-        OSError, sqlite3.Error: It cannot be opened or written.
-        StoreError: Another broker has it open.
+        OSError, sqlite3.Error: The file cannot be opened or written.
+        StoreError: Another broker has the file open.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,16 +92,16 @@ class SqliteFile(SqliteTables):
         self._lock.close()
 
     def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what some work with the file returns."""
+        """Run work on the connection and return the result."""
         return work(self._connection)
 
     # -- namespaces ---------------------------------------------------------------------------
 
     def namespaces(self, tenant: str | None) -> list[NamespaceName]:
-        """Return the namespaces, or those of a tenant, in order.
+        """Return all namespaces, or the namespaces of a tenant, in order.
 
         Raises:
-            ValueError, TypeError: A name is not one of ours.
+            ValueError, TypeError: A name is invalid.
         """
         query, values = "SELECT name FROM namespaces", tuple[str, ...]()
         if tenant is not None:
@@ -112,7 +112,7 @@ class SqliteFile(SqliteTables):
     def create_namespace(
         self, name: str, policies: NamespacePolicies, document: Mapping[str, object]
     ) -> bool:
-        """Add an empty namespace; false when it is there."""
+        """Add an empty namespace; false if present."""
         with self._transaction():
             if self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
                 return False
@@ -128,11 +128,11 @@ class SqliteFile(SqliteTables):
         self._changed_rows("INSERT OR REPLACE INTO policies VALUES (?, ?)", name, policies.bundles)
 
     def first_version(self) -> int:
-        """Return the first version of a new namespace: above all that were deleted."""
+        """Return the first version of a new namespace: above all deleted namespaces."""
         return int(self._rows("SELECT value FROM marks WHERE name='first_version'")[0][0])
 
     def version(self, name: str) -> int:
-        """Return a namespace's version; 0 when it is not there."""
+        """Return a namespace's version; 0 if missing."""
         rows = self._rows("SELECT version FROM namespaces WHERE name=?", name)
         return int(rows[0][0]) if rows else 0
 
@@ -146,10 +146,10 @@ class SqliteFile(SqliteTables):
     def delete_all(
         self, namespaces: Mapping[NamespaceName, NamespaceSnapshot | None]
     ) -> dict[NamespaceName, NamespaceSnapshot]:
-        """Remove namespaces and all that is in them, in one transaction; return what was there.
+        """Delete namespaces with their contents, in one transaction; return the last snapshots.
 
         Args:
-            namespaces: The newest version of each, where that is known.
+            namespaces: The newest version of each namespace, where known.
         """
         with self._transaction():
             last = {name: known or self.read(str(name)) for name, known in namespaces.items()}
@@ -159,7 +159,7 @@ class SqliteFile(SqliteTables):
             return found
 
     def _delete_namespace(self, name: str, version: int) -> None:
-        """Remove a namespace; ``version`` is that of the deletion."""
+        """Delete a namespace; ``version`` is the version of the deletion."""
         for table in _NAMESPACE_TABLES:
             self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
         self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
@@ -169,7 +169,7 @@ class SqliteFile(SqliteTables):
     # -- topics -------------------------------------------------------------------------------
 
     def read(self, name: str) -> NamespaceSnapshot | None:
-        """Build the newest version of a namespace; None when it does not exist."""
+        """Build the newest version of a namespace; None if missing."""
         version = self._rows("SELECT version FROM namespaces WHERE name=?", name)
         if not version:
             return None
@@ -181,7 +181,7 @@ class SqliteFile(SqliteTables):
         )
 
     def select(self, name: str, properties: Mapping[str, str]) -> list[bytes]:
-        """Return the topics, system topics too, with every one of some properties, in order."""
+        """Return the topics with all given properties, system topics included, in order."""
         (key, value), *others = self._rarest_first(name, list(properties.items()))
         query = (
             "SELECT name FROM properties AS p WHERE namespace=? AND key=? AND value=?"
@@ -195,7 +195,7 @@ class SqliteFile(SqliteTables):
         return [row[0] for row in self._rows(query, name, key, value, *values)]
 
     def _rarest_first(self, name: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the properties with the rarest first, which decides the topics to look at."""
+        """Move the rarest property, which limits the topics to examine, to the front."""
         some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT ?"
         for most in COUNTED_TOPICS if len(pairs) > 1 else ():
             count = f"SELECT count(*) FROM ({some})"
@@ -235,10 +235,11 @@ class SqliteFile(SqliteTables):
     def write_new(
         self, changes: Sequence[NamespaceChanges]
     ) -> tuple[int, list[TopicChanges | None]]:
-        """Commit additions to namespaces that are not there, in one transaction.
+        """Commit additions to missing namespaces, in one transaction.
 
         Returns:
-            The version of the new namespaces, and what came into each; None where there is one.
+            The version of the new namespaces, and each written change; None for an existing
+                namespace.
         """
         version = self.first_version() + 1
         with self._transaction():
@@ -265,7 +266,7 @@ class SqliteFile(SqliteTables):
         self._each("DELETE FROM partitioned WHERE namespace=? AND name=?", name, forgotten)
 
     def _delete_properties(self, name: str, changes: TopicChanges) -> None:
-        """Delete the properties of removed names, and those that the change replaces."""
+        """Delete the properties of removed names, and properties replaced by the change."""
         replaced = changes.properties.names if changes.properties is not None else ()
         names = [*properties_to_delete(changes), *replaced]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
@@ -280,7 +281,7 @@ class SqliteFile(SqliteTables):
 
 
 def _locked(path: Path) -> FileIO:
-    """Lock the file for this broker; the lock ends with the process, however that ends."""
+    """Lock the file for this broker; every end of the process releases the lock."""
     lock = path.with_name(f"{path.name}.lock").open("ab", buffering=0)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

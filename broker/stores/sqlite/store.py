@@ -1,7 +1,7 @@
 """The store of ``sqlite:///path``: one file, one thread, survives kill -9.
 
-The file is the truth; snapshots are built from it when first asked for and kept in a cache
-bounded by bytes. A change is committed before the snapshot and the feed learn of it.
+The file is authoritative; snapshots are built on first request and kept in a cache bounded in
+bytes. A change is committed before snapshot and feed are updated.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NAMESPACES_AT_ONCE = 1_000
-"""Namespaces that are deleted together, while others wait for the file."""
+"""Namespaces deleted together, while other requests wait for the file."""
 
 
 class SqliteStore(CachedStore):
     """Topics in a SQLite file (WAL). See MetadataStore.
 
-    One broker at a time has the file: a second one is refused when it opens.
+    Only one broker at a time can open the file.
 
     Args:
-        path: The file; its folder is made if missing.
-        cache_bytes: Bytes of the snapshots kept; the one unused for longest goes first.
+        path: The file; a missing folder is created.
+        cache_bytes: Limit for cached snapshots in bytes; the least recently used is evicted first.
     """
 
     def __init__(self, path: Path, cache_bytes: int) -> None:
@@ -66,7 +66,8 @@ class SqliteStore(CachedStore):
         """Open or create the file.
 
         Raises:
-            StoreError: It is no SQLite file of a broker, not writable, or in use by another broker.
+            StoreError: The file is no broker's SQLite file, not writable, or used by another
+                broker.
         """
         try:
             self._file = await self._in_thread(SqliteFile, self._path)
@@ -93,23 +94,23 @@ class SqliteStore(CachedStore):
         return await self._read(SqliteFile.tenants)
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None when it does not exist."""
+        """Return a tenant; None if missing."""
         return await self._read(SqliteFile.tenant, name)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false when it exists."""
+        """Create a tenant; false if present."""
         return await self._run(SqliteFile.insert_tenant, name, info)
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false when it does not exist."""
+        """Replace a tenant's values; false if missing."""
         return await self._run(SqliteFile.update_tenant, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false when it does not exist."""
+        """Delete a tenant without namespaces; false if missing."""
         return await self._run(SqliteFile.delete_tenant, name)
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return the namespaces that exist, or those of a tenant, in order."""
+        """Return all namespaces, or the namespaces of a tenant, in order."""
         return await self._read(SqliteFile.namespaces, tenant)
 
     async def create_namespace(
@@ -118,16 +119,16 @@ class SqliteStore(CachedStore):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and its tenant if need be; false when it exists."""
+        """Create an empty namespace, and a missing tenant; false if the namespace exists."""
         async with self._lock:
             return await self._read(SqliteFile.create_namespace, str(namespace), policies, document)
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None when it does not exist."""
+        """Return a namespace's policies; None if missing."""
         return await self._read(SqliteFile.policies, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false when it does not exist."""
+        """Delete a namespace without user topics; false if missing."""
         return bool(await to_its_end(self._delete([namespace], with_topics=False)))
 
     async def delete_all(
@@ -158,7 +159,7 @@ class SqliteStore(CachedStore):
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None when it does not exist."""
+        """Return the newest version of a namespace; None if missing."""
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
@@ -166,7 +167,7 @@ class SqliteStore(CachedStore):
             return await self._load(namespace)
 
     async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the cached snapshot or build it; only under the lock, so each is built once."""
+        """Return the cached snapshot or build it; the caller's lock prevents duplicate builds."""
         snapshot = self._cache.get(namespace)
         if snapshot is None:
             snapshot = await self._read(SqliteFile.read, str(namespace))
@@ -187,7 +188,7 @@ class SqliteStore(CachedStore):
         return await self._read(SqliteFile.properties, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit changes, then show them: an acknowledged change survives the process."""
+        """Commit changes, then publish: an acknowledged change survives the process."""
         return await to_its_end(self._apply(namespace, changes))
 
     async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
@@ -200,7 +201,7 @@ class SqliteStore(CachedStore):
             return after.version
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces; those of new ones are committed together."""
+        """Apply changes of several namespaces; changes of new namespaces are committed together."""
         return await to_its_end(self._apply_all(changes))
 
     async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
@@ -217,46 +218,46 @@ class SqliteStore(CachedStore):
             await self._apply(namespace, change)
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported as a whole."""
+        """Tell whether a file with this content was imported completely."""
         return await self._run(SqliteFile.has_imported, fingerprint)
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Note that all of a file with this content was imported."""
+        """Record the complete import of a file with this content."""
         await self._run(SqliteFile.remember_import, fingerprint)
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of namespaces and topics, or those of one."""
+        """Return the policies of all namespaces and topics, or of one name."""
         return await self._read(SqliteFile.policy_documents, name)
 
     async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Keep one policy; None removes it."""
+        """Set one policy; None removes the policy."""
         await self._run(SqliteFile.set_policy, name, key, value)
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Forget all policies of some namespaces and topics."""
+        """Delete all policies of some namespaces and topics."""
         await self._run(SqliteFile.delete_policies, names)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Do nothing: no other process shares this file."""
+        """Do nothing: no other process shares the file."""
 
     async def next_instance(self) -> int:
-        """Return how often this was asked before."""
+        """Return the number of earlier calls."""
         return await self._run(SqliteFile.next_instance)
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values that were set at run time, by key."""
+        """Return the values set at run time, by key."""
         return await self._read(SqliteFile.configuration)
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Keep a value set at run time; None removes it."""
+        """Set a run-time value; None removes the key."""
         await self._run(SqliteFile.set_configuration, key, value)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Do nothing: no other process shares this file."""
+        """Do nothing: no other process shares the file."""
 
     # -- the store's thread -------------------------------------------------------------------
 
@@ -266,10 +267,10 @@ class SqliteStore(CachedStore):
     async def _read(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Read the file, in which anybody may have changed what it holds.
+        """Read the file, whose contents another program may have changed.
 
         Raises:
-            StoreError: As ``_run``; also for what no broker has written.
+            StoreError: As ``_run``; also for contents not written by a broker.
         """
         try:
             return await self._run(work, *args, **kwargs)
@@ -278,24 +279,25 @@ class SqliteStore(CachedStore):
 
     def _changed_by_others(self, error: Exception) -> StoreError:
         return StoreError(
-            f"metadataStoreUrl: {self._path} holds what no broker has written ({error}): bring a "
-            "copy back, or begin with an empty file"
+            f"metadataStoreUrl: {self._path} holds data not written by a broker ({error}): restore "
+            "a copy, or begin with an empty file"
         )
 
     async def _run(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Work with the file.
+        """Run work on the file.
 
         Raises:
-            StoreError: It is closed, or cannot be read or written; the sentence says why.
+            StoreError: The file is closed, or cannot be read or written; the sentence gives the
+                reason.
         """
         if self._file is None:
             raise StoreError("the store is closed")
         try:
             return await self._in_thread(work, self._file, *args, **kwargs)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            # Of a broken file even the error may be none that can be read.
+            # Even the error of a broken file may be undecodable.
             raise StoreError(f"metadataStoreUrl: {self._path} failed: {error}") from None
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""What a SQLite file holds beside namespaces: tenants, configuration, policies, imports."""
+"""Tables of a SQLite file beside namespaces: tenants, configuration, policies, imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 INSIDE = "name > ? AND name < ?"
-"""Of the names of namespaces those of a tenant, see ``inside``."""
+"""Condition for a tenant's namespaces, see ``inside``."""
 
 
 class SqliteTables:
@@ -36,7 +36,7 @@ class SqliteTables:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            # A full disk has rolled back by itself; its own error is the one to raise.
+            # A full disk has already rolled back; raise the original error.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
@@ -49,43 +49,43 @@ class SqliteTables:
         return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
 
     def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None when it is not there."""
+        """Return a tenant; None if missing."""
         rows = texts(self._rows("SELECT roles, clusters FROM tenants WHERE name=?", name))
         return TenantInfo.of_json(*rows[0]) if rows else None
 
     def insert_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Add a tenant; false when it is there."""
+        """Add a tenant; false if present."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
         return self._changed_rows(query, name, *info.as_json()) == 1
 
     def update_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false when it is not there."""
+        """Replace a tenant's values; false if missing."""
         query = "UPDATE tenants SET roles=?, clusters=? WHERE name=?"
         return self._changed_rows(query, *info.as_json(), name) == 1
 
     def delete_tenant(self, name: str) -> bool:
-        """Remove a tenant without namespaces; false when it is not there."""
+        """Delete a tenant without namespaces; false if missing."""
         with self._transaction():
             if self._rows(f"SELECT 1 FROM namespaces WHERE {INSIDE} LIMIT 1", *inside(name)):
                 raise NamespaceNotEmptyError
             return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
 
     def configuration(self) -> dict[str, str]:
-        """Return the values that were set at run time."""
+        """Return the values set at run time."""
         return dict(texts(self._rows("SELECT key, value FROM configuration ORDER BY key")))
 
     def set_configuration(self, key: str, value: str | None) -> None:
-        """Keep a value, or remove it."""
+        """Set or remove a value."""
         if value is None:
             self._changed_rows("DELETE FROM configuration WHERE key=?", key)
         else:
             self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
 
     def policy_documents(self, name: str | None) -> dict[str, dict[str, object]]:
-        """Return policies by key, of all or of one name.
+        """Return policies by key, of all names or of one name.
 
         Raises:
-            ValueError: A name or a value is not one of ours.
+            ValueError: A name or value is invalid.
         """
         query = "SELECT name, key, value FROM message_policies"
         rows = self._rows(query) if name is None else self._rows(f"{query} WHERE name=?", name)
@@ -97,7 +97,7 @@ class SqliteTables:
         return found
 
     def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Keep a policy, or remove it."""
+        """Set or remove a policy."""
         if value is None:
             query = "DELETE FROM message_policies WHERE name=? AND key=?"
             self._changed_rows(query, name, key)
@@ -106,17 +106,17 @@ class SqliteTables:
             self._changed_rows(query, name, key, json.dumps(value))
 
     def delete_policies(self, names: Sequence[str]) -> None:
-        """Remove all policies of some names."""
+        """Delete all policies of some names."""
         rows = [(name,) for name in names]
         with self._transaction():
             self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
 
     def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether an import was remembered."""
+        """Tell whether an import is recorded."""
         return bool(self._rows("SELECT 1 FROM marks WHERE name=?", f"import {fingerprint}"))
 
     def remember_import(self, fingerprint: str) -> None:
-        """Remember an import."""
+        """Record an import."""
         self._changed_rows("INSERT OR IGNORE INTO marks VALUES (?, 1)", f"import {fingerprint}")
 
     def next_instance(self) -> int:
@@ -129,15 +129,15 @@ class SqliteTables:
 
 
 def inside(tenant: str) -> tuple[str, str]:
-    """Return the bounds of the names of a tenant's namespaces: 0 comes behind the slash."""
+    """Return the name bounds of a tenant's namespaces: 0 sorts directly after the slash."""
     return f"{tenant}/", f"{tenant}0"
 
 
 def texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return rows whose values are all texts: SQLite keeps whatever it is given in any column.
+    """Return the rows if all values are texts: SQLite accepts any type in any column.
 
     Raises:
-        TypeError: One is not.
+        TypeError: A value is not a text.
     """
     for row in rows:
         for value in row:

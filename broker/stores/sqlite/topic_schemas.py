@@ -1,4 +1,4 @@
-"""The schemas of topics in a SQLite file. See TopicSchemas."""
+"""Topic schemas in a SQLite file. See TopicSchemas."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ WHERE namespace=? AND topic=? ORDER BY version
 
 
 class WorkWithFile(Protocol):
-    """Does something with the open file, on its thread."""
+    """Runs work on the open file, on the file's thread."""
 
     async def __call__(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what the work returns.
+        """Return the result of the work.
 
         Raises:
             StoreError: The file cannot be read or written.
@@ -40,7 +40,7 @@ class SqliteTopicSchemas:
     """The table of schemas.
 
     Args:
-        run: Does something with the file.
+        run: Runs work on the file.
     """
 
     def __init__(self, run: WorkWithFile) -> None:
@@ -51,7 +51,7 @@ class SqliteTopicSchemas:
         return await self._run(lambda file: _read(file, topic))
 
     async def add(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false when it is there."""
+        """Add a version; false if present."""
         values = (
             *_key(topic),
             schema.version,
@@ -65,7 +65,7 @@ class SqliteTopicSchemas:
         return await self._run(lambda file: file.execute(query, values).rowcount) == 1
 
     async def delete(self, topic: str) -> None:
-        """Forget all versions of a topic."""
+        """Delete all versions of a topic."""
         query = "DELETE FROM schemas WHERE namespace=? AND topic=?"
         await self._run(lambda file: file.execute(query, _key(topic)).rowcount)
 

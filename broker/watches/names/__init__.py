@@ -1,1 +1,1 @@
-"""Sorted sets of names, where a change shares all but what it touches."""
+"""Sorted sets of names with structural sharing between versions."""

@@ -1,6 +1,6 @@
-"""Frees large sets of names a little at a time.
+"""Gradual freeing of large sets of names.
 
-To let go of a million names at once would hold the event loop for 30 ms.
+Freeing a million names in one step would block the event loop for 30 ms.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class NamesDisposal:
-    """Takes sets apart from the root, so that what nobody else has is freed node by node.
+    """Takes sets apart from the root, freeing unshared nodes one by one.
 
-    The mutable state is the nodes that are not taken apart yet.
+    The mutable state is the pending nodes.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class NamesDisposal:
         return len(self._nodes)
 
     def free(self, names: SortedNames) -> None:
-        """Free a set that nobody uses any more, from the next turn on."""
+        """Free an unused set, from the next event-loop iteration on."""
         if names.root is None:
             return
         if not self._nodes:

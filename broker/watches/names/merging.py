@@ -1,7 +1,7 @@
 """Comparing and merging large sets of names, in steps of about a millisecond.
 
-For changes of thousands of names: the leaves that nothing falls into are kept, all others are made
-anew, and the tree above them is built once.
+For changes of thousands of names: unchanged leaves are kept, all others are rebuilt, and the tree
+above the leaves is built once.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
 _ADDED_A_STEP = 2_000
-"""Names that are put into leaves, about 1 us each."""
+"""Names put into leaves in a step, about 1 us each."""
 _KEPT_LEAVES_A_STEP = 1_000
-"""Leaves that are looked at and kept, about 1 us each."""
+"""Leaves inspected and kept in a step, about 1 us each."""
 _NAMES_A_STEP = 1_000
-"""Names that are compared, about 0.5 us each."""
+"""Names compared in a step, about 0.5 us each."""
 _ENTRY_BYTES = 4
 
 
 def merged(
     names: SortedNames, added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Generator[None, None, SortedNames]:
-    """Return a set with many names added and removed, each in Java's order and in one of both."""
+    """Return a set with many names added and removed; both are ordered and disjoint."""
     leaves: list[Leaf] = []
     come, gone, kept, looks = 0, 0, 0, YoungLooks()
     for leaf, bound in _bounded(names):
@@ -54,7 +54,7 @@ def merged(
 
 
 def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
-    """Yield each leaf with the first key that is too large for it."""
+    """Yield each leaf with its exclusive upper bound."""
     before: Leaf | None = None
     for leaf in names.nodes():
         if before is not None:
@@ -65,7 +65,7 @@ def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
 
 
 def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
-    """Return where the names end that sort before a key."""
+    """Return the end of the names sorting before a key."""
     if start == len(names) or java_order(names[start]) >= bound:
         return start
     return bisect_left(names, bound, start, key=java_order)
@@ -74,7 +74,7 @@ def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
 def _runs(
     names: Sequence[bytes], added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Iterator[Sequence[bytes]]:
-    """Yield what a leaf becomes, in order, some thousand names at a time."""
+    """Yield a leaf's new contents in order, some thousand names at a time."""
     gone, taken = frozenset(removed), 0
     for start in range(0, max(len(added), 1), _ADDED_A_STEP):
         end = len(names)
@@ -82,7 +82,7 @@ def _runs(
             bound = java_order(added[start + _ADDED_A_STEP])
             end = bisect_left(names, bound, taken, key=java_order)
         come = added[start : start + _ADDED_A_STEP]
-        # The set keeps its own object of a name that is added once more.
+        # The set keeps its own object of an existing added name.
         yield in_java_order(set(names[taken:end]).union(come).difference(gone))
         taken = end
 
@@ -102,11 +102,11 @@ def changes_between(
 
     Args:
         before: The earlier version.
-        after: The later one.
-        most_bytes: Of the names' fields; one name is always taken.
+        after: The later version.
+        most_bytes: Limit for the names' fields; the first name is always included.
 
     Returns:
-        The changes, and whether they are all.
+        The changes, and whether they are complete.
     """
     old_leaves, new_leaves = before.leaves_beside(after)
     added: list[bytes] = []
@@ -130,7 +130,7 @@ def _names_in(leaves: Iterable[Leaf]) -> Iterator[bytes]:
 def differences(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Generator[None, None, NameChanges]:
-    """Return what differs in two lists that are in Java's order."""
+    """Return the differences of two lists in Java's order."""
     added: list[bytes] = []
     removed: list[bytes] = []
     for name, came in _compared(before, after):
@@ -144,7 +144,7 @@ def differences(
 def _compared(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield what differs in two lists in Java's order and whether it came; None: a good pause."""
+    """Yield the differences of two ordered lists, each with whether added; None marks a pause."""
     old, new, steps = next(before, None), next(after, None), 0
     while old is not None or new is not None:
         if old == new:
@@ -161,7 +161,7 @@ def _compared(
 
 
 def alike(one: SortedNames, other: SortedNames) -> Generator[None, None, bool]:
-    """Return whether two sets have the same names; quick where they share them."""
+    """Tell whether two sets have the same names; quick for sets with shared nodes."""
     if one.identity == other.identity:
         return True
     if one.fingerprint != other.fingerprint:

@@ -1,10 +1,10 @@
 """Nodes of the tree inside a SortedNames: leaves of names, and forks of two nodes.
 
-Nodes are plain tuples, read by the numbers below, where one would expect objects with attributes.
-A change makes a path of them anew for every set it belongs to, and a tuple is made and read in two
-thirds of the time. And Python's garbage collector stops visiting tuples that hold nothing but
-numbers, texts and such tuples: a thousand large sets have millions of nodes, and each full
-collection would visit all of them while no request is served.
+Nodes are plain tuples, read by the indexes below, instead of objects with attributes: a change
+rebuilds a path of nodes for every affected set, and building and reading a tuple takes two thirds
+of the time. Besides, Python's garbage collector stops visiting tuples containing only numbers,
+texts and such tuples: a thousand large sets have millions of nodes, and each full collection would
+visit all of them while no request is served.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CRC: Final = 0
-"""CRC32C of the names below, joined by commas."""
+"""CRC32C of the node's names, joined by commas."""
 JOINED_BYTES: Final = 1
-"""Length of these names, joined by commas."""
+"""Length of the node's names, joined by commas."""
 COUNT: Final = 2
-"""Number of the names below."""
+"""Number of names."""
 LEAVES: Final = 3
-"""Number of the leaves below."""
+"""Number of leaves."""
 NAMES: Final = 4
 """A leaf's names, at least one."""
 LEFT: Final = 4
 RIGHT: Final = 5
 SPLIT: Final = 6
-"""A fork's border: names that sort before it, by ``java_order``, lie left."""
+"""A fork's border: names sorting before it, by ``java_order``, are on the left."""
 _FORK_FIELDS: Final = 7
 
 Leaf: TypeAlias = tuple[int, int, int, int, tuple[bytes, ...]]
 Fork: TypeAlias = "tuple[int, int, int, int, Node, Node, bytes]"
 Node: TypeAlias = "Leaf | Fork"
 ChangedNodes: TypeAlias = dict[int, Node]
-"""New nodes by the ``id`` of the shared ones they replace, whose sets must be kept meanwhile."""
+"""New nodes by the ``id`` of the replaced shared nodes, whose sets must stay alive meanwhile."""
 
 MAX_LEAF_NAMES = 128
-"""Names of a leaf; one more splits it."""
+"""Most names of a leaf; a larger leaf is split."""
 SMALL_NAMES = 48
-"""Two neighbouring leaves that together hold no more become one."""
+"""Two neighbouring leaves with at most this total are merged."""
 
 
 def leaf_of(names: tuple[bytes, ...]) -> Leaf:
@@ -54,7 +54,7 @@ def leaf_of(names: tuple[bytes, ...]) -> Leaf:
 
 
 def fork_of(left: Node, right: Node, split: bytes) -> Fork:
-    """Put two nodes side by side, whatever their sizes."""
+    """Make a fork of two nodes of any size."""
     crc = combine_crc(google_crc32c.extend(left[CRC], b","), right[CRC], right[JOINED_BYTES])
     joined_bytes = left[JOINED_BYTES] + 1 + right[JOINED_BYTES]
     return (
@@ -78,7 +78,7 @@ def tree_of(leaves: Sequence[Leaf], start: int, end: int) -> Node:
 
 
 def children_of(node: Node) -> tuple[Node, ...]:
-    """Return the two nodes of a fork; none of a leaf."""
+    """Return the children of a fork; empty for a leaf."""
     return (node[LEFT], node[RIGHT]) if len(node) == _FORK_FIELDS else ()
 
 
@@ -88,14 +88,14 @@ def is_fork(node: Node) -> bool:
 
 
 def leaf_for(node: Node, key: bytes) -> Leaf:
-    """Return the leaf that a key belongs to."""
+    """Return the leaf for a key."""
     while len(node) == _FORK_FIELDS:
         node = node[LEFT] if key < node[SPLIT] else node[RIGHT]
     return node
 
 
 def leaves_of(root: Node | None, prefix: bytes = b"") -> Iterator[Leaf]:
-    """Yield the leaves in order, but for those that no name with the prefix can lie in."""
+    """Yield the leaves in order, skipping leaves without names of the prefix."""
     pending = [root] if root is not None else []
     while pending:
         node = pending.pop()
@@ -112,7 +112,7 @@ def leaves_of(root: Node | None, prefix: bytes = b"") -> Iterator[Leaf]:
 def collect_differing(
     before: Node | None, after: Node | None, only_before: list[Leaf], only_after: list[Leaf]
 ) -> None:
-    """Collect the leaves of both trees that may differ; the same node on both sides cannot."""
+    """Collect the leaves of both trees that may differ; shared nodes are skipped."""
     if before is after:
         return
     if (
@@ -133,12 +133,12 @@ def collect_differing(
 
 
 def with_name(root: Node, name: bytes, made: ChangedNodes) -> Node:
-    """Return a tree with a name added; itself if it has it.
+    """Return a tree with a name added; unchanged if present.
 
     Args:
         root: The tree.
         name: The name.
-        made: New nodes that the name made of other trees' nodes.
+        made: New nodes already built for the name in other trees.
     """
     key, path = java_order(name), list[Fork]()
     node, after = root, made.get(id(root))
@@ -153,7 +153,7 @@ def with_name(root: Node, name: bytes, made: ChangedNodes) -> Node:
 
 
 def without_name(root: Node, name: bytes, made: ChangedNodes) -> Node | None:
-    """Return a tree with a name removed, None if that was the last; see ``with_name``."""
+    """Return a tree with a name removed, None after the last; see ``with_name``."""
     key, path = java_order(name), list[Fork]()
     node, after = root, made.get(id(root))
     while after is None:
@@ -166,7 +166,7 @@ def without_name(root: Node, name: bytes, made: ChangedNodes) -> Node | None:
     if after is None:
         if not path:
             return None
-        # Nothing is left of the leaf: what lay beside it takes the fork's place.
+        # The leaf is empty: its sibling replaces the fork.
         node = path.pop()
         after = node[RIGHT] if key < node[SPLIT] else node[LEFT]
     made[id(node)] = after
@@ -195,13 +195,13 @@ def _leaf_without(leaf: Leaf, name: bytes, key: bytes) -> Leaf | None:
 
 
 def _with_path(path: list[Fork], before: Node, after: Node, made: ChangedNodes) -> Node:
-    """Replace a node by another, and make all forks above it anew.
+    """Replace a node, and rebuild all forks above.
 
     Args:
-        path: These forks, the root first.
-        before: The node below the last of them.
-        after: Its replacement.
-        made: Gets the new nodes.
+        path: The forks, the root first.
+        before: The node below the last fork.
+        after: The replacement.
+        made: Receives the new nodes.
     """
     longer_bytes, more = after[JOINED_BYTES] - before[JOINED_BYTES], after[COUNT] - before[COUNT]
     for fork in reversed(path):
@@ -221,7 +221,7 @@ def _with_path(path: list[Fork], before: Node, after: Node, made: ChangedNodes) 
 
 
 def _reformed(fork: Fork, before: Node, after: Node) -> Node:
-    """Replace one side: small leaves become one, a side that got too heavy is turned."""
+    """Replace one side: merge small leaves, rotate an overweight side."""
     left, right = (after, fork[RIGHT]) if before is fork[LEFT] else (fork[LEFT], after)
     small = left[COUNT] + right[COUNT] <= SMALL_NAMES
     if small and len(left) != _FORK_FIELDS and len(right) != _FORK_FIELDS:
@@ -230,7 +230,7 @@ def _reformed(fork: Fork, before: Node, after: Node) -> Node:
 
 
 def _balanced(left: Node, right: Node, split: bytes) -> Fork:
-    """Put two nodes side by side; if one has three times the leaves of the other, rotate."""
+    """Make a fork; if a side has three times the leaves of the other, rotate."""
     if left[LEAVES] > 3 * right[LEAVES] and len(left) == _FORK_FIELDS:
         return _lean_right(left, right, split)
     if right[LEAVES] > 3 * left[LEAVES] and len(right) == _FORK_FIELDS:

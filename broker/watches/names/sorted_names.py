@@ -1,9 +1,9 @@
-"""An immutable set of names in Java's order; adding or removing one costs a path of its tree.
+"""An immutable set of names in Java's order; adding or removing a name costs one path of its tree.
 
-A weight-balanced tree whose leaves hold up to 128 names. Each node knows count, length and CRC32C
-of its names joined by commas, so that Pulsar's hash of a set is known after each change. Versions
-share their common nodes, and sets of the same names share the name objects: a set of many
-names costs about ten bytes a name beside the names themselves.
+A weight-balanced tree with up to 128 names in a leaf. Each node stores count, length and CRC32C of
+its names joined by commas, so that Pulsar's hash of a set is known after each change. Versions
+share their common nodes, and sets of the same names share the name objects: a set of many names
+costs about ten bytes a name beside the names themselves.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from broker.watches.names.nodes import ChangedNodes, Leaf, Node
 
 FILLED_NAMES = 96
-"""Names of a leaf that is made of many: room for some more."""
+"""Names of a leaf built from many, with capacity for more."""
 _LEAVES_A_STEP = 64
-"""Leaves that are put together at once, 5 us each."""
+"""Leaves built in a step, 5 us each."""
 LEAVES_A_LOOK = 128
-"""Leaves that are made between two looks of the garbage collector, 0.3 ms each."""
+"""Leaves built between two garbage collections, 0.3 ms each."""
 _FEW_NAMES = 8
-"""Most names of a leaf that are looked for one by one."""
+"""Most names of a leaf looked up one by one."""
 NAME_BYTES = 9
-"""Memory of a name in a set, its place in a leaf; leaves are three quarters full."""
+"""Memory of a name in a set, its slot in a leaf; leaves are three quarters full."""
 LEAF_BYTES = 400
-"""Memory of a leaf and the fork above it beside that."""
+"""Memory of a leaf and its fork, beside the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class SortedNames:
 
     @staticmethod
     def from_sorted(names: Sequence[bytes]) -> SortedNames:
-        """Make a set of distinct names in Java's order; it keeps the very objects it is given."""
+        """Make a set of distinct names in Java's order; the set keeps the given objects."""
         builder = SortedNamesBuilder()
         builder.extend(names)
         return builder.finished()
 
     @staticmethod
     def from_leaves(leaves: Sequence[Leaf]) -> Generator[None, None, SortedNames]:
-        """Make a set of leaves that are in order, in steps of less than a millisecond."""
+        """Make a set from ordered leaves, in steps of less than a millisecond."""
         if not leaves:
             return EMPTY_NAMES
         return SortedNames((yield from _build(leaves, 0, len(leaves))))
@@ -102,41 +102,41 @@ class SortedNames:
 
     @property
     def own_bytes(self) -> int:
-        """Memory of the set without its names, about."""
+        """Approximate memory of the set without its names."""
         if self._root is None:
             return 0
         return NAME_BYTES * self._root[COUNT] + LEAF_BYTES * self._root[LEAVES]
 
     @property
     def identity(self) -> int:
-        """A number that versions with the same tree share, valid while one of them lives."""
+        """A number shared by versions with the same tree, valid while one of them lives."""
         return id(self._root)
 
     @property
     def root(self) -> Node | None:
-        """The tree, for who takes it apart; None without names."""
+        """The tree, for disposal; None without names."""
         return self._root
 
     @property
     def fingerprint(self) -> tuple[int, int, int]:
-        """Count, CRC32C and length, which are equal where two sets of a namespace are."""
+        """Count, CRC32C and length: equal for equal sets of a namespace."""
         root = self._root
         return (root[COUNT], root[CRC], root[JOINED_BYTES]) if root is not None else (0, 0, 0)
 
     def equals(self, other: SortedNames) -> bool:
-        """Tell whether both have the same names; quick where they are the same objects."""
+        """Tell whether two sets have the same names; quick for the same tree."""
         return self._root is other._root or list(self.names()) == list(other.names())
 
     def leaves(self, prefix: bytes = b"") -> Iterator[tuple[bytes, ...]]:
-        """Yield the names in order, some at a time; with a prefix all that have it, and others."""
+        """Yield the names by leaf, in order; with a prefix, at least all names starting with it."""
         return (leaf[NAMES] for leaf in leaves_of(self._root, java_order(prefix)))
 
     def nodes(self) -> Iterator[Leaf]:
-        """Yield the leaves themselves, in order."""
+        """Yield the leaves, in order."""
         return leaves_of(self._root)
 
     def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves of this version and of a later one that may differ, in order."""
+        """Return the leaves of this and a later version that may differ, in order."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
@@ -150,12 +150,12 @@ class SortedNames:
         return name in self._names_beside(java_order(name))
 
     def with_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return the set with a name added; itself if it has it.
+        """Return the set with a name added; unchanged if present.
 
         Args:
             name: The name.
-            made: The same dict for all sets that the name is added to, so that shared nodes are
-                made once; its owner keeps these sets meanwhile.
+            made: A dict shared by all sets receiving the name, so that shared nodes are built once;
+                the owner keeps the sets alive meanwhile.
         """
         if self._root is None:
             return SortedNames(leaf_of((name,)))
@@ -163,7 +163,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def without_name(self, name: bytes, made: ChangedNodes | None = None) -> SortedNames:
-        """Return the set with a name removed; itself if it lacks it. See ``with_name``."""
+        """Return the set with a name removed; unchanged if missing. See ``with_name``."""
         if self._root is None:
             return self
         root = name_nodes.without_name(self._root, name, {} if made is None else made)
@@ -172,9 +172,9 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return names, which are in Java's order, as the objects of this set.
+        """Return names, given in Java's order, as the objects of this set.
 
-        Names that the set lacks are returned as given. For sets that are to share name objects.
+        Names missing in the set are returned as given. For sets to share name objects.
         """
         own: list[bytes] = []
         start = 0
@@ -188,7 +188,7 @@ class SortedNames:
         return own
 
     def _names_beside(self, key: bytes) -> tuple[bytes, ...]:
-        """Return the names of the leaf that a key belongs to."""
+        """Return the names of a key's leaf."""
         return leaf_for(self._root, key)[NAMES] if self._root is not None else ()
 
     def changes_to(self, newer: SortedNames) -> NameChanges:
@@ -208,23 +208,24 @@ EMPTY_NAMES = SortedNames()
 
 
 class YoungLooks:
-    """Lets the garbage collector look at new leaves while they are few.
+    """Triggers young garbage collections while leaves are built.
 
-    It looks at each once, with all its names, and at thousands of leaves for 10 ms and more.
+    The collector visits each new leaf once, with all its names: thousands of leaves take 10 ms or
+    more.
     """
 
     def __init__(self) -> None:
         self._seen = 0
 
     def made(self, leaves: int) -> None:
-        """Note how many leaves there are by now."""
+        """Record the number of leaves so far."""
         if leaves >= self._seen + LEAVES_A_LOOK:
             self._seen = leaves
             gc.collect(0)
 
 
 class SortedNamesBuilder:
-    """Builds a set of many names, some at a time; the mutable state is the names so far."""
+    """Builds a set of many names in parts; the mutable state is the names so far."""
 
     def __init__(self) -> None:
         self._leaves: list[Leaf] = []
@@ -232,7 +233,7 @@ class SortedNamesBuilder:
         self._looks = YoungLooks()
 
     def extend(self, names: Sequence[bytes]) -> None:
-        """Add distinct names in Java's order that sort behind all names before."""
+        """Add distinct names in Java's order, sorting behind all earlier names."""
         self._names += names
         full = len(self._names) - len(self._names) % FILLED_NAMES
         for start in range(0, full, FILLED_NAMES):
@@ -247,7 +248,7 @@ class SortedNamesBuilder:
         return (yield from SortedNames.from_leaves(self._leaves))
 
     def finished(self) -> SortedNames:
-        """Return the set of all names; nothing may be added after it."""
+        """Return the set of all names; no name may be added afterwards."""
         steps = self.finishing()
         try:
             while True:
@@ -270,7 +271,7 @@ def _own_objects(leaf: tuple[bytes, ...], names: Sequence[bytes]) -> Sequence[by
 
 
 def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None, Node]:
-    """Make a balanced tree of leaves[start:end], a part of it in each step."""
+    """Make a balanced tree of leaves[start:end], part by part in steps."""
     if end - start <= _LEAVES_A_STEP:
         yield
         return tree_of(leaves, start, end)
@@ -281,6 +282,6 @@ def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None
 
 
 def _names_beside(leaves: Sequence[Leaf], others: Sequence[Leaf]) -> list[bytes]:
-    """Return the names of the leaves that are not among the others."""
+    """Return the names of the leaves missing in ``others``."""
     shared = frozenset(map(id, others))
     return [name for leaf in leaves if id(leaf) not in shared for name in leaf[NAMES]]

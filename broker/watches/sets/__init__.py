@@ -1,1 +1,1 @@
-"""Sets of watched names: built once for a pattern, kept up to date by changes."""
+"""Sets of watched names: built once for a pattern, updated by changes."""

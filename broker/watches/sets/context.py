@@ -1,4 +1,4 @@
-"""The objects and settings that all watched namespaces share."""
+"""The objects and settings shared by all watched namespaces."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class WatchTotals:
     """Counters of watches since the process started.
 
     Attributes:
-        watchers: Watchers that are open now.
-        lagging: Watchers whose client has not been sent the newest version yet.
-        updates: Updates that were sent, one for each watcher.
-        reconciling: Updates that cover all that a watcher missed.
-        relistings: Namespaces that were listed again because a change was missed.
+        watchers: Open watchers.
+        lagging: Watchers whose client has not received the newest version.
+        updates: Updates sent, counted for each watcher.
+        reconciling: Updates covering all changes missed by a watcher.
+        relistings: Namespaces listed again after a missed change.
         refused: Watches refused because of floodgateTopicWatchMaxBytes.
-        retries: Permits that had to be requested again.
+        retries: Permits requested again.
     """
 
     watchers: int = 0
@@ -40,14 +40,14 @@ class WatchTotals:
 
 @dataclass(frozen=True, slots=True)
 class FollowingContext:
-    """The objects and settings that all watched namespaces share.
+    """The objects and settings shared by all watched namespaces.
 
     Attributes:
         pattern_filter: Selects the names of a set's first version.
         implementation: topicsPatternRegexImplementation.
         one_by_one: See WatchProfile.
-        steps: Does the long work of all namespaces in turns.
-        disposal: Frees the names of sets that nobody watches any more.
+        steps: Does the long work of all namespaces in steps.
+        disposal: Frees the names of unwatched sets.
     """
 
     store: MetadataStore

@@ -1,4 +1,4 @@
-"""Differences that a change of some names makes to watched sets."""
+"""Effects of a change of some names on watched sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PERSISTENT = f"{PERSISTENT}://".encode()
 
 
 class SetDifferences:
-    """Versions of sets before a change, and the names that it added to them and removed."""
+    """Versions of sets before a change, and the names added to and removed from each."""
 
     def __init__(self) -> None:
         self._by_set: dict[WatchedSet, _Difference] = {}
@@ -32,7 +32,7 @@ class SetDifferences:
         *,
         came: bool,
     ) -> None:
-        """Note a name in those of the sets that are no longer at the version they were at."""
+        """Record a name for the sets whose version has changed."""
         for watched, version in zip(sets, versions, strict=True):
             if watched.names is not version:
                 known = self._by_set.get(watched)
@@ -41,7 +41,7 @@ class SetDifferences:
                 (known.added if came else known.removed).append(name)
 
     def updates(self, permit: UpdatePermit) -> list[tuple[WatchedSet, SetUpdate]]:
-        """Return an update for each watched set; the same names are encoded once."""
+        """Return an update for each watched set; equal names are encoded once."""
         updates = []
         encoded: dict[tuple[tuple[bytes, ...], tuple[bytes, ...]], bytes] = {}
         for watched, one in self._by_set.items():
@@ -67,11 +67,11 @@ class _Difference:
 
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield names that can be watched, each with whether it was added; removed ones come first."""
+    """Yield watchable names, each with whether added; removed names come first."""
     yield from ((name, False) for name in removed if _can_be_watched(name))
     yield from ((name, True) for name in added if _can_be_watched(name))
 
 
 def _can_be_watched(name: bytes) -> bool:
-    """Tell whether a name is that of a persistent user topic."""
+    """Tell whether a name belongs to a persistent user topic."""
     return name.startswith(_PERSISTENT) and not is_system_topic(name.decode())

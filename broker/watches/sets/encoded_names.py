@@ -1,4 +1,4 @@
-"""Versions of watched sets as they are sent, each encoded once for all who are sent it."""
+"""Versions of watched sets in wire format, each encoded once for all recipients."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from broker.watches.names.sorted_names import SortedNames
 
 NAMES_A_PART = 1_000
-"""Names that are encoded in one step."""
+"""Names encoded in one step."""
 PARTS_A_TURN = 40
-"""Parts that are freed in a turn: 4 MB. A gigabyte at once would hold the loop for 90 ms."""
+"""Parts freed in an event-loop iteration: 4 MB. A gigabyte would block the loop for 90 ms."""
 
 
 class EncodedNames:
-    """A version of a set as it is sent; it lives for as long as it waits to be sent.
+    """A version of a set in wire format, alive while waiting to be sent.
 
     Attributes:
         names: The version.
-        parts: Its names in order, as proto.watch_commands.encode_names gives them.
+        parts: The names in order, encoded by proto.watch_commands.encode_names.
     """
 
     __slots__ = ("__weakref__", "names", "parts")
@@ -39,19 +39,19 @@ class EncodedNames:
 class EncodedVersions:
     """Encodes the versions of a namespace's sets.
 
-    All who are sent a version at a time share one copy, whichever of the sets that are equal they
-    watch: also those who ask while it is being made.
+    All concurrent recipients of a version share one copy, in all equal sets, even while the version
+    is being encoded.
 
-    Bound: nothing is kept beyond what waits to be sent.
+    Bound: only copies waiting to be sent are kept.
     """
 
     def __init__(self) -> None:
-        # By identity: each keeps its version, so that no other can have that meanwhile.
+        # By identity: each entry keeps its version alive, so that the identity stays unique.
         self._known: WeakValueDictionary[int, EncodedNames] = WeakValueDictionary()
         self._under_way = SingleFlight[EncodedNames]()
 
     async def of(self, names: SortedNames) -> EncodedNames:
-        """Return a version as it is sent; a long one is encoded in steps."""
+        """Return a version in wire format; a long version is encoded in steps."""
         known = self._known.get(names.identity)
         if known is not None:
             return known
@@ -78,7 +78,7 @@ class EncodedVersions:
 
 
 def _free(loop: asyncio.AbstractEventLoop, parts: list[bytes]) -> None:
-    """Free parts that nobody is sent any more, some in each turn."""
+    """Free unused parts, some in each event-loop iteration."""
     del parts[-PARTS_A_TURN:]
     if parts and not loop.is_closed():
         loop.call_soon_threadsafe(_free, loop, parts)  # The last user may be in a thread.

@@ -1,4 +1,4 @@
-"""The versions of sets that are held, each counted once however many sets have it."""
+"""The held versions of sets, each counted once for all sets."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class _Held:
 
 
 class HeldVersions:
-    """The versions in use, and the memory they take.
+    """The versions in use, and their memory.
 
     Attributes:
         own_bytes: Memory of all versions together, without their names.
 
-    The mutable state is the versions, found by identity and by CRC.
+    The mutable state is the versions, indexed by identity and by CRC.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class HeldVersions:
         self._alike: dict[int, SortedNames] = {}
 
     def hold(self, names: SortedNames) -> None:
-        """Count one more holder of a version."""
+        """Add a holder of a version."""
         held = self._held.get(names.identity)
         if held is None:
             held = self._held[names.identity] = _Held(names)
@@ -46,13 +46,13 @@ class HeldVersions:
         held.holders += 1
 
     def exchange(self, before: SortedNames, after: SortedNames) -> None:
-        """Count a holder of one version as a holder of another."""
+        """Move a holder from one version to another."""
         known = self._held[before.identity]
         if known.holders > 1 or after.identity in self._held:
             self.hold(after)
             self.release(before)
             return
-        # The same for a set that is like no other, as most are; quicker.
+        # A fast path for a set without equals, the usual case.
         del self._held[before.identity]
         self._held[after.identity] = known
         known.names = after
@@ -61,7 +61,7 @@ class HeldVersions:
         self._alike[after.crc] = after
 
     def release(self, names: SortedNames) -> bool:
-        """Count one holder less; return whether that was the last."""
+        """Remove a holder; tell whether it was the last."""
         identity = names.identity
         held = self._held[identity]
         held.holders -= 1
@@ -78,7 +78,7 @@ class HeldVersions:
             del self._alike[names.crc]
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return the held version with the same names, if there is one, or these; in steps."""
+        """Return the held version with the same names if present, else ``names``; in steps."""
         known = self._alike.get(names.crc)
         if known is not None and (yield from alike(known, names)):
             return known

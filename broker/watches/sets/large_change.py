@@ -1,4 +1,4 @@
-"""A change of many names at once: each set is merged as a whole, in steps."""
+"""A change of many names: each set is merged as a whole, in steps."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from server.tasks.cooperative import Steps
 
 LARGE_CHANGE_NAMES = 256
-"""Most names that are applied one by one, which costs every set a path each; more are merged."""
+"""Most names applied one by one, at the cost of a path in every set; more are merged."""
 _NAMES_A_STEP = 16
-"""Names that are matched against all patterns, up to 50 us each."""
+"""Names matched against all patterns in a step, up to 50 us each."""
 
 
 @dataclass(slots=True)
 class _Names:
-    """Names to add to one set and to remove."""
+    """Names to add to and remove from one set."""
 
     added: list[bytes] = field(default_factory=list)
     removed: list[bytes] = field(default_factory=list)
@@ -42,7 +42,7 @@ class _Merge:
 
 
 class LargeChange:
-    """Many names added to or removed from a namespace's sets, under the lock that changes take."""
+    """Many names added to or removed from a namespace's sets, under the lock of changes."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class LargeChange:
         self._touched = touched
 
     async def apply(self, names: NameChanges, steps: Steps) -> list[WatchedSet]:
-        """Change the namespace and its sets; return the sets that differ now."""
+        """Change the namespace and its sets; return the changed sets."""
         everything = _Names(list(names.added), list(names.removed))
         by_set = await steps.take(self._by_set(everything))
         merges: list[_Merge] = []
@@ -64,12 +64,12 @@ class LargeChange:
             watched: await self._merged(watched.names, names, merges, steps)
             for watched, names in by_set.items()
         }
-        # All in this turn of the loop: an error before it has changed nothing.
+        # All in one event-loop iteration: an earlier error leaves everything unchanged.
         self._sets.everything = after
         return [watched for watched, names in versions.items() if self._take(watched, names)]
 
     def _by_set(self, names: _Names) -> Generator[None, None, dict[WatchedSet, _Names]]:
-        """Return which names belong to which set."""
+        """Group the names by set."""
         by_set: dict[WatchedSet, _Names] = {}
         step = 0
         for came, some in ((False, names.removed), (True, names.added)):
@@ -85,7 +85,7 @@ class LargeChange:
     async def _merged(
         self, before: SortedNames, names: _Names, merges: list[_Merge], steps: Steps
     ) -> SortedNames:
-        """Return a set with its names changed; equal sets to which the same comes stay one."""
+        """Return a set with its names changed; equal sets with equal changes stay shared."""
         for known in merges:
             if known.before.identity == before.identity and known.names == names:
                 return known.after
@@ -94,7 +94,7 @@ class LargeChange:
         return after
 
     def _take(self, watched: WatchedSet, names: SortedNames) -> bool:
-        """Give a set its new version; return whether it differs."""
+        """Set the new version of a set; tell whether it differs."""
         differs = names.fingerprint != watched.names.fingerprint
         if differs:
             self._sets.replace(watched, names)

@@ -1,7 +1,7 @@
 """Matching of a change's names with the patterns of watched sets.
 
-RE2 matches each name with all patterns at once. Patterns that need a backtracking engine are
-matched with all names of the change in other processes, which end when they take too long.
+RE2 matches each name with all patterns in one pass. Patterns that require a backtracking engine are
+matched with all names of the change in worker processes, ended on timeout.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class ChangeMatching:
         self._backtracked: dict[bytes, list[WatchedSet]] = {}
 
     def of(self, name: bytes) -> list[WatchedSet]:
-        """Return the sets that a name belongs to."""
+        """Return the sets of a name."""
         return self._index.matching(name) + self._backtracked.get(name, [])
 
     def noting(self, watched: WatchedSet, kept: TopicListing) -> Generator[None, None, None]:
-        """Note the names that a backtracking pattern keeps, a block in each step."""
+        """Record the matches of a backtracking pattern, a block in each step."""
         for sequence in kept.sequences:
             for block in sequence.blocks():
                 for name in block.names():
@@ -49,14 +49,14 @@ async def matching_for(
     give_up: Callable[[WatchedSet], object],
     steps: Steps,
 ) -> ChangeMatching:
-    """Prepare the matching of a change's names; while it is used no set may be added.
+    """Prepare the matching of a change's names; no set may be added while in use.
 
     Args:
         names: All names of the change.
         index: The patterns.
-        pattern_filter: Evaluates patterns that need a backtracking engine.
+        pattern_filter: Evaluates patterns that require a backtracking engine.
         give_up: Called with a set whose pattern takes too long.
-        steps: Does what is long in turns.
+        steps: Does long work in steps.
     """
     await steps.take(index.compiling())
     matching = ChangeMatching(index)

@@ -1,8 +1,8 @@
-"""One watched namespace: changes of the store come in, updates of its watched sets go out.
+"""One watched namespace: turns store changes into updates of its watched sets.
 
-The names are read once, for the first watch; from then on the store's feed tells what changed.
-After a change was missed (a gap, a long change, a lost connection to the store) the namespace is
-listed again and compared. Long work pauses after each step.
+The names are read once, for the first watch; from then on the store's feed delivers changes. After
+a missed change (a gap, a long change, a lost connection to the store) the namespace is listed again
+and compared. Long work pauses after each step.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
     _Updates: TypeAlias = Sequence[tuple[WatchedSet, SetUpdate | None]]
-    """Sets with an update for their watchers; None where it is too large for one."""
+    """Sets with an update for their watchers; None if too large for one update."""
 
 logger = logging.getLogger(__name__)
 
 MAX_PENDING_CHANGES = 10_000
-"""Changes that may wait to be applied; beyond them the namespace is listed again."""
+"""Queue length of pending changes; beyond, the namespace is listed again."""
 SETS_A_STEP = 64
-"""Sets that one step of work changes, about 30 us each."""
+"""Sets changed in one step, about 30 us each."""
 WATCHERS_A_STEP = 512
-"""Watchers that one step of work tells, about 10 us each."""
+"""Watchers notified in one step, about 10 us each."""
 
 
 class NamespaceWatch:
-    """The watched sets of one namespace, kept up to date by a task.
+    """The watched sets of one namespace, updated by a task.
 
     Attributes:
-        users: Number of watchers, and of requests that are about to become some.
+        users: Number of watchers, and of requests about to create watchers.
 
-    The mutable state is the sets, their version, and the changes that wait.
+    The mutable state is the sets, their version, and the pending changes.
     """
 
     def __init__(self, namespace: NamespaceName, context: FollowingContext) -> None:
@@ -75,7 +75,7 @@ class NamespaceWatch:
         self._pending: deque[Change] = deque()
         self._behind = False
         self._arrived = asyncio.Event()
-        # Held while sets change and while one is added, so that none misses a change.
+        # Held while sets change and while a set is added, so that no set misses a change.
         self._lock = asyncio.Lock()
         self._builder = SetBuilder(namespace, context, self.sets, self._index, self._lock)
         self._reading = SingleFlight[None]()
@@ -84,7 +84,7 @@ class NamespaceWatch:
     # -- life ---------------------------------------------------------------------------------
 
     async def read(self) -> None:
-        """Read the namespace's names, unless they are there; once for all callers.
+        """Read the namespace's names, unless already read; a singleflight for all callers.
 
         Raises:
             StoreError: The store cannot be read.
@@ -99,23 +99,24 @@ class NamespaceWatch:
         self._follower = asyncio.get_running_loop().create_task(self._follow())
 
     def stop(self) -> None:
-        """Follow the namespace no more."""
+        """Stop following the namespace."""
         self._builder.stop()
         self._reading.stop()
         follower, self._follower = self._follower, None
         if follower is not None:
-            # What ended it keeps its frame, and that all names: nothing here may keep the task.
+            # The task's final exception keeps a frame with all names: drop all references to the
+            # task.
             follower.cancel()
         everything, self.sets.everything = self.sets.everything, EMPTY_NAMES
         self._context.disposal.free(everything)
 
     @property
     def is_read(self) -> bool:
-        """True if its names are in memory."""
+        """True if the names are in memory."""
         return self._follower is not None
 
     def push(self, change: Change) -> None:
-        """Take a change of the feed; it is applied in its turn."""
+        """Queue a change of the feed."""
         if len(self._pending) >= MAX_PENDING_CHANGES:
             self._pending.clear()
             self._behind = True
@@ -123,7 +124,7 @@ class NamespaceWatch:
         self._arrived.set()
 
     def fall_behind(self) -> None:
-        """A change was missed: list again."""
+        """Record a missed change: list again."""
         self._behind = True
         self._arrived.set()
 
@@ -140,7 +141,7 @@ class NamespaceWatch:
         return self.sets.get(pattern) or await self._builder.build(pattern)
 
     def leave(self, watched: WatchedSet) -> None:
-        """Drop a set that nobody watches any more."""
+        """Drop an unwatched set."""
         self._builder.leave(watched)
 
     # -- changes ------------------------------------------------------------------------------
@@ -153,8 +154,8 @@ class NamespaceWatch:
             try:
                 await self._catch_up()
             except StoreError as error:
-                # What was told so far stays true of its version; the rest comes when it can.
-                logger.warning("%s is not followed now: %s", self.namespace, error)
+                # Published updates stay true of their version; the rest follows later.
+                logger.warning("following %s is interrupted: %s", self.namespace, error)
                 self._behind = True
                 await clock_sleep(self._context.clock, backoff.next())
                 self._arrived.set()
@@ -170,7 +171,7 @@ class NamespaceWatch:
         while self._pending or self._behind:
             change = self._pending.popleft() if self._pending else None
             if change is not None and change.complete and change.version <= self._version:
-                continue  # The snapshot that was read was newer.
+                continue  # The snapshot read was newer.
             in_order = change is not None and change.version == self._version + 1
             if self._behind or change is None or not change.complete or not in_order:
                 await self._list_again()
@@ -179,7 +180,7 @@ class NamespaceWatch:
             self._version = change.version
 
     async def _list_again(self) -> None:
-        """Compare with the newest version, whatever was missed before it."""
+        """Compare with the newest version, after any missed changes."""
         snapshot = await self._context.store.snapshot(self.namespace)
         self._context.totals.relistings += 1
         names = snapshot.persistent.names() if snapshot is not None else iter(())
@@ -197,7 +198,7 @@ class NamespaceWatch:
             await self._apply_together(list(each_name(found.added, found.removed)))
 
     async def _apply(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
-        """Change names and sets, then tell the watchers."""
+        """Change names and sets, then notify the watchers."""
         names = list(each_name(added, removed))
         if self._context.one_by_one:
             await self._apply_one_by_one(names)
@@ -212,21 +213,21 @@ class NamespaceWatch:
             await self._apply_together(names)
 
     async def _apply_together(self, names: Sequence[tuple[bytes, bool]]) -> None:
-        """Change names and sets one name after the other, and tell all of it by one update."""
+        """Change names and sets one name after the other, and notify watchers by one update."""
         changed = SetDifferences()
         try:
             async with self._lock:
                 matching = await self._matching([name for name, _ in names])
                 await self._context.steps.take(self._changing(names, matching, changed))
         finally:
-            # Also after an error: listing again will find no difference in these sets.
+            # Even after an error: listing again will find no difference in these sets.
             permit = UpdatePermit()
             await self._tell(changed.updates(permit), permit)
 
     async def _apply_one_by_one(self, names: Sequence[tuple[bytes, bool]]) -> None:
-        """Change names and sets, and tell each name by an update of its own."""
+        """Change names and sets, and notify watchers by a separate update for each name."""
         async with self._lock:
-            # Once for all: a backtracking engine is asked in another process.
+            # Matched together: a backtracking engine runs in a worker process.
             matching = await self._matching([name for name, _ in names])
             for one in names:
                 changed, permit = SetDifferences(), UpdatePermit()
@@ -241,7 +242,7 @@ class NamespaceWatch:
         return await matching_for(names, index, pattern_filter, self._give_up, steps)
 
     async def _apply_many(self, names: NameChanges) -> None:
-        """Change each set as a whole; then all watchers are behind, and catch up when they can."""
+        """Change each set as a whole, leaving all watchers behind to catch up."""
         async with self._lock:
             matching = await self._matching([*names.added, *names.removed])
             change = LargeChange(self.sets, matching, self._builder.touched)
@@ -272,18 +273,18 @@ class NamespaceWatch:
             permit.all_told()
 
     def _give_up(self, watched: WatchedSet) -> None:
-        """End the watches of a set whose pattern could not be evaluated in time."""
-        logger.warning("%s: %r takes too long on what came", self.namespace, watched.pattern)
+        """End the watches of a set whose pattern timed out."""
+        logger.warning("%s: %r takes too long on a change", self.namespace, watched.pattern)
         for watcher in tuple(watched.watchers):
             watcher.give_up()
 
 
 def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, None]:
-    """Tell the watchers of sets that changed, in steps; their updates are written at each step."""
+    """Notify the watchers of changed sets, in steps; updates are written at each step."""
     step = 0
     for watched, update in updates:
         for watcher in tuple(watched.watchers):
-            if watcher in watched.watchers:  # It may have been closed at a pause.
+            if watcher in watched.watchers:  # May have been closed during a pause.
                 _tell_one(watcher, update)
             step += 1
             if step % WATCHERS_A_STEP == 0:
@@ -292,14 +293,14 @@ def _telling(updates: _Updates, permit: UpdatePermit) -> Generator[None, None, N
 
 
 def _tell_one(watcher: SetWatcher, update: SetUpdate | None) -> None:
-    """Tell one watcher; an error ends its connection only."""
+    """Notify one watcher; an error ends only the watcher's connection."""
     try:
         if update is None:
             watcher.fell_behind()
         else:
             watcher.changed(update)
     except Exception:
-        logger.exception("closing %r after an error of ours", watcher)
+        logger.exception("closing %r after an internal error", watcher)
         watcher.give_up()
 
 

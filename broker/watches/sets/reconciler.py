@@ -1,6 +1,6 @@
-"""Updates for watchers that are behind: all changes up to the newest version, in bounded parts.
+"""Updates for lagging watchers: all changes up to the newest version, in bounded parts.
 
-Many watchers may miss the same changes (a large import): they are sent one update, made once.
+Watchers missing the same changes (a large import) share one update, built once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.watches.names.sorted_names import NameChanges, SortedNames
 
 REMEMBERED_UPDATES = 2
-"""Updates of a set kept for other watchers that missed the same changes."""
+"""Cached updates of a set, for watchers missing the same changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class _Known:
 
 
 class Reconciler:
-    """Makes updates of one set for watchers that are behind, in steps.
+    """Builds updates of one set for lagging watchers, in steps.
 
-    Bound: two updates are remembered, for as long as a watcher is behind.
+    Bound: two updates are cached, while any watcher lags.
 
-    The mutable state is the updates, and the number of watchers behind.
+    The mutable state is the updates, and the number of lagging watchers.
     """
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class Reconciler:
         self._behind = 0
 
     def fell_behind(self) -> None:
-        """Count one more watcher that is behind."""
+        """Count one more lagging watcher."""
         self._behind += 1
 
     def caught_up(self) -> None:
-        """Count one less; with the last, forget all updates."""
+        """Count one lagging watcher less; after the last, drop all updates."""
         self._behind -= 1
         if not self._behind:
             self._known.clear()
@@ -59,9 +59,9 @@ class Reconciler:
     async def update(
         self, told: SortedNames, newest: SortedNames, most_bytes: int
     ) -> SetUpdate | None:
-        """Return the first update from one version to another; None if they hold the same.
+        """Return the first update from one version to another; None for equal names.
 
-        It leads to the newest version unless its names would have more than ``most_bytes``.
+        The update leads to the newest version unless the names would exceed ``most_bytes``.
         """
         async with self._lock:
             for known in self._known:

@@ -1,8 +1,8 @@
-"""First versions of watched sets, built while their namespace goes on changing.
+"""First versions of watched sets, built while their namespace keeps changing.
 
-A set is built from the store's newest snapshot, which may be ahead of the changes that were applied
-to the namespace, or behind them at the end. So every name that came or went meanwhile is looked up
-in the namespace again, under the lock that changes take; from then on changes find the set.
+A set is built from the store's newest snapshot, which may be ahead of the changes applied to the
+namespace, or behind them at the end. So every name added or removed meanwhile is looked up again in
+the namespace, under the lock of changes; from then on changes include the set.
 """
 
 from __future__ import annotations
@@ -31,22 +31,21 @@ if TYPE_CHECKING:
 
 PERSISTENT_MODE = pb.CommandGetTopicsOfNamespace.PERSISTENT
 SETS_AT_A_TIME = 4
-"""Sets of a namespace that are built at a time: of more, all would be half done for long."""
+"""Sets of a namespace built concurrently: more would delay all of them."""
 NAMES_A_STEP = 64
-"""Names whose objects one step looks up in the namespace, up to 10 us each."""
+"""Names resolved to the namespace's objects in one step, up to 10 us each."""
 CHANGES_A_STEP = 32
-"""Names that one step adds to or removes from a version, about 25 us each."""
+"""Names added to or removed from a version in one step, about 25 us each."""
 MOST_SHARED = 8
-"""A set that lacks less than 1 / MOST_SHARED of its namespace is built from that one's nodes."""
+"""A set missing less than 1 / MOST_SHARED of its namespace is built from the namespace's nodes."""
 FEW_CHANGES = 32
-"""Less than 1 / FEW_CHANGES is taken out name by name, so that more nodes are shared."""
+"""Less than 1 / FEW_CHANGES is removed name by name, to share more nodes."""
 
 
 class SetBuilder:
-    """Builds the first version of a namespace's watched sets, each once for all who ask for it.
+    """Builds the first version of a namespace's watched sets, each once for all waiters.
 
-    Bound: one build for each pattern that somebody waits for; the names it notes are the
-    namespace's own.
+    Bound: one build for each awaited pattern; the recorded names are the namespace's objects.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class SetBuilder:
         self._lock = lock
         self._room = asyncio.Semaphore(SETS_AT_A_TIME)
         self._builds = SingleFlight["WatchedSet"]()
-        # Names that came or went since a pattern's build began.
+        # Names added or removed since the start of a pattern's build.
         self._touched: dict[str, set[bytes]] = {}
 
     def stop(self) -> None:
@@ -72,12 +71,12 @@ class SetBuilder:
         self._builds.stop()
 
     def touched(self, name: bytes) -> None:
-        """Have every build look again at a name that came or went."""
+        """Make every build check an added or removed name again."""
         for touched in self._touched.values():
             touched.add(name)
 
     async def build(self, pattern: str) -> WatchedSet:
-        """Return a pattern's set; a build ends when all who wait for it have left.
+        """Return a pattern's set; a build ends when its last waiter leaves.
 
         Raises:
             InvalidPatternError: The pattern takes too long.
@@ -86,13 +85,13 @@ class SetBuilder:
         try:
             return await self._builds.join(pattern, partial(self._build, pattern))
         except asyncio.CancelledError:
-            # The set may have been finished just now.
+            # The build may have just finished.
             if (watched := self._sets.get(pattern)) is not None:
                 self.leave(watched)
             raise
 
     def leave(self, watched: WatchedSet) -> None:
-        """Drop a set that nobody watches any more."""
+        """Drop an unwatched set."""
         if not watched.watchers and self._sets.get(watched.pattern) is watched:
             self._index.discard(watched)
             if self._sets.discard(watched):
@@ -116,13 +115,13 @@ class SetBuilder:
                 watched = self._sets.add(pattern, names)
                 self._index.add(watched, pattern, self._context.implementation)
         finally:
-            # A later build of the pattern may have begun before this one's end.
+            # A later build of the pattern may have begun before this build's end.
             if self._touched.get(pattern) is touched:
                 del self._touched[pattern]
         return watched
 
     async def _kept(self, pattern: str) -> SortedNames:
-        """Return the names of the newest snapshot that match, as the namespace's name objects."""
+        """Return the matching names of the newest snapshot, as the namespace's name objects."""
         snapshot = await self._context.store.snapshot(self._namespace)
         if snapshot is None:
             return EMPTY_NAMES
@@ -133,7 +132,7 @@ class SetBuilder:
         return await self._context.steps.take((_out_of if most else _as_objects_of)(base, kept))
 
     async def _updated(self, pattern: str, names: SortedNames, touched: set[bytes]) -> SortedNames:
-        """Add or remove touched names as they are in the namespace now."""
+        """Add or remove touched names, following their current state in the namespace."""
         everything = self._sets.everything
         there = in_java_order(name for name in touched if name in everything)
         listing = TopicListing(TopicSequence.from_sorted(there))
@@ -145,9 +144,9 @@ class SetBuilder:
 
 
 def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Return the names of a listing that has nearly all of ``base``, sharing its nodes, in steps.
+    """Return the names of a listing with nearly all of ``base``, sharing its nodes, in steps.
 
-    A later change of a shared node is made once for all sets that have it.
+    A later change of a shared node is computed once for all its sets.
     """
     names = chain.from_iterable(sequence.names() for sequence in listing.sequences)
     changes = yield from differences(base.names(), names)
@@ -165,7 +164,7 @@ def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, S
 
 
 def _as_objects_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Return the names of a listing, as the objects of ``base`` where it has them, in steps."""
+    """Return the names of a listing, as the objects of ``base`` if present there, in steps."""
     builder = SortedNamesBuilder()
     for sequence in listing.sequences:
         for block in sequence.blocks():

@@ -1,7 +1,7 @@
-"""The watched sets of one namespace: one for each pattern, however many watch it.
+"""The watched sets of one namespace: one set for each pattern, shared by all its watchers.
 
-Sets refer to the namespace's name objects; equal sets are one. A change of a name costs each set it
-belongs to one path of its tree, and one update serves all watchers of a set.
+Sets refer to the namespace's name objects; equal sets are one. A changed name costs each affected
+set one path of its tree, and one update serves all watchers of a set.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from broker.watches.update_permit import SetUpdate
 
 SET_BYTES = 2_048
-"""Memory of a set beside its version, most of it for its pattern in the index."""
+"""Memory of a set beside its version, mostly for its pattern in the index."""
 NAME_OBJECT_BYTES = 33
-"""Memory that Python adds to a name's bytes."""
+"""Python's overhead for a name's bytes object."""
 
 
 class SetWatcher(Protocol):
-    """A watcher of a set, as its namespace sees it."""
+    """A watcher of a set, as used by the namespace."""
 
     def changed(self, update: SetUpdate) -> None:
         """Send an update of the set, now or later."""
 
     def fell_behind(self) -> None:
-        """Catch up with the set: it has changed by more than one update may hold."""
+        """Catch up with the set after a change too large for one update."""
 
     def give_up(self) -> None:
-        """End: the set cannot be known any more."""
+        """End the watcher: the set cannot be determined any more."""
 
 
 class WatchedSet:
-    """The names of a namespace that match one pattern.
+    """The names of a namespace matching one pattern.
 
     Attributes:
         pattern: The pattern without its domain.
         names: The newest version.
-        watchers: Its watchers, in the order in which they came.
+        watchers: The watchers, in order of arrival.
         encoded: Encodes versions for all sets of the namespace.
-        reconciler: Makes updates for watchers that are behind.
+        reconciler: Builds updates for lagging watchers.
     """
 
     __slots__ = ("encoded", "names", "pattern", "reconciler", "watchers")
@@ -63,21 +63,21 @@ class WatchedSet:
 
 
 class SharedChange:
-    """Versions and nodes after one name was added or removed, each made once for all sets.
+    """Versions and nodes after adding or removing one name, each built once for all sets.
 
-    Equal sets stay one, and sets that were made from the same nodes go on sharing them.
+    Equal sets stay equal objects, and sets built from the same nodes keep sharing them.
     """
 
     __slots__ = ("nodes", "versions")
 
     def __init__(self) -> None:
-        # By identity; the versions themselves, so that none can end meanwhile.
+        # By identity; keeping the versions alive keeps identities unique.
         self.versions: dict[int, tuple[SortedNames, SortedNames]] = {}
         self.nodes: ChangedNodes = {}
 
 
 class WatchedSets:
-    """All watched sets of a namespace, and all its names, which they share.
+    """All watched sets of a namespace, with the shared names.
 
     The mutable state is the sets by pattern. Bound: floodgateTopicWatchMaxBytes, checked before a
     set is added.
@@ -107,7 +107,7 @@ class WatchedSets:
         return iter(self._by_pattern.values())
 
     def get(self, pattern: str) -> WatchedSet | None:
-        """Return the set of a pattern, if there is one."""
+        """Return the set of a pattern; None if missing."""
         return self._by_pattern.get(pattern)
 
     def add(self, pattern: str, names: SortedNames) -> WatchedSet:
@@ -117,24 +117,24 @@ class WatchedSets:
         return watched
 
     def replace(self, watched: WatchedSet, names: SortedNames) -> None:
-        """Give a set its next version; one that was dropped meanwhile costs nothing."""
+        """Set the next version of a set; a dropped set is not accounted."""
         if self._by_pattern.get(watched.pattern) is watched:
             self._versions.exchange(watched.names, names)
         watched.names = names
 
     def discard(self, watched: WatchedSet) -> bool:
-        """Drop a set that nobody watches; return whether no other set has its version."""
+        """Drop an unwatched set; tell whether its version is now unused."""
         if self._by_pattern.pop(watched.pattern, None) is None:
             return False
         return self._versions.release(watched.names)
 
     def like(self, names: SortedNames) -> Generator[None, None, SortedNames]:
-        """Return a version that is there already and holds the same names, or these; in steps."""
+        """Return the held version with the same names if present, else ``names``; in steps."""
         return self._versions.like(names)
 
     @property
     def held_bytes(self) -> int:
-        """Memory of names and sets, about; what sets share counts once."""
+        """Approximate memory of names and sets; shared parts count once."""
         if not self._by_pattern:
             return 0
         names_bytes = self._everything.name_bytes + NAME_OBJECT_BYTES * len(self._everything)
@@ -148,16 +148,16 @@ class WatchedSets:
         added: bool,
         done: SharedChange | None = None,
     ) -> list[WatchedSet]:
-        """Add or remove one name, in the namespace and in the sets whose pattern keeps it.
+        """Add or remove one name, in the namespace and in the sets with matching patterns.
 
         Args:
             name: The name.
-            watched: Those sets, or some of them.
-            added: Whether it is added or removed.
+            watched: The matching sets, or some of them.
+            added: Whether the name is added or removed.
             done: The same object in all calls for the same name.
 
         Returns:
-            The sets that differ now.
+            The changed sets.
         """
         done = done or SharedChange()
         self.everything = _changed(self.everything, name, done, added=added)
@@ -172,7 +172,7 @@ class WatchedSets:
 
 
 def _changed(names: SortedNames, name: bytes, done: SharedChange, *, added: bool) -> SortedNames:
-    """Return a version with a name added or removed, made once for all sets that have it."""
+    """Return a version with a name added or removed, computed once for all its sets."""
     known = done.versions.get(names.identity)
     if known is None:
         change = names.with_name if added else names.without_name

@@ -147,7 +147,7 @@ async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
     third = asyncio.ensure_future(setup.filter.filter(listing(), "t/n/(?=x).*"))
     await settle()
     setup.clock.advance(LIMIT_SECONDS)
-    with pytest.raises(InvalidPatternError, match="had no turn within floodgatePatternTimeoutMs"):
+    with pytest.raises(InvalidPatternError, match="no process within floodgatePatternTimeoutMs"):
         await third
     assert len(await setup.filter.filter(listing(), "t/n/(?=x).*")) == 2_000
 

@@ -181,7 +181,7 @@ async def test_after_a_restart_of_the_database_all_goes_on(
         await asyncio.to_thread(postgresql.stop)
         await connected(one, other, reachable=False)
         served = await names(other)
-        with pytest.raises(StoreError, match="the connection is lost, and made again"):
+        with pytest.raises(StoreError, match="the connection is lost; reconnecting"):
             await one.apply(A, changes(topic("refused")))
         with pytest.raises(StoreError):
             await other.snapshot(NEW)

@@ -181,7 +181,7 @@ async def test_the_wait_for_a_process_has_the_limit_of_the_work(count: int, seco
     await settle()
     assert not asking.done()
     processes.clock.advance(0.2)
-    assert "had no turn within" in await asking
+    assert "got no process within" in await asking
 
 
 def test_a_client_still_waits_when_the_longest_limit_is_up() -> None:

@@ -110,7 +110,7 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -
         await other.service.create_partitioned(TOPIC, 1, {})
 
     before_change(store, 2, made_anew)
-    with pytest.raises(RefusedError, match="is being changed by others"):
+    with pytest.raises(RefusedError, match="is being changed concurrently"):
         await one.service.grow(TOPIC, 2 * PARTITIONS_PER_CHANGE)
     assert await carried(store) == [{}]
 

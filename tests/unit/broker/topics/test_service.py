@@ -367,7 +367,7 @@ async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
 
     made.store.snapshot = always_stale  # type: ignore[method-assign]
     refused = await refusal(made.service.delete_partitioned(topic("p")))
-    reason = "persistent://tenant/ns/p is being changed by others: ask again"
+    reason = "persistent://tenant/ns/p is being changed concurrently: retry"
     assert refused == (Refusal.CONFLICT, reason)
 
 

@@ -84,7 +84,7 @@ async def test_an_error_of_ours_ends_the_connection(
         watching.change(added=["b"])
         await settle()
     assert client.served.cnx.closed
-    assert "after an error of ours" in caplog.text
+    assert "after an internal error" in caplog.text
     watching.give_back(blocker)
 
 

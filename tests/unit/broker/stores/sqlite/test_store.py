@@ -324,7 +324,7 @@ async def test_what_no_broker_has_written_is_told_in_a_sentence(
         connection.execute(change)
     connection.close()
     async with opened(SqliteStore(path, 1_000)) as store:
-        with pytest.raises(StoreError, match="what no broker has written"):
+        with pytest.raises(StoreError, match="data not written by a broker"):
             await read_all(store)
 
 
