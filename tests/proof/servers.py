@@ -20,7 +20,7 @@ SOCKET_BUFFER_BYTES = 65_536
 STORM_LIMIT_MB = 50
 """The limits of storms, of heap and direct memory each: a twentieth of what a thousand ask for."""
 LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
-OWN_ERROR = b"error of ours"
+OWN_ERROR = b"internal error"
 """Words that both servers log if something broke that nobody foresaw."""
 
 

@@ -242,5 +242,5 @@ def _check_logs(out: Path, result: ProofResult) -> None:
         for path in sorted(out.glob("*.log"))
         if any(word in path.read_bytes() for word in (OWN_ERROR, b"Traceback"))
     ]
-    what = f"errors in {', '.join(found)}" if found else "no error of ours in the logs"
-    result.check("no error of ours", not found, what)
+    what = f"errors in {', '.join(found)}" if found else "no internal error in the logs"
+    result.check("no internal error", not found, what)
