@@ -106,7 +106,7 @@ class Topics(Part):
         return TopicPlan(sum(sizes), len(sizes), self.seed, shape, own, self.names)
 
     def expected(self) -> tuple[Namespace, ...]:
-        """Return the namespaces that clients list; empty for a corpus, which has names of its own."""
+        """Return the namespaces that clients list; empty for a corpus, which has its own."""
         if self.corpus is not None:
             return ()
         made = () if self.of else plan_namespaces(self.plan())
