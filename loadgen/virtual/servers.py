@@ -95,7 +95,7 @@ class VirtualServers:
                 exits.push_async_exit(service)
 
     async def restart(self, role: str, moment: float, away_seconds: float) -> None:
-        """Kill a server's process at a moment, as by SIGKILL, and start a new one some time later."""
+        """Kill a server's process at a moment, as by SIGKILL, and start another some time later."""
         await clock_sleep(self._network.clock, moment - self._network.clock.now())
         service = self.running.pop(role)
         for cnx in list(service.connections):
