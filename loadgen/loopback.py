@@ -12,7 +12,7 @@ CONFIRMATION_FLAG = "--yes-this-is-my-cluster"
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether every host of a URL, or a bare host, is on the loopback.
+    """Return whether every host of a URL, or a bare host, is on the loopback.
 
     A name counts only if all of its addresses are loopback addresses: a name that cannot be
     resolved, or resolves to both kinds, does not.
@@ -51,7 +51,7 @@ def _host(part: str) -> str:
 
 
 def _host_is_loopback(host: str) -> bool:
-    """Tell whether all addresses of one host are loopback, IPv4 in IPv6 included."""
+    """Return whether all addresses of one host are loopback, IPv4 in IPv6 included."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -226,7 +226,7 @@ class _Parser:
         return inner
 
     def _selector(self, metric: str) -> Matches:
-        """Parse a selector's conditions on labels, behind the name of the metric."""
+        """Parse a selector's conditions on labels, after the name of the metric."""
         self.metrics.add(metric)
         wanted: list[tuple[str, Callable[[str, str], bool], str]] = []
         if self._take("{"):

@@ -71,7 +71,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         str | None,
         typer.Argument(
             metavar="[NAME|FILE]",
-            help="Scenario whose clients, and topics, are advised for; without it --family.",
+            help="Scenario with the clients, and topics, of the question. Default: --family.",
             autocompletion=complete_target,
             show_default=False,
         ),

@@ -202,7 +202,9 @@ def snapshot(
     out: Path = Path("out/snapshot"),
     namespaces: Annotated[
         list[str] | None,
-        typer.Option("--namespace", help="Only this one; may be repeated. Not pulsar/* else."),
+        typer.Option(
+            "--namespace", help="Namespace to read; may be repeated. Default: all but pulsar/*."
+        ),
     ] = None,
     properties: bool = False,
     as_json: AsJson = False,

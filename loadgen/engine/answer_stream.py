@@ -2,7 +2,7 @@
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
 :class:`~loadgen.engine.answers.AnswerBody` that the caller provides; every other command is
-collected and parsed, a message with the payload behind it.
+collected and parsed, a message with the payload after it.
 
 Source: the simple frame of Pulsar's binary protocol, and protobuf's encoding of a BaseCommand with
 only the fields type and getTopicsOfNamespaceResponse. A listing in another encoding is collected
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # error, so this bound is ours: 1.5 million names of 170 bytes.
 LARGEST_FRAME_BYTES = 256 * 1024 * 1024
 _LENGTHS = struct.Struct(">II")
-_LISTING_LENGTH_AT = 8  # Behind the command's size, type and tag.
+_LISTING_LENGTH_AT = 8  # After the command's size, type and tag.
 
 
 class Listing(NamedTuple):
@@ -38,7 +38,7 @@ class Listing(NamedTuple):
 
     Attributes:
         request_id: The id of the answered request.
-        body: The bytes behind the request id.
+        body: The bytes after the request id.
     """
 
     request_id: int
@@ -55,7 +55,7 @@ class AnswerStream:
     def __init__(self, new_body: Callable[[int], AnswerBody]) -> None:
         self._new_body = new_body
         self._start = b""  # Of a frame, still without a type.
-        self._frame = bytearray()  # Of a command and the payload behind it.
+        self._frame = bytearray()  # Of a command and the payload after it.
         self._command_bytes = 0
         self._listing: Listing | None = None
         self._remaining = 0  # Of the frame or the listing.

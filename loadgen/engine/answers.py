@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from client.discovery.topics_pattern import TopicsPattern
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
-# The body begins behind the request id; a complete message needs an id.
+# The body begins after the request id; a complete message needs an id.
 _ANY_REQUEST_ID = b"\x08\x01"
 
 
@@ -78,7 +78,7 @@ class SharedAnswer:
 
 
 class AnswerBody:
-    """The bytes of an answer behind the request id, shared with equal answers.
+    """The bytes of an answer after the request id, shared with equal answers.
 
     Args:
         shared: The longest answer to the same question.
@@ -111,7 +111,7 @@ class AnswerBody:
             self.own += chunk
 
     def data(self) -> bytes:
-        """Return the whole answer behind the request id."""
+        """Return the whole answer after the request id."""
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
     def told(self, names_wanted: int = 0, matching: TopicsPattern | None = None) -> Told:
@@ -186,7 +186,7 @@ class AnswerChecker:
 
 
 def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Return the response whose bytes behind the request id are given.
+    """Return the response whose bytes after the request id are given.
 
     Raises:
         DecodeError: The bytes are no GET_TOPICS_OF_NAMESPACE_RESPONSE.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RUN_ENDED = "not answered when the run ended"
 """Reason of a request cut off by the end of the client."""
 _LONGEST_REASON = 300
-# The proxy's error text: JSON with errorMsg, reqId, remote and local, at times behind the name
+# The proxy's error text: JSON with errorMsg, reqId, remote and local, at times after the name
 # of a Java exception. All but errorMsg differs by request.
 _JSON_ERROR_MESSAGE = re.compile(r'"errorMsg"\s*:\s*("(?:[^"\\]|\\.)*")')
 # localhost/127.0.0.1:6650, /10.0.0.7:41220, [::1]:6650, broker-7.internal:6650

@@ -35,7 +35,7 @@ MOST_SHARE = 0.05
 REQUEST_TIMEOUT_SECONDS, FIRST_PATIENCE_SECONDS = 2.0, 20.0
 LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _SETTLE_SAMPLES = 24
-"""Seconds from the last client's end until memory has to be released."""
+"""Most samples from the last client's end until the release of memory."""
 _MOST_POINTS = 200_000
 """14 hours of samples; beyond, every other point of a series is dropped."""
 _OF_THE_PROCESS = (
@@ -66,7 +66,7 @@ UNREADABLE = (OSError, ValueError, HTTPException)
 _RESET_HIGH_WATER_MARK = "5"
 _MEMORY = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/PID/stat behind the name, which may have any characters: user and system time.
+# Fields of /proc/PID/stat after the name, which may have any characters: user and system time.
 _USER_TIME, _SYSTEM_TIME = 11, 12
 
 
@@ -112,7 +112,7 @@ class Samples:
         return {figure: value for figure, value in latest.items() if figure is not None}
 
     def holds_memory(self, process: str) -> bool:
-        """Tell whether a server accounts for lists now."""
+        """Return whether a server accounts for lists now."""
         figures = self.figures(process)
         return any(figures.get(f"{kind}.used") for kind in ("heap", "direct"))
 
@@ -245,7 +245,7 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 
 
 def is_kept(name: str) -> bool:
-    """Tell whether a sample is kept, by name or by line of a page."""
+    """Return whether a sample is kept, by name or by line of a page."""
     return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
 
 

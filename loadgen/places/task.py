@@ -216,7 +216,7 @@ class Task:
         return TaskResult(self._facts.model_copy(update=watched), self.context.rows)
 
     def interrupt(self) -> None:
-        """Begin no more requests; a request under way behind the drain has no row."""
+        """Begin no more requests; a request under way after the drain has no row."""
         self._facts.interrupted = True
         self._stop.set()
 

@@ -83,7 +83,7 @@ class Group(Part):
     Attributes:
         name: In reports and expectations.
         count: Number of clients.
-        namespaces: Numbers of the run's namespaces, first and behind the last; None is all.
+        namespaces: Numbers of the run's namespaces, first and past the last; None is all.
             Client *i* of the group has number *i* modulo their count.
         arrive: When each client starts.
         after: Added to all start moments.

@@ -34,7 +34,7 @@ class Series:
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
-        words: Words behind the name in the legend: a peak, a count.
+        words: Words after the name in the legend: a peak, a count.
         dash: The number of the dashes.
         between: A band around the line: x, lowest, highest.
     """

@@ -39,7 +39,7 @@ class Measure(NamedTuple):
     """A measure for expectations; docs/measuring.md explains each.
 
     Attributes:
-        name: The words behind the subject's dot; ``pN`` stands for any percentile.
+        name: The words after the subject's dot; ``pN`` stands for any percentile.
         sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
             for a percentile, the column.
         limited: The figure with the server's own limit of the measure.
@@ -150,7 +150,7 @@ class Expectation(NamedTuple):
         return self.measure.name.partition(".")[0]
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Tell whether the expectation covers an operation of a group."""
+        """Return whether the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 

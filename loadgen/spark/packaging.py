@@ -93,7 +93,7 @@ def packed_files() -> dict[str, Path]:
 
 
 def _runs(entry: PurePosixPath) -> bool:
-    """Tell whether a package's file is needed at run time; scripts lie outside of packages."""
+    """Return whether a package's file is needed at run time; scripts lie outside of packages."""
     return entry.parts[0] != ".." and not _NOT_RUN & set(entry.parts) and entry.suffix != ".pyc"
 
 

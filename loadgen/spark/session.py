@@ -161,7 +161,7 @@ def _running_session(
     """Launch the JVM with output to ``log`` and yield a session."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(session_conf(settings, directory).items()))
-    # The JVM ends outermost: the text of a Java exception has to be fetched while the JVM lives.
+    # The JVM ends last: _one_sentence has to fetch a Java exception's text from a living JVM.
     with ExitStack() as ends, _one_sentence():
         with _killed_by_ctrl_c():
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})

@@ -12,12 +12,12 @@ _STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 def by_spark_submit() -> bool:
-    """Tell whether spark-submit started this process: then the JVM runs, with a master."""
+    """Return whether spark-submit started this process: then the JVM runs, with a master."""
     return _STARTED_BY_SPARK_SUBMIT in os.environ
 
 
 def is_local(master: str | None) -> bool:
-    """Tell whether the tasks of a master, or without a master, run on this machine."""
+    """Return whether the tasks of a master, or without a master, run on this machine."""
     if master is None:
         return not by_spark_submit()
     return master.startswith("local") and not master.startswith("local-cluster")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
-"""Sockets of each process; of a ``floodgate`` proxy to the broker, for any number of clients."""
+"""Files of each process; connections of a ``floodgate`` proxy to the broker, with any clients."""
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
 """Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""

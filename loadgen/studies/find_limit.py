@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Experiment, Point, Study, Value
 
 _MOST_PROBES = 60
-"""Ends at 0 converge by a fixed step: no bracket is a small share of 0."""
+"""Bounds a search towards 0, of which no bracket is a small share."""
 _FAR_APART = 4
 _KINDS = [TypeAdapter[Any](each) for each in (Moment, RateOrNone, Share, Bytes, Speed)]
 """Numbers of a document with units."""

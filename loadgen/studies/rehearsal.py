@@ -195,7 +195,7 @@ def rehearsal_text(rehearsal: Rehearsal) -> str:
         if rehearsal.brokers == 1:
             role = "proxy" if rehearsal.event == "proxy" else "broker"
             happening = [{"restart": role, "for": rehearsal.away_seconds}]
-        else:  # Without a start as the event, only connections are lost.
+        else:  # Other brokers take over: only connections are lost.
             happening = [{"anew": each["name"]} for each in said["clients"]]
         said["shocks"] = [{"at": at, **each} for at in rehearsal.moments for each in happening]
         due = max(map(rehearsal.due_seconds, share.groups))

@@ -61,7 +61,7 @@ class Piece:
     Attributes:
         place: The name of the rows for people, before their numbers.
         start: The first byte, or the number of the row group.
-        end: The byte behind the last, or the row group behind it.
+        end: The byte after the last, or the row group after it.
         rows: Number of rows, blank lines and comments included.
         first: The number of the first row in the file.
         said: Columns' values in the names of the folders, by column.

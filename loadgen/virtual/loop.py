@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EPOCH_MS = 1_767_225_600_000
 """The wall clock's reading at the loop's beginning: the same in every run."""
 LATE_SECONDS = 1e-9
-"""Tolerance of timers. Sums of times are inexact: a callback that reads the clock must not find its
+"""Lateness of timers. Sums of times are inexact: a callback that reads the clock must not find its
 moment still ahead.
 """
 _FEWEST_PURGED = 1_000

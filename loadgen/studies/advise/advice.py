@@ -234,7 +234,7 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
 
 
 def _may_be_kept(question: Question) -> bool:
-    """Tell whether the present limits bound memory, by no more than may be accounted."""
+    """Return whether the present limits bound memory, by no more than may be accounted."""
     today, budget = question.today, question.goal.accounted_mb
     limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)

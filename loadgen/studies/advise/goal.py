@@ -46,7 +46,7 @@ class Outcome:
         return self.refused / self.requests if self.requests else 0.0
 
     def as_good_as(self, other: Outcome) -> bool:
-        """Tell whether about as many clients were back, as few requests refused, and none stalled."""
+        """Return whether clients back and refusals are about as good, and no stall occurred."""
         back = self.back >= (1 - _ALIKE) * other.back
         refused = self.refused_share <= other.refused_share + _ALIKE
         return back and refused and not self.stalled_seconds

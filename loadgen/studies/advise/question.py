@@ -44,7 +44,7 @@ ONCE = "once"
 WATCHING = frozenset({"polite", "java-watch"})
 """Families whose clients request a watch after the first list."""
 MOST_SIZES = 16
-"""Most sizes kept exactly; more sizes become as many groups of two sizes each."""
+"""Most sizes kept exactly; more become as many groups of at most two sizes each."""
 RECEIVE_BUFFER_BYTES, LEAST_BUFFER_BYTES = 65_536, 4_096
 LONGEST_NAME_BYTES, LONGEST_ONE_BYTE_LENGTH, ANSWER_HEAD_BYTES = 512, 127, 40
 _KEPT = {"name", "count", "arrive", "after", "read", "timeout", "library", "period", "restart"}

@@ -130,7 +130,7 @@ class Tries:
         return self.goal.misses(self.outcome(question, setting))
 
     def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
-        """Tell whether a setting meets the goal under a strain, or does as well as all memory."""
+        """Return whether a setting meets the goal under a strain, or does as well as all memory."""
         outcome = self.outcome(strain, setting)
         if not self.goal.misses(outcome):
             return True

@@ -49,7 +49,7 @@ class ClientEnd(asyncio.Transport):
             self.out.send((data,), len(data))
 
     def is_closing(self) -> bool:
-        """Tell whether no more bytes can be sent."""
+        """Return whether no more bytes can be sent."""
         return self._gone
 
     def writable(self) -> None:

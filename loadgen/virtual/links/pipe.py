@@ -15,9 +15,9 @@ beyond; the writer is woken when a third is free, and learns of received bytes f
 acknowledgement. By default, a send buffer grows to 4 MiB immediately, and a receive buffer stays at
 128 KiB for slow readers.
 
-Measured on Linux 6.18 with SO_SNDBUF and SO_RCVBUF of 64 KiB, a small frame first: exact are the
-byte counts of all lumps of a first answer; for other sizes and a connection's later answers, bytes
-in the kernel are within 15 %.
+Measured on Linux 6.18, with SO_SNDBUF and SO_RCVBUF of 64 KiB and a small frame first: the byte
+counts of all lumps of a first answer. Other sizes, and a connection's later answers: bytes in the
+kernel within 15 %.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 READ_BYTES = 262_144
 """Most bytes of a loop's read."""
 JOINED_BYTES = 16_384
-"""Pieces that are smaller together are handed over in one."""
+"""Pieces with a smaller sum are handed over in one."""
 HANGUP_SECONDS = 0.1
 """The servers detect departed peers of unread connections five times a second."""
 
@@ -71,7 +71,7 @@ class ServerTransport(asyncio.Transport):
         return self.out.unsent
 
     def is_closing(self) -> bool:
-        """Tell whether the transport was closed."""
+        """Return whether the transport was closed."""
         return self._closing
 
     def write(self, data: Buffer) -> None:  # type: ignore[override]
