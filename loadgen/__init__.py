@@ -1,1 +1,1 @@
-"""Makes topics by the million, drives clients by the thousand, and reports what happened."""
+"""Topics by the million, clients by the thousand, and reports of both."""

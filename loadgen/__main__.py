@@ -1,7 +1,7 @@
-"""The command line of the load generator: sub-commands, each imported when it is called.
+"""The command line of the load generator: sub-commands, each imported when called.
 
-``loadgen --help`` and a typing error answer at once because nothing of Spark, Arrow or aiohttp
-is imported for them. Failures that a user can cause end in one sentence and an exit code.
+``loadgen --help`` and usage errors answer immediately, without importing Spark, Arrow or aiohttp.
+Failures that a user can cause end in one sentence and an exit code.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ _PASSWORD_IN_URL = re.compile(r"(?:^|=)[a-z+]+://[^@/]*:[^@]*@")
 SUBCOMMANDS = {
     "demo": ("demo.demo", "Show a restart storm, with and without limits."),
     "run": ("run.run", "Run the clients of a scenario."),
-    "scenarios": ("scenarios.scenarios", "List the ready-made scenarios, show or check one."),
-    "rehearse": ("rehearse.rehearse", "Play a restart of your cluster: who is back when, alerts."),
+    "scenarios": ("scenarios.scenarios", "List, show and check scenarios."),
+    "rehearse": ("rehearse.rehearse", "Play a restart of your cluster: return of clients, alerts."),
     "advise": ("advise.advise", "Find the limits that your topics and clients need."),
-    "measure": ("measure.measure", "Measure what your own broker's work takes."),
+    "measure": ("measure.measure", "Measure the durations of your own broker's work."),
     "topics": ("topics.topics", "Make topic names by the million, as Parquet files."),
     "snapshot": ("topics.snapshot", "Save the topic names of a running cluster."),
     "load": ("topics.load", "Create topics in a running server."),
     "report": ("finished.report", "Make one HTML page of finished runs."),
     "compare": ("comparing.compare_runs", "Compare runs, or Floodgate with a real Pulsar."),
     "picture": ("finished.picture", "Draw charts of finished runs as SVG."),
-    "sql": ("finished.sql", "Ask finished runs, in SQL."),
+    "sql": ("finished.sql", "Query finished runs in SQL."),
     "cluster": ("run.cluster", "Start a scenario's servers, without clients."),
     "sweep": ("studies.run_sweep", "Run a scenario with many values of a setting."),
     "find-limit": ("studies.run_find_limit", "Bisect a setting for the last value that passes."),
     "spark": ("spark.spark", "Pack loadgen for a Spark cluster."),
 }
-"""Where each sub-command is in ``loadgen/commands/``, and its line in the overview."""
+"""The module of each sub-command in ``loadgen/commands/``, and the line in the overview."""
 _PANELS = (*("Start here",) * 6, *("Topics",) * 3, *("Finished runs",) * 4, *("More",) * 4)
 
 
 class LazyGroup(TyperGroup):
-    """A group that imports a sub-command only when it is called."""
+    """A group that imports a sub-command only when called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """Exchange the entry of the overview for the command itself."""
+        """Replace the entry of the overview by the command itself."""
         if args and args[0] not in SUBCOMMANDS:
             _refuse_scenario(ctx, args[0])
         name, _, rest = super().resolve_command(ctx, args)
@@ -58,7 +58,7 @@ class LazyGroup(TyperGroup):
 
 
 def _refuse_scenario(ctx: Any, word: str) -> None:  # noqa: ANN401
-    """Say how a scenario is run to who typed its name as a command."""
+    """Explain how to run a scenario whose name was typed as a command."""
     from loadgen.documents.reading import is_file_name, shipped
 
     if is_file_name(word) or word in shipped():
@@ -66,7 +66,7 @@ def _refuse_scenario(ctx: Any, word: str) -> None:  # noqa: ANN401
 
 
 def imported_command(name: str) -> Any:  # noqa: ANN401
-    """Import the module of a sub-command and return the command that Typer makes of it."""
+    """Import the module of a sub-command and return the command made by Typer."""
     module, _, function = f"loadgen.commands.{SUBCOMMANDS[name][0]}".rpartition(".")
     found = getattr(importlib.import_module(module_name(module)), function)
     if isinstance(found, typer.Typer):
@@ -77,7 +77,7 @@ def imported_command(name: str) -> Any:  # noqa: ANN401
 
 
 def say_version(asked: bool) -> None:
-    """Print the version and end, if that is asked for."""
+    """Print the version and end, if requested."""
     if asked:
         typer.echo(f"Floodgate {VERSION}")
         raise typer.Exit
@@ -104,8 +104,8 @@ def loadgen(
 ) -> None:
     """Load tests of topic discovery on Apache Pulsar.
 
-    Make topics by the million, run clients by the thousand, and report what clients
-    got and what servers needed.
+    Make topics by the million, run clients by the thousand, and report the
+    answers of clients and the resources of servers.
 
     Credentials can also come from the environment: FLOODGATE_AUTH_PLUGIN,
     FLOODGATE_AUTH_PARAMS and FLOODGATE_TLS_TRUST_CERTS_FILE_PATH.
@@ -123,7 +123,7 @@ def loadgen(
 
     Options:
         auth_plugin (NAME): Kind of the credentials: token (the default), basic or tls.
-        auth_params (WHERE): Where the token or name:password is: file:PATH or env:NAME. For tls:
+        auth_params (WHERE): Source of the token or name:password: file:PATH or env:NAME. For tls:
             tlsCertFile:PATH, a comma, tlsKeyFile:PATH.
         tls_trust_certs_file_path (FILE): Trusted CA certificates (PEM), to check servers with.
     """
@@ -134,7 +134,7 @@ def loadgen(
 
 
 app.callback()(explained(loadgen))
-# Puts a sub-command into the overview; the function given here is never called.
+# Adds a sub-command to the overview; the function given here is never called.
 for (_name, (_, _said)), _panel in zip(SUBCOMMANDS.items(), _PANELS, strict=True):
     app.command(_name, help=_said, rich_help_panel=_panel)(lambda: None)
 
@@ -153,16 +153,16 @@ def main() -> None:
         _say(WITHOUT_SPARK)
         code = ExitCode.INTERNAL
     else:
-        if code == ExitCode.INTERRUPTED:  # Typer makes it of Ctrl-C and says nothing
+        if code == ExitCode.INTERRUPTED:  # Typer turns Ctrl-C into this code, without a message
             _say("interrupted before it was done")
     sys.exit(code)
 
 
 def _refuse_passwords() -> None:
-    """Refuse addresses with a password in them, which runs would keep and show.
+    """Refuse addresses with a password, because runs would keep and show the password.
 
     Raises:
-        UsageError: There is one; it is not said again.
+        UsageError: An address has a password; the message does not repeat the password.
     """
     for word in sys.argv[1:]:
         if _PASSWORD_IN_URL.search(word):
@@ -175,7 +175,7 @@ def _refuse_passwords() -> None:
 def _exit_code(*, as_json: bool) -> int:
     try:
         return int(app(standalone_mode=not as_json) or 0)
-    except TyperException as error:  # for people Typer says it in a frame
+    except TyperException as error:  # Typer would frame the sentence
         _say(error.format_message())
         return int(ExitCode.USAGE)
     except SystemExit as ended:

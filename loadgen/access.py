@@ -1,6 +1,6 @@
-"""The credentials with which loadgen asks servers, and whom it trusts: named by the environment.
+"""The credentials and trusted certificates of loadgen, named by the environment.
 
-``loadgen --auth-params`` puts the names there, so that tasks in other processes find them too.
+``loadgen --auth-params`` sets the variables, so that tasks in other processes find them too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Make errors of credentials and certificates the user's."""
+    """Turn errors of credentials and certificates into usage errors."""
     try:
         yield
     except (PulsarException, AdminError) as error:
@@ -37,10 +37,10 @@ def _refusing() -> Iterator[None]:
 
 
 def name_access(plugin: str | None, params: str | None, trust: str | None) -> None:
-    """Take options into the environment of this process and of those that it starts.
+    """Put options into the environment of this process and of its children.
 
     Raises:
-        UsageError: They are the secret itself, or of no plug-in that there is.
+        UsageError: The options are the secret itself, or the plug-in is unknown.
     """
     with _refusing():
         variables = Access(plugin or "", params or "", trust or "").variables()
@@ -50,10 +50,10 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
 
 
 def carried_access() -> dict[str, str]:
-    """Return the credentials themselves, and trusted certificates, for a host without their files.
+    """Return the contents of credentials and trusted certificates, for a host without the files.
 
     Raises:
-        UsageError: They cannot be read.
+        UsageError: A file cannot be read.
     """
     with _refusing():
         return Access.named_in(os.environ).contents()
@@ -61,9 +61,9 @@ def carried_access() -> dict[str, str]:
 
 @contextmanager
 def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
-    """Use credentials of another host for a block, in files that nobody else reads.
+    """Use credentials of another host for a block, in files that only this process reads.
 
-    A task that is killed leaves none of them behind, where the system has files in memory.
+    A killed task leaves no files behind, if the system has files in memory.
     """
     with ExitStack() as stack:
 
@@ -85,17 +85,17 @@ def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
 
 
 def own_credentials() -> Authentication | None:
-    """Return what is shown to servers; None for nothing.
+    """Return the credentials for servers; None without credentials.
 
     Raises:
-        UsageError: It cannot be read.
+        UsageError: The credentials cannot be read.
     """
     with _refusing():
         return Access.named_in(os.environ).authentication()
 
 
 def own_tls() -> ssl.SSLContext:
-    """Return whom binary connections by TLS trust, and the own certificate; names are checked.
+    """Return the TLS context of binary connections: trust, own certificate, checked names.
 
     Raises:
         UsageError: A file cannot be used.
@@ -112,7 +112,7 @@ def admin_of(url: str, seconds: float) -> PulsarAdmin:
     """Return the admin REST of an address.
 
     Raises:
-        AdminError: The address is none, or a file of certificates cannot be used.
+        AdminError: The address is invalid, or a file of certificates cannot be used.
         UsageError: The credentials cannot be read.
     """
     from client.admin.pulsar_admin import PulsarAdmin
@@ -121,7 +121,7 @@ def admin_of(url: str, seconds: float) -> PulsarAdmin:
 
 
 class WebPages:
-    """Pages of servers' web ports, read by a thread that waits for them.
+    """Blocking reads of pages of servers' web ports.
 
     Raises:
         UsageError: The credentials cannot be read, or a file of certificates cannot be used.
@@ -131,7 +131,7 @@ class WebPages:
         self._credentials = own_credentials()
         with _refusing():
             tls = web_tls(self._credentials, _trusted())
-        # The environment's HTTP proxy has nothing to do with a server that is watched here.
+        # Requests to the watched servers bypass the environment's HTTP proxy.
         self._opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=tls)
         )
@@ -140,8 +140,8 @@ class WebPages:
         """Return a page.
 
         Raises:
-            OSError: It does not come, or is refused.
-            ValueError: The address is none.
+            OSError: No answer, or a refusal.
+            ValueError: The address is invalid.
             HTTPException: The answer is no HTTP.
         """
         request = urllib.request.Request(url)

@@ -1,6 +1,6 @@
-"""The errors of loadgen, one sentence for the user each, and its exit codes.
+"""The errors of loadgen, one sentence for the user each, and the exit codes.
 
-The codes follow k6 where it has one (99), so that a pipeline can tell a broken limit from a
+The codes follow k6 where k6 has a code (99), so that a pipeline can tell a broken limit from a
 broken measurement.
 """
 
@@ -27,23 +27,23 @@ class ExitCode(IntEnum):
     INTERNAL = 1
     USAGE = 2
     CORRECTNESS = 97
-    """An answer was wrong, or a server did not give back what it accounted for."""
+    """An answer was wrong, or a server did not release all accounted bytes."""
     GENERATOR_LIMITED = 98
-    """A run is not to be relied on: the generator was the limit or lost a task, a policy failed."""
+    """An unreliable run: the generator was the limit or lost a task, or a policy failed."""
     THRESHOLDS = 99
     INTERRUPTED = 130
 
 
 class LoadgenError(Exception):
-    """An expected failure; ``str()`` of it is the whole message for the user.
+    """An expected failure; ``str()`` is the whole message for the user.
 
     Args:
-        sentence: What was wrong, with which value, and the remedy.
-        exit_code: What the process exits with.
+        sentence: The fault, the value and the remedy.
+        exit_code: The process's exit code.
     """
 
     def __init__(self, sentence: str, exit_code: ExitCode = ExitCode.INTERNAL) -> None:
-        # Both go to the base class: an exception crosses process borders by its ``args``.
+        # Both go to the base class: exceptions cross process borders by ``args``.
         super().__init__(sentence, exit_code)
         self.sentence = sentence
         self.exit_code = exit_code
@@ -53,7 +53,7 @@ class LoadgenError(Exception):
 
 
 class UsageError(LoadgenError):
-    """An option or an argument is wrong, or does not fit what is there."""
+    """An option or an argument is wrong, or does not fit the situation."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence, ExitCode.USAGE)
@@ -61,17 +61,17 @@ class UsageError(LoadgenError):
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error says, in one line: the name of its kind where it says nothing."""
+    """Return an error's message on one line; the name of the error's kind without a message."""
     text = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return str(text).splitlines()[0].rstrip(".")
 
 
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Make the directory of ``--out``, and say in a sentence if it cannot be written.
+    """Make the directory of ``--out``, and turn failed writes into a sentence.
 
     Raises:
-        LoadgenError: It cannot.
+        LoadgenError: The directory or a file cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -86,13 +86,13 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
     """Return the text of a file that the user named.
 
     Args:
-        what: What it is to be, for the sentence.
-        file: Where it is.
-        most_bytes: It may have.
-        undecoded: What becomes of bytes that are not UTF-8, as in :meth:`bytes.decode`.
+        what: The file's purpose, for the sentence.
+        file: The path.
+        most_bytes: The largest size.
+        undecoded: Treatment of bytes that are not UTF-8, as in :meth:`bytes.decode`.
 
     Raises:
-        UsageError: It cannot be read, or is too long.
+        UsageError: The file cannot be read, or is too long.
     """
     try:
         with file.open(encoding="utf-8", errors=undecoded) as opened:
@@ -107,14 +107,14 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
-    """Write a value that was given, cut short; the words of YAML as they are there."""
+    """Write a given value, cut short, with YAML's words for booleans and null."""
     words = {None: "null", True: "true", False: "false"}
     text = words[value] if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def meant(name: str, known: Sequence[str]) -> str:
-    """Return what may have been meant by a name that nobody knows, as the end of a sentence."""
+    """Return the end of a sentence with the known names closest to an unknown name."""
     near = get_close_matches(name, known, 1, 0.6) or [
         each for each in known if len(name) >= _SHORTEST_COMMON and each.startswith(name)
     ]
@@ -131,7 +131,7 @@ WITHOUT_SPARK = f"Spark needs the package pyspark: {REMEDY}, or use --place proc
 
 
 def require_spark() -> None:
-    """Refuse a run in Spark before anything of it is begun, where Spark is not installed.
+    """Refuse a run in Spark before the run begins, unless Spark is installed.
 
     Raises:
         LoadgenError: Spark is not installed.

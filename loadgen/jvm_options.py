@@ -1,4 +1,4 @@
-"""The memory that a JVM's options allow, and what the topic-list limits leave of it."""
+"""The memory that a JVM's options allow, and the rest beside the topic-list limits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _FEW = 0.5
 
 @dataclass(frozen=True)
 class JvmOptions:
-    """What a server's JVM may take. Units: bytes; None: the options do not say."""
+    """The memory limits of a server's JVM. Units: bytes; None: not in the options."""
 
     heap: int | None = None
     direct: int | None = None
 
 
 def parse_jvm_options(option: str, text: str) -> JvmOptions:
-    """Read options as ``PULSAR_MEM`` has them: ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
+    """Read options in the form of ``PULSAR_MEM``: ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
 
-    Of what is there twice the last counts, and without its own limit direct memory has that of the
-    heap, as in the JVM. Other options are passed over.
+    The last of repeated options counts, and direct memory defaults to the heap's limit, as in the
+    JVM. Other options are ignored.
 
     Raises:
-        UsageError: A size cannot be read, or none is there.
+        UsageError: A size cannot be read, or the text has no size.
     """
     found: dict[str, int] = {}
     for word in text.strip("\"'").split():
@@ -50,7 +50,7 @@ def parse_jvm_options(option: str, text: str) -> JvmOptions:
 
 
 def left_of(server: str, options: JvmOptions, heap_mb: int, direct_mb: int) -> list[str]:
-    """Say what a server's topic-list limits leave of its JVM; a limit of 0 is off."""
+    """Return sentences about the memory beside a server's topic-list limits; limit 0 is off."""
     told = []
     for memory, limit_mb in (("heap", heap_mb), ("direct", direct_mb)):
         most, name = getattr(options, memory), JVM_OPTIONS[memory]

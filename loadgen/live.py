@@ -1,6 +1,6 @@
-"""Shows a run while it goes on: a screen of 80 by 24 on a terminal, else a line a second.
+"""Live display of a run: a screen of 80 by 24 on a terminal, otherwise a line a second.
 
-A program, which wants JSON, is shown nothing. Everything goes to standard error.
+Programs, which read JSON, get no display. All output goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ COLUMNS, ROWS = 80, 24
 WINDOW_SECONDS = 5.0
 _EVERY_SECONDS = 1.0
 _PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
-"""Words of phases that have another name in :class:`Totals`."""
+"""Displayed names of phases that differ from :class:`Totals`."""
 _MOST_GROUPS = 6
 _BAR, _FULL = 24, 0.9
 _LOOKS, _CPU = 8, "process_cpu_seconds_total"
-"""So many of the latest samples tell how fast processor time grows."""
+"""Number of latest samples for the growth of processor time."""
 _HEADS = f"{'started':>31}{'back':>10}{'answered':>10}{'refused':>10}{'lost':>10}"
 _RULE = Text("─" * COLUMNS, "bright_black")
 
@@ -51,14 +51,14 @@ def live_display(
     first: str = "connecting",
     as_json: bool = False,
 ) -> Iterator[Callable[[RunOptions], RunOptions]]:
-    """Show a run on a stream for a block; yield a function that connects a run's options to it.
+    """Show a run on a stream for a block; yield a function that connects a run's options.
 
     Args:
         title: Name of the run.
         clients: The number of clients of each group.
         stream: Standard error, mostly.
         first: The word for the time before a client is connected.
-        as_json: For a program, which is shown nothing.
+        as_json: The output is for a program: no display.
     """
     run = LiveRun(title, clients, first)
     if as_json:
@@ -77,7 +77,7 @@ def live_display(
 
 @contextmanager
 def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
-    """Write a line a second from a thread if it has changed: a simulation blocks the main one."""
+    """Write a changed line a second, from a thread: a simulation blocks the main thread."""
     ended = threading.Event()
 
     def write_lines() -> None:
@@ -99,11 +99,11 @@ def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
 
 
 class LiveRun:
-    """The newest totals of a run, and the screen or line about them.
+    """The newest totals of a run, and their screen or line.
 
-    Mutable state: the totals of the last seconds, each with its moment, when the first request was
-    under way, the samples of servers, and the function that looks at a simulation. Bound: totals
-    older than the window are given up, but for one.
+    Mutable state: the totals of the last seconds by moment, the moment of the first request, the
+    samples of servers, and the function that inspects a simulation. Bound: of totals older than
+    the window only the last are kept.
 
     Args:
         title: Name of the run.
@@ -126,7 +126,7 @@ class LiveRun:
         self._look: Callable[[], tuple[float, Totals]] | None = None
 
     def observed(self, options: RunOptions) -> RunOptions:
-        """Return options of a run that reports its progress here."""
+        """Return options of a run that reports progress to this display."""
         return replace(
             options,
             on_progress=self.add,
@@ -135,7 +135,7 @@ class LiveRun:
         )
 
     def add(self, totals: Totals) -> None:
-        """Take in new totals."""
+        """Add new totals."""
         at = self._now()
         if totals.started:
             self._first_request = min(self._first_request, at)
@@ -145,7 +145,7 @@ class LiveRun:
 
     @property
     def ended_per_second(self) -> float:
-        """Requests that ended in the last seconds, a second."""
+        """Requests that ended per second, over the last seconds."""
         (before, then), (at, now) = self._seen[0], self._seen[-1]
         ended = sum(now.ended.values()) - sum(then.ended.values())
         return ended / (at - before) if at > before else 0.0
@@ -156,7 +156,7 @@ class LiveRun:
         return percentile([b - a for a, b in zip(then, now, strict=True)], share)
 
     def line(self) -> str:
-        """Return a line of less than 80 columns for 10,000 clients; empty before the first one."""
+        """Return a line of less than 80 columns for 10,000 clients; empty without totals."""
         clients, totals = sum(self._clients.values()), self._seen[-1][1]
         if self._look is not None:
             at, totals = self._look()
@@ -209,7 +209,7 @@ def _phase_of(totals: Totals) -> str:
 
 
 def counts(totals: Totals, clients: int) -> str:
-    """Return the phase of a run, and the outcomes of its requests, or its connected clients."""
+    """Return the phase of a run, and the outcomes of requests, or the connected clients."""
     lost = totals.of(*LOST)
     done = f"{min(totals.connected, clients):,} of {clients:,} clients"
     if totals.started:
@@ -236,9 +236,9 @@ def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
 
 
 def server_lines(samples: Samples) -> Iterator[Text]:
-    """Yield the used limits of each watched server, and the resources of its process.
+    """Yield the used limits of each watched server, and the resources of the process.
 
-    At most three lines for each server; a figure that was not sampled is left out.
+    At most three lines for each server; a figure without a sample is left out.
     """
     for name in samples.processes:
         figures, label = samples.figures(name), name
@@ -261,7 +261,7 @@ def server_lines(samples: Samples) -> Iterator[Text]:
 def _limit_line(label: str, kind: str, figures: Mapping[str, float]) -> Text:
     used, limit = figures.get(f"{kind}.used", 0.0), figures[f"{kind}.limit"]
     waiting, share = figures.get(f"{kind}.waiting"), min(1.0, used / limit)
-    full = max(round(share * _BAR), 1 if used else 0)  # A little is not shown as nothing.
+    full = max(round(share * _BAR), 1 if used else 0)  # A little is not shown as 0.
     return Text.assemble(
         f" {label:<8}{kind:<7}",
         ("█" * full, "red" if share >= _FULL else "green"),

@@ -1,4 +1,4 @@
-"""Tells this machine's loopback from other addresses: nobody storms a cluster by accident."""
+"""Loopback addresses, told from others so that a load never hits a cluster by accident."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ CONFIRMATION_FLAG = "--yes-this-is-my-cluster"
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether every host of a URL, or a bare host, is on the loopback.
+    """Return whether every host of a URL, or a bare host, is on the loopback.
 
-    A name counts only if every address that it resolves to is a loopback address: a name that
-    cannot be resolved, or resolves to both, does not.
+    A name counts only if all of its addresses are loopback addresses: a name that cannot be
+    resolved, or resolves to both kinds, does not.
 
     Args:
         address: A service URL (``pulsar://a:6650,b:6650``), an admin URL, ``host:port`` or a host.
@@ -25,7 +25,7 @@ def is_loopback(address: str) -> bool:
 
 
 def require_own_cluster(url: str, *, confirmed: bool) -> None:
-    """Refuse to work against ``url`` unless it is on the loopback or the user took it on.
+    """Refuse to work against ``url`` unless on the loopback or confirmed by the user.
 
     Raises:
         UsageError: The address is not loopback and was not confirmed.
@@ -45,13 +45,13 @@ def hosts_of(address: str) -> list[str]:
 
 
 def _host(part: str) -> str:
-    """Return the host of ``host:port``; IPv6 without its brackets: bare, it has no port."""
+    """Return the host of ``host:port``; of IPv6 without brackets: a bare address has no port."""
     bare = part.count(":") > 1 and not part.startswith("[")
     return part if bare else urlsplit(f"//{part}").hostname or ""
 
 
 def _host_is_loopback(host: str) -> bool:
-    """Tell whether all addresses of one host are loopback, IPv4 in IPv6 included."""
+    """Return whether all addresses of one host are loopback, IPv4 in IPv6 included."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,9 +1,9 @@
 """Paths in object stores and in Hadoop's file systems, with the methods of :class:`pathlib.Path`.
 
 Code that reads and writes through these methods works in a store unchanged. Code that needs a local
-file, such as a server's import, gets a sentence for the user. A store cannot rename: an object
-appears when all of its bytes are written, and the manifest of a corpus and the ``run.json`` of a
-run, written last, mark the folder as whole.
+file, such as a server's import, raises a sentence for the user. A store cannot rename: an object
+appears when all bytes are written, and the manifest of a corpus and the ``run.json`` of a run,
+written last, mark the folder as whole.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def placed(path: Path) -> Path:
 
 
 def store_variables() -> dict[str, str]:
-    """Return the variables of the environment with a store's address and credentials."""
+    """Return the environment variables with a store's address and credentials."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
@@ -83,7 +83,7 @@ class StoredPath(PosixPath):
 
     @contextmanager
     def asked(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Hand out ``at`` for a block of calls to the file system.
+        """Yield ``at`` for a block of calls to the file system.
 
         Raises:
             FileNotFoundError: The path does not exist.
@@ -99,7 +99,7 @@ class StoredPath(PosixPath):
     # -- listings -------------------------------------------------------------------------------
 
     def _info(self) -> fs.FileInfo:
-        # A path from a listing has its size and kind from there: no further call.
+        # A path from a listing already has size and kind: no further call.
         if (known := vars(self).get("listed")) is not None:
             return known
         with self.asked() as (system, path):
@@ -144,11 +144,11 @@ class StoredPath(PosixPath):
             yield child
 
     def glob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
-        """Yield the files and folders of this folder with a name of a form, ``*.parquet``."""
+        """Yield the folder's files and folders with a matching name, ``*.parquet``."""
         return (each for each in self.iterdir() if fnmatch(each.name, pattern))
 
     def rglob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
-        """Yield the same of this folder and of all folders below."""
+        """Yield matching files and folders of this folder and of all folders below."""
         return (each for each in self._listing(recursive=True) if fnmatch(each.name, pattern))
 
     def resolve(self, strict: bool = False) -> Self:
@@ -180,7 +180,7 @@ class StoredPath(PosixPath):
         return self.write_bytes(data.encode(encoding or "utf-8"))
 
     def mkdir(self, *_: object, **__: object) -> None:
-        """Do nothing: the first file makes its folders."""
+        """Do nothing: the first file makes the folders."""
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the file."""
@@ -189,14 +189,14 @@ class StoredPath(PosixPath):
                 system.delete_file(path)
 
     def remove(self) -> None:
-        """Delete the folder with all of its files."""
+        """Delete the folder with all files."""
         with self.asked() as (system, path):
             system.delete_dir(path)
 
     def clear(self, first: str, spared: str = "") -> None:
-        """Delete all files of the folder but those with a name of a form, such as ``*.log``.
+        """Delete all files of the folder except those matching a pattern, such as ``*.log``.
 
-        The first one deleted is ``first``, the mark of a whole folder.
+        ``first``, the mark of a whole folder, is deleted first.
         """
         (self / first).unlink(missing_ok=True)
         if not any(self.glob(spared)):
@@ -233,7 +233,7 @@ def readable(path: Path) -> Path | pa.NativeFile:
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Tell whether a path is a folder or lies in it; the schemes of S3 lead to one store."""
+    """Return whether a path is a folder or lies in it; the schemes of S3 lead to one store."""
     one, other = (_plain(each.resolve()) for each in (path, folder))
     return one.is_relative_to(other)
 
@@ -245,12 +245,12 @@ def _plain(path: Path) -> PurePath:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a file for writing, which appears at its path when the block has ended.
+    """Open a file for writing that appears at the path at the end of the block.
 
-    What a block that fails has written is deleted.
+    If the block fails, the written bytes are deleted.
 
     Raises:
-        LoadgenError: A store did not take the file. Errors of the block come as they are.
+        LoadgenError: A store did not take the file. Errors of the block pass unchanged.
     """
     hidden = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished = path if isinstance(path, StoredPath) else hidden
@@ -263,7 +263,7 @@ def written_whole(path: Path) -> Iterator[pa.NativeFile]:
         if unfinished is not path:
             unfinished.replace(path)
     except BaseException:
-        # A stream to a store cannot be given up: it is an object as soon as nobody has it.
+        # A stream to a store cannot be cancelled: releasing the last reference makes the object.
         with suppress(OSError, pa.ArrowException):
             file.close()
         with suppress(OSError, LoadgenError):
@@ -272,10 +272,10 @@ def written_whole(path: Path) -> Iterator[pa.NativeFile]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file, which is there whole or as it was before.
+    """Write a file atomically.
 
     Raises:
-        LoadgenError: It cannot be written.
+        LoadgenError: The file cannot be written.
     """
     try:
         with written_whole(path) as file:
@@ -294,7 +294,7 @@ def _asked(path: Path) -> AbstractContextManager[tuple[fs.FileSystem, str]]:
 def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredPath]:
     """Empty a folder for a block that writes ``mark`` last; empty it again if the block fails.
 
-    Files with a name of the form ``spared`` stay, but for a Ctrl-C.
+    Files matching ``spared`` stay, except at a Ctrl-C.
     """
     folder.clear(mark, spared)
     try:
@@ -307,7 +307,7 @@ def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredP
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Hand out a local folder; if ``path`` is in a store its files go there, whatever happened."""
+    """Yield a local folder; for a ``path`` in a store, copy the files there in any case."""
     if not isinstance(path, StoredPath):
         yield path
         return
@@ -317,7 +317,7 @@ def folder_here(path: Path) -> Iterator[Path]:
         try:
             yield here
         except BaseException as error:
-            if isinstance(error, LoadgenError):  # The folder that it names is gone soon.
+            if isinstance(error, LoadgenError):  # The named folder is deleted now.
                 error.sentence = error.sentence.replace(str(here), str(path))
             with suppress(OSError, LoadgenError):
                 _copy(here, path)

@@ -1,7 +1,7 @@
-"""Numbers as people read them: bytes, seconds and counts with their unit.
+"""Bytes, seconds and counts written with units, for people.
 
-One MB is 1,048,576 bytes and one kB 1,024 bytes throughout, because that is how Pulsar's own keys
-(``maxTopicListInFlightHeapMemSizeMB``) count.
+One MB is 1,048,576 bytes and one kB 1,024 bytes throughout, as in Pulsar's own keys
+(``maxTopicListInFlightHeapMemSizeMB``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ MB_BYTES = 1024 * 1024
 
 
 def format_bytes(size_bytes: float) -> str:
-    """Write a size in MB, in kB when it is under a tenth of one, or in bytes under 1,000 of them.
+    """Write a size in MB, in kB under a tenth of a MB, or in bytes under 1,000.
 
-    Everything from 1 MB on stays in MB, so that two figures of one table compare at a glance.
+    From 1 MB on all sizes are in MB, so that the figures of a table compare at a glance.
 
     Units: bytes.
     """
@@ -35,7 +35,7 @@ def format_bytes(size_bytes: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a duration with the digits that matter: milliseconds under one second.
+    """Write a duration with the digits that matter: milliseconds under a second.
 
     Units: seconds.
     """
@@ -54,7 +54,7 @@ def format_count(count: float) -> str:
 
 
 def plural(count: int, singular: str, several: str | None = None) -> str:
-    """Write a count with its noun: ``1 client``, ``1,000 clients``."""
+    """Write a count with a noun: ``1 client``, ``1,000 clients``."""
     noun = singular if count == 1 else several or f"{singular}s"
     return f"{count:,} {noun}"
 
@@ -68,7 +68,7 @@ def parse_size(option: str, text: str, suffix: str = "") -> float:
     """Return bytes of ``100kB`` (1,000 each), ``64KiB`` (1,024 each) or a plain number.
 
     Raises:
-        UsageError: The text is none of these.
+        UsageError: Any other text.
     """
     found = _SIZE.match(text.strip().removesuffix(suffix))
     if found is None or len(text) > _LONGEST_SIZE:
@@ -79,5 +79,5 @@ def parse_size(option: str, text: str, suffix: str = "") -> float:
 
 
 def rate_text(bytes_per_second: float) -> str:
-    """Write a speed as it may be typed: ``100kB/s``, or 0."""
+    """Write a speed in the form of the option: ``100kB/s``, or 0."""
     return f"{bytes_per_second / 1000:g}kB/s" if bytes_per_second else "0"

@@ -1,6 +1,6 @@
-"""What works beside the main thread: worker processes, and threads with a loop of their own.
+"""Work beside the main thread: worker processes, and threads with an event loop.
 
-The driver alone decides when worker processes end, and they end when it is killed.
+The driver alone decides when worker processes end; a killed driver ends them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def follow_driver() -> None:
-    """Leave Ctrl-C, which a terminal sends to all, to the driver; end when the driver has died.
+    """Leave Ctrl-C, which a terminal sends to all processes, to the driver; end with the driver.
 
-    What a killed driver's workers still wrote would stand in the way of the next one.
+    Files still written by a killed driver's workers would obstruct the next driver.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_driver, daemon=True).start()
 
 
 def end_with_driver() -> None:
-    """Wait, in a worker process, until the driver has died; then end, and report to nobody."""
+    """Wait, in a worker process, until the driver has died; then end without a report."""
     driver = parent_process()
     assert driver is not None
     driver.join()
@@ -40,7 +40,7 @@ def end_with_driver() -> None:
 def signals_taken(
     handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
 ) -> Iterator[None]:
-    """Let a function take signals within the block; only the main thread can have that."""
+    """Handle signals with a function within the block; possible only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,9 +58,9 @@ def in_thread(
     work: Coroutine[Any, Any, None],
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> Iterator[asyncio.AbstractEventLoop]:
-    """Run a coroutine in a thread of its own; hand out its loop.
+    """Run a coroutine in a thread; yield the thread's event loop.
 
-    At the end of the block the coroutine is cancelled, and all that it has begun.
+    At the end of the block the coroutine and all its tasks are cancelled.
     """
     runner = asyncio.Runner(loop_factory=loop_factory)
     loop = runner.get_loop()

@@ -1,1 +1,1 @@
-"""Evaluates the rules of Prometheus alerts over the samples of a run."""
+"""Evaluation of Prometheus' alerting rules over the samples of a run."""

@@ -1,7 +1,7 @@
-"""Evaluates the part of PromQL that rules of alerts use, over the scrapes of a run.
+"""An evaluator of the PromQL that alerting rules use, over the scrapes of a run.
 
-An expression is parsed once and evaluated at each scrape. Syntax beyond this part is refused by
-name: ``promtool`` knows all of PromQL.
+An expression is parsed once and evaluated at each scrape. Other syntax is refused by name:
+``promtool`` knows all of PromQL.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ if TYPE_CHECKING:
 
 NAME = "__name__"
 _NEAR = 1.1
-"""A series that begins or ends within so many steps of a range is taken to fill the range."""
+"""A series that begins or ends within so many steps of a range's end counts as filling the
+range.
+"""
 
 
 class Scrapes(NamedTuple):
-    """Pages of all targets together, one after each interval; before and behind them all is quiet.
+    """The pages of all targets, one after each interval; the time outside is quiet.
 
-    A target that does not answer has no series in that page, as where Prometheus marks them stale.
+    A target without an answer has no series in that page, like stale series in Prometheus.
 
     Attributes:
-        every: Seconds from one page to the next.
+        every: Seconds from a page to the next.
         pages: Series by the name of their metric; at least one page.
     """
 
@@ -43,9 +45,9 @@ class Scrapes(NamedTuple):
     pages: Sequence[Mapping[str, Vector]]
 
     def instant(self, number: int, metric: str, matches: Matches) -> Vector:
-        """Return the series of a page that a selector takes.
+        """Return the series of a page that match a selector.
 
-        The first page stands for all time before the run, and the last one for all time behind.
+        The first page stands for all time before the run, and the last for all time after.
         """
         series = self.pages[min(max(number, 0), len(self.pages) - 1)].get(metric, {})
         return {labels: value for labels, value in series.items() if matches(dict(labels))}
@@ -65,10 +67,10 @@ class Scrapes(NamedTuple):
 
 
 def _increase(points: Points, seconds: float) -> float | None:
-    """Return how much a counter rose in a range that ends now, as Prometheus extrapolates.
+    """Return the increase of a counter in a range that ends now, as Prometheus extrapolates.
 
-    The counter began again from 0 where its value fell. What the points leave open at both ends is
-    extrapolated: by half a step at most where the points end early, and never below 0.
+    A fall means that the counter began again from 0. The gaps at both ends of the range are
+    extrapolated: by half a step at most if the points end early, and never below 0.
     """
     if len(points) < 2:
         return None
@@ -118,7 +120,7 @@ _COMPARING: dict[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 _SETS = ("or", "and", "unless")
 _LEVELS = (("or",), ("and", "unless"), tuple(_COMPARING), ("+", "-"), ("*", "/"))
-"""Operators from those that bind least; all of them group from the left."""
+"""Operators in ascending order of precedence; all associate to the left."""
 _MATCHING: dict[str, Callable[[str, str], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -139,11 +141,11 @@ _PART = re.compile(r"(\d+)(ms|[smhdwy])")
 
 
 class NotEvaluatedError(ValueError):
-    """An expression uses syntax that is not known here; the message quotes that."""
+    """An expression uses unknown syntax, which the message quotes."""
 
 
 class Expression(NamedTuple):
-    """A parsed expression: the metrics that it names, and the series for which it is true."""
+    """A parsed expression: the names of its metrics, and the series for which it is true."""
 
     metrics: frozenset[str]
     evaluate: Evaluation
@@ -153,7 +155,7 @@ def parse_promql(text: str) -> Expression:
     """Parse an expression.
 
     Raises:
-        NotEvaluatedError: The text is no expression, or uses more than this module knows.
+        NotEvaluatedError: The text is no expression, or uses syntax beyond this module.
     """
     parser = _Parser(text)
     evaluate = parser.binary(0)
@@ -168,7 +170,7 @@ def parse_duration(text: str) -> float:
 
 
 class _Parser:
-    """Parses an expression from the left. Mutable state: tokens that are left, metrics so far."""
+    """Parses an expression from the left. Mutable state: remaining tokens, metrics so far."""
 
     def __init__(self, text: str) -> None:
         self.metrics: set[str] = set()
@@ -181,7 +183,7 @@ class _Parser:
         return self._tokens[-1][1] if self._tokens else ""
 
     def _take(self, *wanted: str) -> str:
-        """Take the next token if it is wanted; else return an empty text."""
+        """Take the next token if wanted; otherwise return an empty text."""
         return self._tokens.pop()[1] if self._tokens and self.next in wanted else ""
 
     def _require(self, wanted: str) -> None:
@@ -194,7 +196,7 @@ class _Parser:
         return self._tokens.pop()[1]
 
     def binary(self, level: int) -> Operand:
-        """Parse operands that are joined by operators of a level or above."""
+        """Parse operands joined by operators of a level or above."""
         if level == len(_LEVELS):
             return self._operand()
         left = self.binary(level + 1)
@@ -224,7 +226,7 @@ class _Parser:
         return inner
 
     def _selector(self, metric: str) -> Matches:
-        """Parse the conditions on labels of a selector, behind the name of its metric."""
+        """Parse a selector's conditions on labels, after the name of the metric."""
         self.metrics.add(metric)
         wanted: list[tuple[str, Callable[[str, str], bool], str]] = []
         if self._take("{"):
@@ -272,7 +274,7 @@ class _Parser:
         return evaluate
 
     def _grouping(self) -> tuple[str, set[str]]:
-        """Parse which labels an aggregation keeps, or leaves out."""
+        """Parse the labels that an aggregation keeps, or leaves out."""
         labels = set()
         if by := self._take("by", "without"):
             self._require("(")

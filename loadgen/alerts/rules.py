@@ -1,4 +1,4 @@
-"""Rules of alerts, as Prometheus reads them, and the moments at which they fire in a run."""
+"""Alerting rules of Prometheus, and the moments at which alerts fire in a run."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ SHIPPED_RULES = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yml"
 SCRAPE_SECONDS = 5.0
 """The interval of scrapes and of rules in deploy/prometheus.yml."""
 QUIET_SECONDS, QUANTILE_SECONDS = 900.0, 600.0
-"""Rules are evaluated for the first of these times behind a run; a real Pulsar's quantiles forget a
-wait after the second."""
+"""Rules are evaluated for the first of these times after a run; a real Pulsar's quantiles forget a
+wait after the second.
+"""
 _MOST_PAGES = 2_000
 _PAGES = """WITH asked AS (
   SELECT process, seconds, metric, value, CAST(floor(seconds / :every) AS BIGINT) AS number
@@ -46,8 +47,8 @@ class Rule(NamedTuple):
     """An alert.
 
     Attributes:
-        for_seconds: So long the expression must be true before the alert fires.
-        expression: None where the expression cannot be evaluated; ``why`` has the reason.
+        for_seconds: How long the expression must be true before the alert fires.
+        expression: None if the expression cannot be evaluated; ``why`` has the reason.
     """
 
     alert: str
@@ -63,7 +64,7 @@ class Alert(NamedTuple):
     Attributes:
         server: The server of the series.
         fires: When the alert fired; None if the rule was true too short a time.
-        until: When the rule was no longer true; None if it was true to the end.
+        until: When the rule was no longer true; None if true to the end.
     """
 
     alert: str
@@ -79,7 +80,7 @@ class Alerts:
     """The alerts of a run: rules that were true, and rules not evaluated with the reason.
 
     Attributes:
-        ended: When the run was over, in seconds since the agreed start; rules are evaluated on.
+        ended: When the run was over, in seconds since the agreed start; evaluation goes on.
     """
 
     rules: int
@@ -117,7 +118,7 @@ def _rule(said: Mapping[str, Any]) -> Rule:
 def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
     """Evaluate a file's rules over the samples of a run.
 
-    Servers are taken to have been quiet before the run, and to go on as they were at its end.
+    Servers count as quiet before the run, and as unchanged after the end.
 
     Raises:
         UsageError: The file has no alerting rules of Prometheus.
@@ -138,7 +139,7 @@ def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
 
 
 def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:
-    """Return the scrapes that a run would have had, and the number of the first interval."""
+    """Return the scrapes of a run by Prometheus, and the number of the first interval."""
     rows = run.sql(_PAGES, every=every, names=list(names))
     first, last = (rows[0]["number"], rows[-1]["number"]) if rows else (0, 0)
     pages: list[dict[str, Vector]] = [{} for _ in range(first, last + 1)]

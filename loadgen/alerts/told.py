@@ -1,6 +1,6 @@
-"""Says which alerts fire in a run, and how much of a server's memory a scrape sees.
+"""Rows and sentences on the alerts of a run, and on the memory that scrapes see.
 
-The same rows and sentences stand on a page and in a terminal.
+The page and the terminal show the same rows and sentences.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ LEFT JOIN told l ON l.process = t.process AND t.figure LIKE '%used'
 LEFT JOIN told o ON o.process = t.process AND o.figure = split_part(t.figure, '.', 1) || '.timeouts'
 WHERE regexp_matches(t.figure, '^(heap|direct)\\.(used|waiting)$')
 ORDER BY t.process, split_part(t.figure, '.', 1) DESC, t.figure"""
-"""The peaks of a storm fall between two scrapes: of each interval a scrape sees one moment."""
+"""A storm's peaks fall between two scrapes: a scrape sees a single moment of each interval."""
 
 
 def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
-    """Return the most memory and waiting requests of each server, and the most that scrapes see."""
+    """Return the most memory and waiting requests of each server, in all and as seen by scrapes."""
     return run.sql(_SEEN, every=SCRAPE_SECONDS)
 
 
 def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    """Yield a row for each figure of each server, in words; without those that stayed 0."""
+    """Yield a row for each figure of each server, in words; figures that stayed 0 are left out."""
     for row in seen:
         kind, _, what = row["figure"].partition(".")
         write = format_bytes if what == "used" else _requests
@@ -78,7 +78,7 @@ def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:
-    """Say how many alerts fire, why some go on or never do, and which were not evaluated."""
+    """Return sentences: alerts that fire, go on or never fire, and rules not evaluated."""
     fired = {each.alert for each in alerts.found if each.fires is not None}
     found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]
     if any(each.fires is None for each in alerts.found):

@@ -1,1 +1,1 @@
-"""What clients of a load do: one module a behaviour."""
+"""The behaviours of a load's clients: a module each."""

@@ -1,4 +1,4 @@
-"""Clients that consume what a group publishes, and judge every message."""
+"""Clients that consume the messages of a publishing group, and judge every message."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from loadgen.engine.link import Link
 
 PERMITS = 1_000
-"""Messages that a consumer has room for; it gives new room when half of that is used."""
+"""Receive queue of a consumer, in messages; permits are renewed when half is used."""
 
 
 class Consume(Group):
     """Consume messages.
 
     Attributes:
-        of: The publishing group; client *i* has the topic of its client *i* modulo their count.
-        subscription: Its name; consumers of one topic with the same name share it.
+        of: The publishing group; client *i* has the topic of publisher *i* modulo their count.
+        subscription: The name; consumers of a topic with the same name share the subscription.
         type: Of the subscription.
-        order: Whether messages of one producer have to come in order.
+        order: Whether messages of a producer have to arrive in order.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("deliver", "lookup", "subscribe")
@@ -41,9 +41,9 @@ class Consume(Group):
     subscription: Annotated[str, Field(min_length=1, max_length=80)] = "loadgen"
     type: Literal["exclusive", "shared", "failover", "key-shared"] = "exclusive"
     publishers: SkipJsonSchema[int] = 0
-    """Clients of ``of``: put in when the document is read."""
+    """Clients of ``of``: set when the document is read."""
     size: SkipJsonSchema[int] = 0
-    """Bytes of their messages: the same."""
+    """Bytes of the publishers' messages: set likewise."""
 
     def namespace_of(self, index: int, namespaces: int) -> int:
         """See Group: the publisher's namespace."""
@@ -54,7 +54,7 @@ class Consume(Group):
         return 0.0
 
     async def client(self, me: LoadClient) -> None:
-        """Consume until the run ends; a consumer that is lost subscribes again."""
+        """Consume until the run ends; a lost consumer subscribes again."""
         topic = topic_of(me.namespace, self.of, me.plan.index % max(1, self.publishers))
         deliveries = _Deliveries(self, me)
         while not me.stopping.is_set():
@@ -85,9 +85,9 @@ class Consume(Group):
 
 
 class _Deliveries:
-    """The messages of one consumer. Mutable state: received and unacknowledged ones.
+    """The messages of a consumer. Mutable state: received and unacknowledged messages.
 
-    Bound: a number for each message of its producer.
+    Bound: a number for each message of the producer.
     """
 
     def __init__(self, group: Consume, me: LoadClient) -> None:

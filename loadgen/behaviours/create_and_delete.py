@@ -1,7 +1,7 @@
-"""Clients that create topics by admin REST at intervals, and delete each of them later.
+"""Clients that create topics by admin REST at intervals, and delete each topic later.
 
-The name of a topic says when its creation and its deletion were due, so that a watch on another
-task, or on another host, knows how late it was told.
+A topic's name has the due times of creation and deletion, so that a watch on another task or host
+can compute the delay of a notification.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class CreateAndDelete(Group):
     """Create and delete topics.
 
     Attributes:
-        every: From one creation of a client to the next.
-        lifetime: From the creation of a topic to its deletion.
+        every: Time between two creations of a client.
+        lifetime: From the creation of a topic to the deletion.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("create", "delete")
@@ -49,12 +49,12 @@ class CreateAndDelete(Group):
         return 2 * super().requests_each(seconds)
 
     async def ready(self, me: LoadClient) -> None:
-        """Load the REST client too: its import takes longer than a task may be late."""
+        """Load the REST client too: the import would make a task late."""
         await super().ready(me)
         from client.admin import pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it
 
     async def client(self, me: LoadClient) -> None:
-        """Create on the beat; each topic is deleted in its time, also behind the run's end."""
+        """Create at each moment of the schedule; deletions follow, also after the run's end."""
         lives: list[asyncio.Task[None]] = []
         with me.not_idle():
             async with admin_of(me.context.admin_url, self.timeout) as admin:

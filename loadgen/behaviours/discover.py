@@ -1,7 +1,7 @@
 """Clients that discover topics as an official library does: pattern consumers and their retries.
 
-The schedule of each library, as recorded from official clients, is a class of
-:mod:`client.discovery`; here it is performed.
+The schedule of each library, recorded from official clients, is a class of
+:mod:`client.discovery`; this module performs the schedule.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 Family = Literal["polite", "java-watch", "java-poll", "cpp", "go"]
 _TUNNELLING = ("polite", "java-watch", "java-poll")
-"""Families that connect to the broker of their pattern, whether they subscribe or not."""
+"""Families that connect to the broker of their pattern, subscribing or not."""
 REOPEN_SECONDS = 0.1
-"""Seconds from the broker's closing of a consumer until its topic is looked up anew."""
+"""Seconds from the broker's closing of a consumer until the new lookup of the topic."""
 _MOST_SECONDS = 60.0
 _FINAL = frozenset(
     {
@@ -48,19 +48,19 @@ _FINAL = frozenset(
         pb.TopicTerminatedError,
     }
 )
-"""Refusals that the official clients do not try again behind."""
+"""Refusals after which official clients do not retry."""
 
 
 class Discover(Group):
     """Discover topics by a pattern, as a client library does.
 
     Attributes:
-        library: The library whose schedule it is.
+        library: The library whose schedule is followed.
         pattern: Local part of the topics pattern; None is all topics of the namespace.
         properties: PIP-452's.
-        attach: So many topics each client subscribes to.
-        period: From one poll to the next.
-        restart: A client whose subscription failed starts anew so much later; 0: never.
+        attach: Number of topics that each client subscribes to.
+        period: Time between two polls.
+        restart: Delay until a client with a failed subscription starts anew; 0: never.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("list", "watch", "lookup", "subscribe")
@@ -89,7 +89,7 @@ class Discover(Group):
         return False
 
     async def client(self, me: LoadClient) -> None:
-        """Subscribe, and again some time after it failed for good."""
+        """Subscribe, and again some time after a final failure."""
         me.times_out_late = self.library.startswith("java")
         while True:
             failed = await _Subscription(self, me).run()
@@ -102,7 +102,7 @@ class Discover(Group):
 
 
 class _Subscription:
-    """One subscription to a pattern. Mutable state: schedule, topics, where its watch is."""
+    """A subscription to a pattern. Mutable state: schedule, topics, the watch's connection."""
 
     def __init__(self, group: Discover, me: LoadClient) -> None:
         self._group = group
@@ -118,7 +118,7 @@ class _Subscription:
             group.library, options, me.context.clock, self._perform, me.random
         )
         self._over: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
-        self._known: LoadConnection | None = None  # the connection that the schedule knows of
+        self._known: LoadConnection | None = None  # the connection last reported to the schedule
         self._watch_link: Link | None = None
         self._unwatched = False
         self._due: float | None = me.now()
@@ -127,7 +127,7 @@ class _Subscription:
         self._last = Failed(pb.UnknownError, "")
 
     async def run(self) -> Failed:
-        """Follow the schedule; return why the subscription failed."""
+        """Follow the schedule; return the reason of the subscription's failure."""
         me = self._me
         me.on_pushed, me.on_lost = self._pushed, self._lost
         self._due = me.started if not self._schedule.listings else None
@@ -157,7 +157,8 @@ class _Subscription:
         me, group = self._me, self._group
         due, self._due = self._due, None
         wanted = group.attach if self._missing is None else 0
-        # A broker may leave the pattern to the client: that is asked without, or it is too long.
+        # A broker may leave the pattern to the client: the request has no pattern, or a too long
+        # one.
         own = wanted and group.pattern is not None
         if await me.service.ready() is None:
             self._follow(me.service)
@@ -180,18 +181,18 @@ class _Subscription:
         self._progress()
 
     def _follow(self, link: Link) -> None:
-        """Tell the schedule of a new connection."""
+        """Report a new connection to the schedule."""
         connection = link.connection
         if connection is None or connection is self._known:
             return
         self._known = connection
-        # Whether watches are offered, the broker says that serves the pattern: there may be a
-        # proxy in between, which offers none itself.
+        # Support of watches is a feature of the pattern's broker: a proxy in between may not
+        # offer watches.
         reconciles = connection.features.supports_topic_watcher_reconcile
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Go on after the loss of a connection; a second connection may remain."""
+        """Continue after the loss of a connection; a second connection may remain."""
         listed = link is self._me.service and self._known is not None
         if listed or link is self._watch_link:
             self._close_watch()
@@ -253,7 +254,7 @@ class _Subscription:
 
     def _pushed(self, command: pb.BaseCommand, _: bytes) -> None:
         if command.type == pb.BaseCommand.WATCH_TOPIC_UPDATE:
-            # Their names are not kept, so the hash fits.
+            # The names are not kept, so the hash fits.
             self._schedule.watch_updated(command.watchTopicUpdate.topics_hash, fits=True)
         elif command.type == pb.BaseCommand.CLOSE_CONSUMER:
             closed = self._closed.get(command.close_consumer.consumer_id)
@@ -270,9 +271,9 @@ class _Subscription:
             self._schedule.subscribed()
 
     async def _keep_attached(self, number: int, topic: str) -> None:
-        """Subscribe to a topic, and again whenever that is lost.
+        """Subscribe to a topic, and again after each loss.
 
-        The first attempts are made for the operation timeout; what stood once is tried for ever.
+        First attempts end with the operation timeout; a topic attached once is retried for ever.
         """
         me, backoff = self._me, Backoff(0.1, _MOST_SECONDS, self._me.random)
         give_up_at, stood = me.now() + self._group.timeout, False

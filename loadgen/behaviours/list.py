@@ -1,4 +1,4 @@
-"""Clients that list the topics of their namespace, once or at intervals, and never try again."""
+"""Clients that list the topics of their namespace, once or at intervals, without retries."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class List(Group):
     """List topics.
 
     Attributes:
-        pattern: Local part of the topics pattern; without one the whole namespace is listed.
+        pattern: Local part of the topics pattern; without a pattern the whole namespace is listed.
         properties: PIP-452's.
         pipelined: Lists that are requested together.
-        every: The same again, each time so much later, whatever became of it; 0: never.
+        every: Interval of repetition, whatever the outcome; 0: once.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("list",)
@@ -49,7 +49,7 @@ class List(Group):
         return not self.every and not isinstance(self.arrive, Concurrency)
 
     async def client(self, me: LoadClient) -> None:
-        """List on the beat; the first lists decide whether the client is back."""
+        """List at each moment; the first lists decide whether the client is back."""
         settling: asyncio.Task[None] | None = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):

@@ -15,9 +15,9 @@ class Lookup(Group):
     """Look topics up.
 
     Attributes:
-        every: From one lookup of a client to the next.
-        topic: Local part of the name; ``{n}`` stands for the number of the lookup. It need not
-            exist: a broker owns bundles, not topics.
+        every: Time between two lookups of a client.
+        topic: Local part of the name; ``{n}`` stands for the number of the lookup. The topic need
+            not exist: a broker owns bundles, not topics.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("lookup",)
@@ -27,7 +27,7 @@ class Lookup(Group):
     topic: str = "loadgen-{n}"
 
     async def client(self, me: LoadClient) -> None:
-        """Look up on the beat."""
+        """Look up at each moment."""
         number = 0
         async for due in me.ticks(self.every):
             topic = f"persistent://{me.namespace}/{self.topic.replace('{n}', str(number))}"

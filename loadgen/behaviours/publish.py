@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def topic_of(namespace: str, group: str, index: int) -> str:
-    """Return the topic that a client of a publishing group has."""
+    """Return the topic of a client of a publishing group."""
     return f"persistent://{namespace}/loadgen-{group}-{index}"
 
 
@@ -28,9 +28,9 @@ class Publish(Group):
     """Publish messages.
 
     Attributes:
-        every: From one message of a client to the next.
+        every: Time between two messages of a client.
         size: Bytes of a message.
-        keys: Number of partition keys; 0 for none.
+        keys: Number of partition keys; 0 for no key.
     """
 
     operations: ClassVar[tuple[str, ...]] = ("publish", "lookup", "producer")
@@ -44,7 +44,7 @@ class Publish(Group):
     keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
 
     async def client(self, me: LoadClient) -> None:
-        """Publish on the beat; a producer that is lost is made again."""
+        """Publish at each moment; a lost producer is opened again."""
         producer = _Producer(self, me)
         number = 0
         async for due in me.ticks(self.every):
@@ -53,7 +53,7 @@ class Publish(Group):
 
 
 class _Producer:
-    """A producer. Mutable state: the connection that it was opened on."""
+    """A producer. Mutable state: the connection of the open producer."""
 
     def __init__(self, group: Publish, me: LoadClient) -> None:
         self._group = group
@@ -64,7 +64,7 @@ class _Producer:
         self._opening: asyncio.Task[None] | None = None
 
     async def publish(self, message: Message) -> None:
-        """Send a message, after opening a producer if none is open."""
+        """Send a message, opening a producer if needed."""
         me, group = self._me, self._group
         if self._link is None or self._link.connection is not self._on or self._on is None:
             if self._opening is None or self._opening.done():

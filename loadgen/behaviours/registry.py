@@ -1,4 +1,4 @@
-"""The behaviours that a group of clients may have: a new one is a module, and a row here."""
+"""The behaviours of groups of clients: a new behaviour is a module, and a row here."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from loadgen.engine.client import LoadClient
 
 LOOKS, LOOK_SECONDS = 10, 0.4
-"""So often, and so far apart, a watch is compared with a list before it is called wrong."""
+"""Number and interval of comparisons with a list before a watch counts as wrong."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """The names that one client was told, and their hash from the server."""
+    """The names notified to a client, and the server's hash."""
 
     names: set[str] = field(default_factory=set)
     topics_hash: str = ""
@@ -63,7 +63,7 @@ class Watch(Group):
     async def _compare(self, me: LoadClient, pattern: str, told: _Told) -> None:
         """Compare the names at the end with a list, after changes under way."""
         missing = extra = 0
-        # What clients have created goes when its time is up, also behind the end.
+        # Topics created by clients are deleted at the end of their life, also after the run's end.
         await me.sleep(LOOK_SECONDS)
         while any(due_of(name, created=False) is not None for name in told.names):
             await me.sleep(LOOK_SECONDS)
@@ -84,7 +84,7 @@ class Watch(Group):
 
 
 def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
-    """Write a row for each name of an update: right, or told again."""
+    """Write a row for each name of an update: right, or notified again."""
     if command.type != pb.BaseCommand.WATCH_TOPIC_UPDATE:
         return
     update = command.watchTopicUpdate

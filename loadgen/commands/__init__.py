@@ -1,1 +1,1 @@
-"""The command line `loadgen`, one module for each command."""
+"""The command line `loadgen`, a module for each command."""

@@ -1,4 +1,4 @@
-"""``loadgen advise``: limits for a goal, of an operator's topics, clients and files."""
+"""``loadgen advise``: limits for a goal, from an operator's topics, clients and files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", LOOKUP_KEYS["broker"]
 _BEHIND_POLITE = 10.0
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
-"""Of the time, for the search in virtual time: the rest is for real storms, or clearing up."""
+"""Share of the time for the search in virtual time: the rest is for real storms, or clean-up."""
 _MEGABYTES = re.compile(r"(\d{1,9})\s*MB")
 
 
@@ -71,7 +71,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         str | None,
         typer.Argument(
             metavar="[NAME|FILE]",
-            help="Scenario whose clients, and topics, are advised for; without it --family.",
+            help="Scenario with the clients, and topics, of the question. Default: --family.",
             autocompletion=complete_target,
             show_default=False,
         ),
@@ -106,11 +106,11 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     that checks the limits (loadgen run out/advice/advice.yaml).
 
     Families are clients with their retries: java-watch, java-poll, cpp (Python
-    and Node.js too), go; polite is Floodgate's own client. How they read, start
-    and wait is a value of their group, which has their name.
+    and Node.js too), go; polite is Floodgate's own client. Reading speed, starts
+    and timeout are values of the group named after the family.
 
-    Exit code 0: the limits meet the goal; 99: no limits do, or none are sure to,
-    or the advised ones were not tried in time, or a real storm missed it.
+    Exit code 0: the limits meet the goal; 99: no limits do, or none do surely,
+    or the advised limits were not tried in time, or a real storm missed the goal.
 
     Examples:
       loadgen advise --topics topics.txt --broker-conf broker.conf
@@ -126,20 +126,20 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
         topics (PATH): Your topics: one full name a line, Parquet, or a folder of
             `loadgen topics`.
         admin_url (URL): http://host:port of a running cluster, whose topics are counted.
-        namespace (NAME): Namespace that clients list; may be repeated. Without it all.
-        family (NAME=COUNT): Clients of a family; may be repeated. Without it 1,000 java-watch.
+        namespace (NAME): Namespace that clients list; may be repeated. Default: all.
+        family (NAME=COUNT): Clients of a family; may be repeated. Default: 1,000 java-watch.
         network (SIZE): Bytes of an answer that socket buffers and network hold, outside the
             server's memory: the more, the less memory slow readers cost.
-        back_within (TIME): Goal: all clients recover within this time. Without it 60 s, or 100 s
-            where clients are polite.
+        back_within (TIME): Goal: all clients recover within this time. Default: 60 s, or 100 s
+            with polite clients.
         refused (SHARE): Goal: at most this share of requests is refused.
-        pulsar_mem (OPTIONS): PULSAR_MEM of the broker, to say what the limits leave of it:
+        pulsar_mem (OPTIONS): PULSAR_MEM of the broker, to show the memory beside the limits:
             "-Xmx2g -XX:MaxDirectMemorySize=4g".
         accounted (SIZE): Goal: at most this much heap and direct memory in each limiter.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
-        no_confirm: Try them in no real storm on this machine.
-        confirm_at (URL): Storm your own cluster instead, pulsar://host:port: its namespaces must
-            be these, and its limits those that you want confirmed.
+        no_confirm: Skip the real storm on this machine.
+        confirm_at (URL): Storm your own cluster instead, pulsar://host:port: with the same
+            namespaces, and with the limits to confirm.
         minutes: Time limit of the whole command.
         out (DIR): Directory for the report, the fragments and the scenario.
     """
@@ -182,7 +182,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _unmet(advice: Advice) -> str:
-    """Say why an advice is none to rely on."""
+    """Return the reasons why an advice is unreliable."""
     if advice.setting is None:
         return "no setting meets the goal; the report says why, and what would help"
     if not advice.promised:
@@ -228,7 +228,7 @@ def families_document(families: Sequence[str] | None, settings: Sequence[str]) -
     """Return a document with the clients of ``--family``, and settings laid over it.
 
     Raises:
-        UsageError: A family, or its count, is none.
+        UsageError: A family, or a count, is invalid.
     """
     groups, option = [], "--family"
     for text in families or ("java-watch=1000",):
@@ -239,7 +239,7 @@ def families_document(families: Sequence[str] | None, settings: Sequence[str]) -
         return parse_document(text, Path(option), settings, parse_expectation)
     except UsageError as error:
         if not str(error).startswith(option):
-            raise  # It is of a setting.
+            raise  # The fault is a setting's.
         raise UsageError(f"write {option} NAME=COUNT, as cpp=400: {error}") from None
 
 
@@ -249,7 +249,7 @@ def namespaces_of(
     """Return the namespaces of a file, of a cluster, or of a scenario.
 
     Raises:
-        UsageError: No option says whose topics, or two options do.
+        UsageError: No option names a source, or two options do.
     """
     if file is not None and admin_url:
         raise UsageError("--topics and --admin-url are two places of topics: leave one out")
@@ -276,7 +276,7 @@ def question_of(
     """Return the question about a document's clients, with the limits of an operator's files.
 
     Raises:
-        UsageError: No client lists, or a server would not start with its file.
+        UsageError: No client lists, or a server would not start with the file.
     """
     own, decide = (files.broker, files.proxy), {*KEYS.values(), _MESSAGE_KEY, _LOOKUPS_KEY}
     kept = [{key: said for key, said in each.keys.items() if key in decide} for each in own]

@@ -62,9 +62,9 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
 ) -> None:
     r"""Compare finished runs: medians, and whether differences are significant.
 
-    Runs with the same title and document are repeats of each other. With five
-    repeats it also says which figures agree. Runs in virtual time are paired by
-    their seeds, and the differences of pairs are tested.
+    Runs with the same title and document are repeats of each other. From five
+    repeats on, the report also names the figures that agree. Runs in virtual time
+    are paired by seed, and the differences of pairs are tested.
 
     Examples:
       loadgen compare out/runs/off-* out/runs/floodgate-* --baseline "Limits off"
@@ -78,12 +78,12 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
     Options:
         run_directories (RUN_DIR...): Directories of finished runs, such as out/runs/NAME. With
             --beside or --profiles the scenario: NAME or FILE.
-        baseline (LABEL): Runs that the others are compared with: their title, or the head of their
-            column; without it those of the first directory.
+        baseline (LABEL): Runs to compare all other runs with: their title, or the head of their
+            column. Default: the runs of the first directory.
         force: Also compare runs of different scenarios.
         markdown (FILE): Write the comparison as Markdown.
         beside (URL): A real Pulsar: a scenario runs there and on Floodgate in turn, and the
-            report says where both agree.
+            report shows where both agree.
         beside_admin_url (URL): http://host:port of that Pulsar, to read its metrics.
         profiles: Run a scenario as Floodgate and as in Pulsar, in turn.
         repeats: Runs of each side, with --beside or --profiles.

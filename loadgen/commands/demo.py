@@ -47,9 +47,9 @@ def demo(
     in Pulsar and with Floodgate, one client requests many lists and reads none.
     Prints tables, writes report.html, demo.svg and summary.json.
 
-    It assumes more than `loadgen rehearse`, which plays your own topics, clients
-    and files: each client lists once, reads slowly, comes through a proxy and
-    never tries again.
+    The demo assumes more than `loadgen rehearse`, which plays your own topics,
+    clients and files: each client lists once, reads slowly, comes through a proxy
+    and never retries.
 
     Exit code 0: all checks passed; 97: an answer was wrong; 99: a check failed.
 
@@ -60,7 +60,7 @@ def demo(
 
     Options:
         topics (NUMBER): Number of topics to make (50000, 1M).
-        namespaces: Namespaces of the made topics; without it one for 10,000 topics.
+        namespaces: Namespaces of the made topics. Default: one for 10,000 topics.
         clients: Clients, which all list topics at the same moment.
         read_rate (RATE): Bytes a second that each client reads of its list.
         place (PLACE): Where storms run: processes, spark, or virtual (simulated).
@@ -112,7 +112,7 @@ def _topics_of_demo(topics: str, namespaces: int | None) -> int:
     """Return the number of ``--topics``.
 
     Raises:
-        UsageError: The text is no number, or one below that of the namespaces.
+        UsageError: The text is no number, or below the number of namespaces.
     """
     if not _NUMBER.fullmatch(topics):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Options explained by the docstring of their command, so that each option stands once."""
+"""Options explained by their command's docstring, so that each option is written once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILI
 
 
 def explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command with help of its options from the docstring.
+    """Return a command with help of the options from the docstring.
 
     A row ``name (METAVAR): help`` stands under ``Options:`` for each parameter without an option in
-    its annotation. Whole numbers are counts, but for seeds: at least 1.
+    the annotation. Whole numbers are counts, except for seeds: at least 1.
     """
     text, _, about = inspect.cleandoc(function.__doc__ or "").partition("\nOptions:\n")
     helps = {found[1]: (found[2], " ".join(found[3].split())) for found in _HELP.finditer(about)}
@@ -53,11 +53,11 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _placed(value: Any) -> Any:  # noqa: ANN401
-    """Return paths in a value as what they mean; other values as they are."""
+    """Return a value with all paths resolved, in stores too; other values unchanged."""
     if isinstance(value, list):
         return [_placed(each) for each in value]
     if not isinstance(value, Path):
         return value
-    from loadgen.stored import placed  # It imports Arrow, for which nobody's --help waits.
+    from loadgen.stored import placed  # Imported late: Arrow would slow --help down.
 
     return placed(value)

@@ -1,4 +1,4 @@
-"""``loadgen report``, ``picture`` and ``sql``: questions to finished runs."""
+"""``loadgen report``, ``picture`` and ``sql``: queries of finished runs."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def report(
 
     Options:
         run_directories (RUN_DIR...): Finished runs, such as out/runs/NAME.
-        out (FILE): The page; without it index.html of the run, or report.html in the first of
+        out (FILE): The page. Default: index.html of the run, or report.html in the first of
             several.
-        title (TEXT): Heading of the page; without it what was run.
+        title (TEXT): Heading of the page. Default: the run's title.
     """
     with ExitStack() as stack:
         runs = [stack.enter_context(Results.open(each)) for each in run_directories]
@@ -85,7 +85,7 @@ def picture(
     columns: int = 2,
     out: Path = Path("picture.svg"),
 ) -> None:
-    """Draw charts of finished runs as one SVG file, light and dark as the page that shows it.
+    """Draw charts of finished runs as one SVG file, light and dark like the embedding page.
 
     Examples:
       loadgen picture out/demo/runs/off out/demo/runs/floodgate
@@ -94,8 +94,8 @@ def picture(
 
     Options:
         run_directories (RUN_DIR...): Finished runs, to be overlaid.
-        chart (NAME): A chart of the page by its kind, such as servers, or one of them, such as
-            servers.resident; may be repeated. Without it memory and outcomes.
+        chart (NAME): Charts of the page of a kind, such as servers, or a single chart, such as
+            servers.resident; may be repeated. Default: memory and outcomes.
         columns: Charts beside each other.
         out (FILE): The file.
     """
@@ -119,7 +119,7 @@ def sql(
     csv: bool = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    r"""Ask finished runs, in SQL. Without arguments lists the shipped questions.
+    r"""Query finished runs, in SQL. Without arguments lists the shipped questions.
 
     Tables: requests, events, samples; measured, groups and runs. Each row has the
     name of its run.

@@ -39,12 +39,12 @@ def measure(  # noqa: PLR0913 (each parameter is an option of the command)
     confirmed: Confirmed = False,
     as_json: AsJson = False,
 ) -> None:
-    r"""Measure what listings, watches and lookups take at your own broker.
+    r"""Measure the durations of listings, watches and lookups at your own broker.
 
     Makes namespaces of 100 to 10,000 names in a tenant of its own,
     loadgen-measure, and deletes them; or reads those of --namespace and makes
-    nothing. Takes about a minute, in which the broker is busy. Writes
-    service-times.yaml, which scenarios take in virtual time:
+    no namespaces. Takes about a minute, in which the broker is busy. Writes
+    service-times.yaml, for scenarios in virtual time:
     --set servers.service_times=out/measure/service-times.yaml
 
     Examples:
@@ -58,11 +58,11 @@ def measure(  # noqa: PLR0913 (each parameter is an option of the command)
     Options:
         service_url (URL): pulsar://host:port of the broker.
         admin_url (URL): http://host:port of its web port.
-        namespace (NAME): Namespace that exists, to list instead; at least two, of different
+        namespace (NAME): Existing namespace to list instead; at least two, of different
             sizes. May be repeated.
         seconds: Time of each of eight loads.
-        name_bytes: Length of the full names that are made: matching a pattern takes longer for
-            longer ones.
+        name_bytes: Length of the full names made: matching a pattern takes longer for
+            longer names.
         out (DIR): Directory for the file and the runs.
     """
     if not 1 <= seconds <= _LONGEST_SECONDS:

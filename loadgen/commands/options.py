@@ -30,12 +30,12 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Return shipped scenarios for the beginning of a word; the shell itself completes files."""
+    """Return shipped scenarios for the beginning of a word; the shell completes files."""
     return [name for name in shipped() if name.startswith(incomplete)]
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the paths of ``--set`` that a word begins, as far as there is no choice."""
+    """Return the paths of ``--set`` that begin with a word, up to the next choice."""
     try:
         document = read_document(context.params["target"])
     except (KeyError, LoadgenError, TypeError):
@@ -48,7 +48,7 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _paths(values: Any, above: str) -> Iterator[str]:  # noqa: ANN401
-    """Yield the paths of all values of a document, and of all keys that its servers have."""
+    """Yield the paths of all values of a document, and of all keys of its servers."""
     if above in ("servers.broker.", "servers.proxy."):
         yield from (f"{above}{each.key}" for each in known_keys(above.split(".")[1]))
     elif isinstance(values, dict):
@@ -102,7 +102,7 @@ def wanted(target: str, settings: Sequence[str] | None) -> Document:
     """Return the document of a command line, with settings laid over the scenario.
 
     Raises:
-        UsageError: The document has a fault; the sentence says where.
+        UsageError: The document has a fault; the sentence names the place.
     """
     return read_document(target, settings or (), parse_expectation)
 
@@ -111,7 +111,7 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
     """Return the value of an option, read by the rules of a document.
 
     Raises:
-        UsageError: The text is no such value.
+        UsageError: The text is invalid.
     """
     try:
         return TypeAdapter(kind).validate_python(text)

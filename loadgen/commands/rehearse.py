@@ -71,17 +71,18 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     as_json: AsJson = False,
     is_own: Confirmed = False,
 ) -> None:
-    r"""Play a restart or a deploy of your cluster, and tell what you will see of it.
+    r"""Play a restart or a deploy of your cluster, and predict the outcome.
 
-    Your topics, your clients, the limits of your files: who is back when, what is
-    refused and why, what servers hold, and which alerts Prometheus fires. The
-    storm is that of `loadgen advise`, simulated with the servers' own code.
+    With your topics, your clients, the limits of your files: when clients are
+    back, which requests are refused and why, the memory of servers, and the
+    alerts that Prometheus fires. The storm is that of `loadgen advise`, simulated
+    with the servers' own code.
 
     Events: restart of one broker; rolling: brokers one after the other; proxy: a
     restart of the proxy; deploy: all consumers start anew at the same moment. Of
-    several brokers the fullest one is played.
+    several brokers the fullest is played.
 
-    Exit code 0: all are back in time; 99: they are not, or too many were refused;
+    Exit code 0: all are back in time; 99: some are not, or too many were refused;
     97: an answer was wrong, or a server kept memory of clients that have left;
     98: not to be relied on; 130: interrupted.
 
@@ -98,18 +99,18 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         topics (PATH): Your topics: one full name a line, Parquet, or a folder of
             `loadgen topics`.
         admin_url (URL): http://host:port of a running cluster, whose topics are counted.
-        namespace (NAME): Namespace that clients list; may be repeated. Without it all.
+        namespace (NAME): Namespace that clients list; may be repeated. Default: all.
         family (NAME=COUNT): Clients of a family: java-watch, java-poll, cpp (Python and Node.js
-            too), go, polite; may be repeated. Without it 1,000 java-watch.
+            too), go, polite; may be repeated. Default: 1,000 java-watch.
         event (EVENT): restart, rolling, proxy or deploy.
         brokers: Brokers that share namespaces and clients.
-        away (TIME): How long a server that is restarted is away.
-        back_within (TIME): All are to be back so long after the server is.
+        away (TIME): How long a restarted server is away.
+        back_within (TIME): Time for all clients to be back, from the server's return.
         refused (SHARE): At most this share of lists and watches may be refused.
         profile (NAME): pulsar: as Pulsar 4.2.4; floodgate: with Floodgate's fixes.
         place (PLACE): virtual: simulated; processes: real servers and sockets on this machine.
-        alerts (FILE): Prometheus' rules; without it those of deploy/alerts.yml.
-        write_document (FILE): Write the scenario for `loadgen run`, and play nothing.
+        alerts (FILE): Prometheus' rules. Default: those of deploy/alerts.yml.
+        write_document (FILE): Write the scenario for `loadgen run`, without playing it.
         out (DIR): Directory of run directories.
     """
     if admin_url:
@@ -129,7 +130,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
-    """Run a rehearsal's document, and tell the outcome."""
+    """Run a rehearsal's document, and show the outcome."""
     read_rules(rules)
     document = parse_document(
         rehearsal_text(rehearsal), Path("rehearse.yaml"), (), parse_expectation

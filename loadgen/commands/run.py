@@ -81,9 +81,9 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
 ) -> None:
     r"""Run the clients of a scenario against its servers or yours, and check every answer.
 
-    Writes a run directory: tables of requests, events and samples (Parquet), and
-    made of them summary.json, junit.xml, README.md and index.html. Repeats and
-    title are values of the scenario, as all of it: --set repeats=5.
+    Writes a run directory: tables of requests, events and samples (Parquet), and,
+    derived from them, summary.json, junit.xml, README.md and index.html. Repeats
+    and title are values of the scenario: --set repeats=5.
 
     Examples:
       loadgen run restart-storm
@@ -97,18 +97,18 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
 
     Exit code 0: passed; 97: an answer was wrong, or a server kept memory of
     clients that have left; 98: not to be relied on; 99: an expectation
-    was missed, or next to nothing was answered; 130: interrupted.
+    was missed, or hardly a request was answered; 130: interrupted.
 
     Options:
         place (PLACE): Where clients run: processes; spark; virtual (simulated, with the servers
-            in this process and without sockets). Without it processes, or with --master spark.
-        tasks: Processes, or Spark tasks, that share the clients; without it 2.
+            in this process and without sockets). Default: processes, or spark with --master.
+        tasks: Processes, or Spark tasks, that share the clients. Default: 2.
         master (URL): Spark master.
-        name: Name of the run; without it that of the scenario, and the time.
+        name: Name of the run. Default: the scenario's name, and the time.
         out (DIR): Directory of run directories.
         metrics_port (PORT): Serve the run's figures to Prometheus, at this port of the loopback.
         abort_early: End as soon as an expectation cannot be met.
-        dry_run: Start nothing: print how long the run takes, and what it needs of this machine.
+        dry_run: Print the run's length and its needs of this machine, without starting it.
     """
     document = wanted(target, settings)
     urls, pids = parse_admin_urls(admin_url or ())
@@ -203,7 +203,7 @@ def _show_run(finished: FinishedSide) -> None:
 
 
 def _measured_expectations(document: Document, options: RunOptions) -> tuple[Expectation, ...]:
-    """Return the expectations of a document, all of which have a measurement."""
+    """Return the expectations of a document, refused unless all can be measured."""
     found = parse_expectations(document.expect, [group.name for group in document.clients])
     own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
     watched = options.admin_urls if options.service_url else own

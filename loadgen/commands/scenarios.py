@@ -22,7 +22,7 @@ scenarios = typer.Typer(
 
 @scenarios.callback()
 def overview(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List the ready-made scenarios; show one, check your own, print their schema.
+    """List the ready-made scenarios; show a scenario, check your own, print the schema.
 
     Examples:
       loadgen scenarios
@@ -54,7 +54,7 @@ def show(
       loadgen scenarios show storm --set clients.all.count=500 --resolved
 
     Options:
-        resolved: With every value: its own, inherited ones and defaults.
+        resolved: With every value: its own, inherited values and defaults.
     """
     document = wanted(target, settings)
     if as_json:

@@ -43,7 +43,7 @@ def console() -> Console:
 
 
 def print_json(told: Any) -> None:  # noqa: ANN401
-    """Print a document for a program: of dataclasses and models, too; infinite is null."""
+    """Print a document for a program: dataclasses and models, too; infinite is null."""
     text = to_json(told, indent=2, inf_nan_mode="null", fallback=str)
     sys.stdout.write(f"{text.decode()}\n")
 
@@ -55,7 +55,7 @@ def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
 
 
 def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
-    """Tell a step, or a warning, on standard error."""
+    """Print a step, or a warning, on standard error."""
     mark = "! " if kind == "warning" else ""
     told = json.dumps({kind: sentence}, ensure_ascii=False) if as_json else f"{mark}{sentence}"
     sys.stderr.write(f"{told}\n")
@@ -73,9 +73,9 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 
 @contextmanager
 def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callable[[int], None]]:
-    """Show progress, as told by calls of the function handed out.
+    """Show progress by calls of the yielded function.
 
-    For a program, or elsewhere than on a terminal, it is a line now and then, of what takes long.
+    For a program, or without a terminal, progress of long work is a line now and then.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
     screen = Console(stderr=True)
@@ -88,7 +88,7 @@ def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callabl
 
 
 def _lines(text: str, total: int | None, *, as_json: bool) -> Callable[[int], None]:
-    """Return a function that says how much is done, but not oftener than ``_LINE_SECONDS``."""
+    """Return a function that prints progress, at most once in ``_LINE_SECONDS``."""
     said = time.monotonic()
 
     def on_done(done: int) -> None:
@@ -115,7 +115,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a plain table; columns of figures stand at the right."""
+    """Return a plain table; columns of figures are aligned to the right."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(heads))
     cells = [*rows]
     for number, head in enumerate(heads):
@@ -159,6 +159,6 @@ def fail_if_not_fine(verdict: Verdict) -> None:
     worst = [each.sentence.rstrip(".") for each in verdict.findings if each.level is verdict.level]
     more = f" (and {len(worst) - _MOST_SAID} more)" if len(worst) > _MOST_SAID else ""
     said = f"{'. '.join(worst[:_MOST_SAID])}.{more}"
-    if verdict.word in worst[0].lower():  # The sentence says it itself.
+    if verdict.word in worst[0].lower():  # The sentence already contains the verdict.
         raise LoadgenError(f"{said[0].lower()}{said[1:]}", verdict.exit_code)
     raise LoadgenError(f"{verdict.word}: {said}", verdict.exit_code)

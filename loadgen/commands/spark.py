@@ -1,4 +1,4 @@
-"""``loadgen spark``: what a cluster of Spark needs to run loadgen."""
+"""``loadgen spark``: the packages and settings of a Spark cluster for loadgen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARCHIVE = "loadgen-environment.tar.gz"
 
 @spark.callback()
 def about() -> None:
-    """Pack loadgen for a Spark cluster, and print the settings that it needs.
+    """Pack loadgen for a Spark cluster, and print the required settings.
 
     Examples:
       loadgen spark package --out out/spark
@@ -70,7 +70,7 @@ def conf(archive: str = ARCHIVE, as_json: AsJson = False) -> None:
       loadgen spark conf > spark-defaults.conf
 
     Options:
-        archive (PATH): The archive that `loadgen spark package` made, as nodes see it.
+        archive (PATH): The archive of `loadgen spark package`, as nodes see it.
     """
     if as_json:
         print_json([vars(each) for each in cluster_settings(archive)])

@@ -1,4 +1,4 @@
-"""``loadgen sweep``: many values of a setting; ``loadgen find-limit``: the last that passes."""
+"""``loadgen sweep``: many values of a setting; ``loadgen find-limit``: the last passing value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _PICTURE_NAME = "sweep.svg"
 _MOST_LINES = 6
 _WIDEST = 1000
-"""Columns of a table, which is rather wider than its terminal than cut."""
+"""Columns of a table, which exceeds the terminal's width instead of being cut."""
 Where = Literal["virtual", "processes"]
 
 
@@ -67,9 +67,9 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
 ) -> None:
     r"""Run a scenario with every combination of some values.
 
-    Writes a run directory for each run, and sweep.parquet with its values,
-    figures and verdict; prints the medians over repeats, and draws sweep.svg. A
-    sweep that was interrupted goes on where it was. The rows are the same with
+    Writes a run directory for each run, and sweep.parquet with values, figures
+    and verdicts; prints the medians over repeats, and draws sweep.svg. An
+    interrupted sweep resumes with the missing runs. The rows are the same with
     Spark and here.
 
     Exit code 0: measured, whether expectations were met or missed; 97: a run had
@@ -84,12 +84,12 @@ def run_sweep(  # noqa: PLR0913 (each parameter is an option of the command)
       loadgen sweep mine.yaml --grid grid.yaml
 
     Options:
-        vary (PATH=VALUE,...): Value of the scenario, as with --set, and what it is in turn;
+        vary (PATH=VALUE,...): Path in the scenario, as with --set, and values to try;
             PATH=LOW..HIGH/COUNT: so many between two ends. May be repeated: every combination runs.
         grid (FILE): YAML file with the same: a list of values for each path.
         repeats: Runs of each combination, with seeds 1, 2, ...
-        place (PLACE): virtual: simulated; processes: real servers and sockets, one run at once.
-        workers: Simulations at once.
+        place (PLACE): virtual: simulated; processes: real servers and sockets, one run at a time.
+        workers: Simulations in parallel.
         master (URL): Spark master that runs the simulations.
         out (DIR): Directory for the results.
     """
@@ -151,14 +151,14 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
     out: Path = Path("out/find-limit"),
     as_json: AsJson = False,
 ) -> None:
-    r"""Bisect a value for the last one that meets a scenario's expectations.
+    r"""Bisect a range for the last value that meets a scenario's expectations.
 
     If the low end of the range passes and the high end fails, finds the highest
-    value that passes, such as a number of clients; the other way round the
+    value that passes, such as a number of clients; in the opposite case the
     lowest, such as a memory limit.
 
     Exit code 0: found; 99: both ends pass, or both fail; 97, 98: the search ended
-    at a run with wrong answers, or that is not to be relied on.
+    at a run with wrong answers, or at an unreliable run.
 
     Examples:
       loadgen find-limit mine.yaml --vary clients.all.count=10..1000

@@ -1,4 +1,4 @@
-"""``loadgen topics``, ``snapshot`` and ``load``: topics made, read from a cluster, put into one."""
+"""``loadgen topics``, ``snapshot`` and ``load``: generate, save and load topics."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-# Rows of a file: few enough for progress in steps, many enough to be worth a task.
+# Few enough rows for progress in steps, enough to be worth a task.
 _ROWS_PER_FILE = 100_000
-# Fewer files are written before a second process has started.
+# Fewer files are written before a second process would have started.
 _FILES_WORTH_PROCESSES = 8
 _PROCESSES_WORTH_BYTES = 16_000_000
 _PLAIN_SHARE, _MOST_CALLS = 0.15, 256
@@ -69,10 +69,10 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
     master: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    r"""Make topic names as Parquet files: synthetic ones, or from your own list.
+    r"""Make topic names as Parquet files: synthetic, or from your own list.
 
-    A manifest beside them has the count and the hash of each namespace, by which
-    other commands check answers.
+    The manifest in the folder has the number and the hash of each namespace's
+    topics, by which other commands check answers.
 
     Examples:
       loadgen topics --topics 1000000 --namespaces 100 --seed 7 --out out/topics
@@ -92,15 +92,15 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
         namespaces: Number of namespaces.
         seed: The same seed makes the same topics.
         out (DIR): Directory for the files.
-        place (PLACE): Where they are made: processes; spark, as with --master.
+        place (PLACE): Where topics are made: processes; spark, as with --master.
         skip_invalid: Skip invalid names of --from.
         mean_name_bytes: Shape: mean length of a full name, bytes.
         name_lengths (WORD): Shape: lengths of names: even, fixed, long-tail.
-        plain_share: Shape: share of names that are topics without partitions; without it 0.15,
+        plain_share: Shape: share of names that are topics without partitions. Default: 0.15,
             or 0 with one-topic.
         partitions (WORD): Shape: partitions of a topic: few (3 to 64), zipf:EXPONENT, a number, or
             one-topic (a namespace is one topic).
-        tenants: Shape: number of tenants; without it the square root of the namespaces.
+        tenants: Shape: number of tenants. Default: the square root of the namespaces.
         tenant_skew: Shape: Zipf exponent of namespaces per tenant.
         namespace_skew: Shape: Zipf exponent of topics per namespace.
         properties (WORD): Shape: properties of a topic: usual (2 or 3), none, or a number.
@@ -133,10 +133,10 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
 def _listed(
     source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool, as_json: bool
 ) -> Corpus:
-    """Make a corpus of an operator's list, and say which names were left out.
+    """Make a corpus of an operator's list, and report the names left out.
 
     Raises:
-        UsageError: The place is taken, the list is none, or has invalid names.
+        UsageError: The folder is taken, or the list is no list, or has invalid names.
         LoadgenError: Spark failed, or the files cannot be written.
     """
     if not source.exists():
@@ -161,7 +161,7 @@ def _listed(
 def _executors(
     place: Made, master: str | None, files: int
 ) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
-    """Hand out a function to make an executor with its progress; hold the Spark session of all."""
+    """Yield a function to make an executor with progress; hold a common Spark session."""
     if place == "processes":
         yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
         return
@@ -202,7 +202,9 @@ def snapshot(
     out: Path = Path("out/snapshot"),
     namespaces: Annotated[
         list[str] | None,
-        typer.Option("--namespace", help="Only this one; may be repeated. Not pulsar/* else."),
+        typer.Option(
+            "--namespace", help="Namespace to read; may be repeated. Default: all but pulsar/*."
+        ),
     ] = None,
     properties: bool = False,
     as_json: AsJson = False,
@@ -258,13 +260,13 @@ def load(  # noqa: PLR0913 (each parameter is an option of the command)
         --admin-url http://127.0.0.1:8080
 
     Options:
-        path (PATH): Directory that `loadgen topics` made, Parquet file, or text file.
+        path (PATH): Directory of `loadgen topics`, Parquet file, or text file.
         admin_url (URL): Web address of the broker.
-        rest: Create each topic by admin REST, as a real Pulsar needs it.
+        rest: Create each topic by admin REST, required for a real Pulsar.
         concurrency: Parallel calls, with --rest.
-        skip_invalid: Skip invalid topics; without it nothing is loaded if there is one.
-        resume: Continue a load that was interrupted.
-        no_verify: Do not check afterwards what the server lists.
+        skip_invalid: Skip invalid topics; by default an invalid topic stops the load.
+        resume: Continue an interrupted load.
+        no_verify: Do not compare the server's listing afterwards.
     """
     if not 1 <= concurrency <= _MOST_CALLS:
         raise UsageError(f"--concurrency {concurrency}: must be 1 to {_MOST_CALLS}")

@@ -1,4 +1,4 @@
-"""The faults of a document as sentences: where, which key, what is wrong, what was meant."""
+"""The faults of a document as sentences: place, key, fault, and the likely meaning."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _REASONS = {
     "too_short": "must have at least {min_length}",
     "too_long": "must have at most {max_length}",
 }
-"""Sentences for the faults that pydantic finds, by its names for them."""
+"""Sentences for pydantic's faults, by pydantic's names."""
 _PREFIX = "Value error, "
-"""Of a sentence of our own, which pydantic only passes on."""
+"""Pydantic's name of the faults with a sentence of ours."""
 _TAGS = ("do", "kind")
-"""Keys that say which model a mapping is of, where there are several."""
+"""Keys that decide the model of a mapping, among several models."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: the path of a key in the document, and a sentence."""
+    """A fault: the path of a key in the document, and a sentence."""
 
     path: tuple[str | int, ...]
     sentence: str
@@ -59,7 +59,7 @@ class DocumentError(UsageError):
     """A document cannot be used.
 
     Attributes:
-        sentences: All its faults; the error itself says the first.
+        sentences: All faults; the error's own message is the first.
     """
 
     def __init__(self, sentences: Sequence[str]) -> None:
@@ -70,7 +70,7 @@ class DocumentError(UsageError):
 
 
 def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
-    """Return the error of some faults by their lines; a fault without a place is of the file."""
+    """Return the error of some faults, sorted by line; a fault without a place is the file's."""
     placed = [(*located(tree, fault.path), fault.sentence) for fault in faults]
     placed.sort(key=lambda each: (str(each[0].file), each[0].line))
     told = (f"{place}: {f'{key} {sentence}'.lstrip()}" for place, key, sentence in placed)
@@ -80,8 +80,8 @@ def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
 def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
     """Return the place of the value at a path, and the path as ``clients.go.count``.
 
-    Parts of it that are no keys, such as those by which pydantic names the branch of a union,
-    are passed over: the place is that of the last part that is there.
+    Parts that are no keys, such as pydantic's names for the branches of a union, are skipped; the
+    place is that of the last existing part.
     """
     text, last = "", len(path) - 1
     for number, part in enumerate(path):
@@ -97,7 +97,7 @@ def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
 
 
 def fault_of(error: ErrorDetails) -> Fault:
-    """Return the fault that pydantic found."""
+    """Convert a fault of pydantic's."""
     path, kind, given = tuple(error["loc"]), error["type"], error["input"]
     context = error.get("ctx", {})
     if kind == "extra_forbidden":
@@ -125,7 +125,7 @@ def _none(given: str, expected: str) -> str:
 
 
 def _unknown_key(path: tuple[str | int, ...]) -> str:
-    """Say of an unknown key to which behaviour the key belongs, or a similar key."""
+    """Return a sentence on an unknown key: the behaviour that has the key, or a similar key."""
     key, tags = str(path[-1]), _tags_at(path[:-2])
     owners = [each.value for each in tags if key in _keys_at((*path[:-2], each.value))]
     if owners and path[-2] in [each.value for each in tags]:
@@ -138,11 +138,11 @@ def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
     return [tag for tag in map(_tag_of, _models_at(path)) if tag is not None]
 
 
-# -- the keys that each part of a document has, by its models -----
+# -- the keys of each part of a document, by models -----
 
 
 class _Tag(NamedTuple):
-    """Which of several models a mapping is of: ``do: list``."""
+    """The key and value that choose a model: ``do: list``."""
 
     key: str
     value: str
@@ -157,7 +157,7 @@ def _tag_of(model: type[BaseModel]) -> _Tag | None:
 
 
 def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the keys that a document may have of a model."""
+    """Return the keys of a model in a document."""
     return {
         info.alias or name: info
         for name, info in model.model_fields.items()
@@ -168,7 +168,7 @@ def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
     """Return the possible models of the value at a path.
 
-    A part that is a tag's value, as pydantic puts them into its paths, chooses among them.
+    Tags' values, which pydantic puts into its paths, choose among the models.
     """
     models: list[type[BaseModel]] = [Document]
     for part in (each for each in path if isinstance(each, str)):

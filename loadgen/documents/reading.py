@@ -1,4 +1,4 @@
-"""Reads a document: from its file or the shipped ones to a value with everything in place."""
+"""Reading of documents, shipped or the user's, with bases, settings and named files resolved."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 
 @cache
 def shipped() -> dict[str, Path]:
-    """Return the files of the shipped scenarios by their names."""
+    """Return the files of the shipped scenarios by name."""
     folder = Path(str(resources.files(__package__).joinpath("shipped")))
     return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
@@ -66,17 +66,17 @@ def read_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Read a shipped scenario by its name, or a file, with all documents that it extends.
+    """Read a shipped scenario by name, or a file, with all documents that it extends.
 
     Args:
         target: The name or the file.
-        settings: Laid over it in turn, ``clients.consumers.count=5000`` each.
-        check_expectation: Takes an expectation and the names of the groups; raises UsageError if
-            it cannot be understood.
+        settings: Laid over the document in turn, ``clients.consumers.count=5000`` each.
+        check_expectation: Called with an expectation and the names of the groups; raises UsageError
+            for an invalid expectation.
 
     Raises:
-        DocumentError: It has faults; says each with file, line and key.
-        UsageError: It cannot be read at all.
+        DocumentError: The document has faults; each sentence has file, line and key.
+        UsageError: The document cannot be read.
     """
     file = document_file(target)
     return parse_document(
@@ -90,7 +90,7 @@ def parse_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Make a document of a text; sentences name ``file`` as its place.
+    """Make a document of a text; sentences name ``file`` as the place.
 
     Raises:
         UsageError: As :func:`read_document`.
@@ -104,7 +104,7 @@ def parse_document(
         document = Document.model_validate({"name": file.stem, **tree.plain()}).written_as(text)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        # A list is told to be too short as well where all of its values have faults.
+        # pydantic reports a list as too short as well if all values have faults.
         faults = [
             fault_of(each)
             for each in found
@@ -132,7 +132,7 @@ def _extended(tree: Written, chain: Sequence[Path]) -> Written:
     if file.resolve() in [each.resolve() for each in chain]:
         names = " extends ".join(each.name for each in (*chain, file))
         raise UsageError(f"{target.place}: this goes in a circle: {names}")
-    base.value.pop("name", None)  # It is one document's own.
+    base.value.pop("name", None)  # A name belongs to a single document.
     return merged(_extended(base, (*chain, file)), tree)
 
 
@@ -177,7 +177,7 @@ def _read_named_files(tree: Written) -> None:
 
 
 def read_service_times(file: Path) -> Written:
-    """Return the service times that ``loadgen measure`` wrote into a file.
+    """Return the service times in a file written by ``loadgen measure``.
 
     Raises:
         UsageError: The file cannot be read, or has no service times.
@@ -192,12 +192,12 @@ def read_service_times(file: Path) -> Written:
 
 
 def read_trace(file: Path) -> list[float]:
-    """Return the moments of a log, in seconds after the first of them, in ascending order.
+    """Return the moments of a log, in seconds after the first, in ascending order.
 
-    Empty lines, and those that begin with ``#``, are none.
+    Empty lines and lines that begin with ``#`` are skipped.
 
     Raises:
-        UsageError: It cannot be read, has no moment, or a line begins with none.
+        UsageError: The file cannot be read, has no moment, or a line begins without a moment.
     """
     lines = read_text("the trace", file, undecoded="replace").splitlines()
     moments = sorted(

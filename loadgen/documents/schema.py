@@ -1,6 +1,6 @@
-"""The JSON schema of documents, for editors: made from the models that check them.
+"""The JSON schema of documents, for editors: generated from the models.
 
-It asks for less than they do: a document that extends another need not say everything.
+The schema is laxer than the models: a document that extends another may omit required keys.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from loadgen.documents.server_keys import known_keys
 SCHEMA_NAME = "scenario.schema.json"
 _LEFT_OUT = ("discriminator", "required", "title")
 _WORDS = {"oneOf": "anyOf", "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum"}
-"""Of JSON schema, for pydantic's; what says little may fit several of a union."""
+"""JSON schema's words for pydantic's; lax branches of a union may match together."""
 
 
 def document_schema() -> dict[str, Any]:
@@ -38,7 +38,7 @@ def document_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the schema as a file: a line for each definition."""
+    """Return the schema as a file, with a line for each definition."""
     schema = document_schema()
     definitions = schema.pop("$defs").items()
     lines = [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in definitions]
@@ -56,7 +56,7 @@ def _server_keys(role: str) -> dict[str, Any]:
 
 
 def _relaxed(schema: Any, *, of_properties: bool = False) -> Any:  # noqa: ANN401
-    """Return a schema in which nothing is required, and several of a union may fit."""
+    """Return a schema without required keys, in which several branches of a union may match."""
     if isinstance(schema, list):
         return [_relaxed(each) for each in schema]
     if not isinstance(schema, dict):

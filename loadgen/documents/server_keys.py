@@ -1,4 +1,4 @@
-"""The configuration keys of a document's servers, looked at before any server is started."""
+"""Checks of a document's server configuration keys, before any server starts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FOLDER = "{folder}"
-"""Stands in a value for a folder of the run's own, which is gone after it."""
+"""Placeholder in a value for a temporary folder of the run."""
 
 
 def server_key_faults(role: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each key of a server that is wrong, and why: unknown, unreadable or a secret."""
+    """Yield each wrong key of a server, and the reason: unknown, unreadable or a secret."""
     known = known_keys(role)
     for key, given in keys.items():
         value = key_text(given)

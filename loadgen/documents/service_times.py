@@ -1,8 +1,8 @@
-"""The stated times: what a server's work takes while virtual time stands still for its code.
+"""Service times: durations of a server's work in virtual time, where code takes no time.
 
-Floodgate's are such that its storms of small answers take as long in virtual time as over sockets
-on two cores (``python -m tests.proof virtual_time`` compares); a real Pulsar's are from storms of
-small answers against 4.2.4 on the same two cores.
+Floodgate's times make storms of small answers take as long in virtual time as over sockets on two
+cores (``python -m tests.proof virtual_time`` compares); a real Pulsar's are from storms of small
+answers against 4.2.4 on the same two cores.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ KEY = "service_times"
 
 
 class ServiceTimes(Part):
-    """The times of one process. Units: seconds.
+    """The service times of a process. Units: seconds.
 
     Attributes:
         accept: A connection, from the kernel's queue to the protocol.
         read: A frame or piece that was read.
-        write: A write that the kernel was given.
+        write: A write handed to the kernel.
         read_byte, write_byte: Each byte that goes through the kernel.
-        list_wait: A listing's wait for the metadata store, in which others come; 0: its topics
-            are in memory.
-        list_name: Each name of a listing that is not.
-        match_name: Each name of 100 bytes that the pattern of a list is evaluated on, one list
-            after the other; other names by their length.
-        watch_name: The same of a watch; they are evaluated side by side.
+        list_wait: A listing's wait for the metadata store, shared by listings that arrive
+            meanwhile;
+            0: the topics are in memory.
+        list_name: Each name of a listing outside memory.
+        match_name: A list pattern's evaluation on a name of 100 bytes, one list after the other;
+            other names in proportion to their length.
+        watch_name: The same for a watch; watches are evaluated side by side.
         match_threads: Threads for both, beside all other work.
-        first_lookup: The first of a namespace beside all that: the ownership of its bundle, which
-            a broker has not taken since it started.
-        band: The factor by which all of them may be longer: a cold broker's, or a busy one's.
-            A recorded broker's were up to 1.7 times as long in its first storm.
+        first_lookup: The first lookup of a namespace, in addition: a broker just started has to
+            acquire the bundle's ownership.
+        band: The factor by which all times may be longer: a cold or busy broker's.
+            A recorded broker's were up to 1.7 times as long in the first storm.
     """
 
     accept: Moment
@@ -51,7 +52,7 @@ class ServiceTimes(Part):
     band: Annotated[float, Field(ge=1, le=20)] = 2.0
 
     def scaled(self, factor: float) -> ServiceTimes:
-        """Return the times of a processor that takes so many times as long."""
+        """Return the times of a processor slower by a factor."""
         numbers = ("match_threads", "band")
         seconds = {name: factor * each for name, each in self if name not in numbers}
         return self.model_copy(update=seconds)
@@ -60,14 +61,14 @@ class ServiceTimes(Part):
 FLOODGATE = ServiceTimes(
     accept=90e-6, read=40e-6, write=12e-6, read_byte=0.15e-9, write_byte=0.25e-9
 )
-# Of a 4.2.4 with two cores, by its processor time: 0.7 to 1 us a name for each listing that is made
-# (several requests for a namespace share one), 0.3 us a name for each answer of 100-byte names. A
-# pattern behind persistent://tenant/namespace/ is evaluated for each request. Those of lists go
+# Of a 4.2.4 with two cores, by processor time: 0.7 to 1 us a name for each listing made (several
+# requests for a namespace share a listing), 0.3 us a name for each answer of 100-byte names. A
+# pattern behind persistent://tenant/namespace/ is evaluated for each request. List patterns go
 # through the one thread that grants permits: 57 lists a second of 3,978 names of 97 bytes on a cold
-# broker, 82 on a warm one, with one core busy. Those of watches go through the event loops: 28 ms
-# each of the same, garbage collection included, with two cores busy, and hardly any answer left for
-# ten seconds, while direct memory was full. First lookups: 400 clients on as many namespaces were
-# back after 4.7 s, and after 2.6 s when they came again.
+# broker, 82 on a warm broker, with one core busy. Watch patterns go through the event loops: 28 ms
+# for each of the same watches, garbage collection included, with two cores busy, and hardly any
+# answer left for ten seconds, while direct memory was full. First lookups: 400 clients on as many
+# namespaces were back after 4.7 s, and after 2.6 s the second time.
 PULSAR = ServiceTimes(
     accept=150e-6,
     read=60e-6,
@@ -94,4 +95,4 @@ def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
 
 
 StatedTimes = Annotated[ServiceTimes, Spoken({"enum": sorted(SERVICE_TIMES)}, _named)]
-"""Times of a document: a word, or each of them."""
+"""A document's service times: a word, or each time."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_NODES = 500_000
-"""Of one document; a few aliases of aliases would make any number."""
+"""Most nodes of a document; a few aliases of aliases could make any number."""
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_WORDS = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -25,20 +25,21 @@ _PLAIN_WORDS = (
     ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
     ("merge", r"<<", "<"),
 )
-"""The words that are no texts. YAML 1.1 has more: there ``010`` is 8, ``1:30`` is 90 and ``no`` is
-false. As texts they are what their author saw, or are refused by the key that cannot have them."""
+"""The words that are not texts. YAML 1.1 has more: there ``010`` is 8, ``1:30`` is 90 and ``no`` is
+false. Read as texts, such words keep their author's meaning, or are refused by the key.
+"""
 
 _NAME = "name"
 _SHARED = {"kind": (), "do": tuple(Group.model_fields)}
-"""Keys that stay of a base whose kind the document laid over it changes."""
+"""Keys kept from a base if the document changes the base's kind."""
 _OPEN = {"broker", "proxy", "properties", "set"}
-"""Keys of mappings whose own keys may have dots; a group may have such a name."""
+"""Keys of mappings whose own keys may have dots, such as a group's name."""
 _LONGEST_SETTING = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and line (from 1) of a value, or the option with the value."""
+    """The file and line (from 1) of a value, or the value's option."""
 
     file: Path | str
     line: int
@@ -48,16 +49,16 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The folder that names of files there are relative to."""
+        """The folder to which file names in the document are relative."""
         return Path() if isinstance(self.file, str) else self.file.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value of a document: a mapping or a list of such values, or a plain one.
+    """A value of a document: a mapping or a list of such values, or a plain value.
 
     Attributes:
-        place: Of its key, or of the value itself in a list.
+        place: Of the key, or of the value itself in a list.
     """
 
     value: Any
@@ -69,7 +70,7 @@ class Written:
         return isinstance(self.value, dict)
 
     def at(self, *path: str | int) -> Written | None:
-        """Return the value at a path of keys and numbers; None if there is none."""
+        """Return the value at a path of keys and numbers; None without a value."""
         found = self
         for part in path:
             if not isinstance(found.value, dict | list):
@@ -81,7 +82,7 @@ class Written:
         return found
 
     def rows(self, key: str) -> list[Written]:
-        """Return the values of the list that a key has; none if the key has no list."""
+        """Return the values of a key's list; empty if the key has no list."""
         found = self.at(key)
         return found.value if found and isinstance(found.value, list) else []
 
@@ -95,10 +96,10 @@ class Written:
 
 
 def parse_tree(text: str, file: Path) -> Written:
-    """Turn the text of a document into a tree; ``file`` is what places name.
+    """Turn the text of a document into a tree; places name ``file``.
 
     Raises:
-        UsageError: It is no YAML mapping, or names a key twice; says the line.
+        UsageError: The text is no YAML mapping, or names a key twice; names the line.
     """
     tree = parse_values(text, file)
     if not isinstance(tree.value, dict):
@@ -110,10 +111,10 @@ def parse_tree(text: str, file: Path) -> Written:
 
 
 def parse_values(text: str, file: Path | str) -> Written:
-    """Turn YAML of any form into values; ``file``, or an option, is what places name.
+    """Turn YAML of any form into values; places name ``file``, or an option.
 
     Raises:
-        UsageError: It is no YAML, or names a key twice; says the line.
+        UsageError: The text is no YAML, or names a key twice; names the line.
     """
     try:
         loader = _Loader(text, file)
@@ -137,9 +138,9 @@ def parse_values(text: str, file: Path | str) -> Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes values of one text; keeps YAML 1.1's special words (``no``, ``1:30``) as texts.
+    """Makes values of a text; keeps YAML 1.1's special words (``no``, ``1:30``) as texts.
 
-    Mutable state: the number of nodes so far, and the mappings whose keys were looked at.
+    Mutable state: the number of nodes so far, and the mappings with checked keys.
     """
 
     def __init__(self, text: str, file: Path | str) -> None:
@@ -152,7 +153,7 @@ class _Loader(yaml.SafeLoader):
         self._nodes += 1
         self._bound(self._nodes)
         if isinstance(node, yaml.MappingNode):
-            self.flatten_mapping(node)  # what a merge key (<<) brings stands before
+            self.flatten_mapping(node)  # puts the keys of a merge key (<<) first
             pairs = ((str(key.value), value, self._place(key)) for key, value in node.value)
             return Written({key: self.written(*value) for key, *value in pairs}, place)
         if isinstance(node, yaml.SequenceNode):
@@ -173,7 +174,7 @@ class _Loader(yaml.SafeLoader):
             known.add(str(key.value))
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        if id(node) not in self._looked_at:  # An alias comes again with what was merged into it.
+        if id(node) not in self._looked_at:  # A later alias already includes the merged keys.
             self._check_keys(node)
             self._looked_at.add(id(node))
         super().flatten_mapping(node)
@@ -201,9 +202,9 @@ for _name, _form, _first in _PLAIN_WORDS:
 def merged(base: Written, over: Written) -> Written:
     """Return a value laid over another.
 
-    Mappings are merged key by key; where both say their ``kind`` and it differs nothing of the base
-    stays, and where they say their ``do``, what all behaviours have. Lists of named values are
-    merged by name; all else is replaced.
+    Mappings are merged key by key. If both have a ``kind`` and the kinds differ the base's keys are
+    dropped; if both have a ``do``, the keys common to all behaviours stay. Lists of named values
+    are merged by name; all other values are replaced.
     """
     if isinstance(base.value, dict) and isinstance(over.value, dict):
         kept = base.value
@@ -222,16 +223,16 @@ def _laid_over(base: dict[str, Written], over: dict[str, Written]) -> dict[str, 
 
 
 def _by_name(row: Written) -> dict[str, Written]:
-    """Return the values of a list by their names; empty unless each has a name of its own."""
+    """Return the values of a list by name; empty unless all names exist and differ."""
     values = row.value if isinstance(row.value, list) else []
     names = [str(name.value) for each in values if (name := each.at(_NAME)) is not None]
     return dict(zip(names, values, strict=True)) if len({*names}) == len(values) else {}
 
 
 def with_setting(tree: Written, setting: str) -> Written:
-    """Return a tree with ``path=value`` laid over it, or with a value more: ``path+=value``.
+    """Return a tree with ``path=value`` laid over it, or with a value appended: ``path+=value``.
 
-    A path names values of lists by their name, or else by their number from 0.
+    A path names values of lists by name, or else by number from 0.
 
     Raises:
         UsageError: The setting has another form, or names a missing value of a list.
@@ -265,7 +266,7 @@ def with_setting(tree: Written, setting: str) -> Written:
 
 
 def _number(rows: Sequence[Written], parts: Sequence[str], number: int, place: str) -> int:
-    """Return the number of the value of a list that a part of a path means."""
+    """Return the index of a list's value, named by a part of a path."""
     key, found = parts[number], [(each.at(_NAME), str(n)) for n, each in enumerate(rows)]
     names = [str(name.value) if name is not None else n for name, n in found]
     if key not in names:

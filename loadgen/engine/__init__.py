@@ -1,1 +1,1 @@
-"""Runs one task of a load: clients, connections, rows."""
+"""One task of a load: clients, connections, rows."""

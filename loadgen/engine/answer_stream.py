@@ -1,12 +1,12 @@
-"""Takes frames apart while they arrive, without holding a listing in memory.
+"""Incremental parsing of frames, without holding a listing in memory.
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
 :class:`~loadgen.engine.answers.AnswerBody` that the caller provides; every other command is
-collected and parsed, a message with the payload behind it.
+collected and parsed, a message with the payload after it.
 
-Source: the simple frame of Pulsar's binary protocol, and how protobuf writes a BaseCommand whose
-only fields are its type and getTopicsOfNamespaceResponse. A listing that is written in any other
-way is collected and taken apart by protobuf.
+Source: the simple frame of Pulsar's binary protocol, and protobuf's encoding of a BaseCommand with
+only the fields type and getTopicsOfNamespaceResponse. A listing in another encoding is collected
+and parsed by protobuf.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
     from loadgen.engine.answers import AnswerBody
 
-# The length field of one answer. A broker writes listings beyond its own frame limit without an
+# The length field of an answer. A broker writes listings beyond its own frame limit without an
 # error, so this bound is ours: 1.5 million names of 170 bytes.
 LARGEST_FRAME_BYTES = 256 * 1024 * 1024
 _LENGTHS = struct.Struct(">II")
-_LISTING_LENGTH_AT = 8  # Behind the command's size, type and tag.
+_LISTING_LENGTH_AT = 8  # After the command's size, type and tag.
 
 
 class Listing(NamedTuple):
     """A complete GET_TOPICS_OF_NAMESPACE_RESPONSE.
 
     Attributes:
-        request_id: The request that it answers.
-        body: What stands behind the request id.
+        request_id: The id of the answered request.
+        body: The bytes after the request id.
     """
 
     request_id: int
@@ -46,23 +46,23 @@ class Listing(NamedTuple):
 
 
 class AnswerStream:
-    """The incoming bytes of one connection. Mutable state: the frame that has begun, if one has.
+    """The incoming bytes of a connection. Mutable state: the incomplete frame.
 
     Args:
-        new_body: Provides the place for a listing's bytes, by the request that it answers.
+        new_body: Returns the body for a listing, by the request's id.
     """
 
     def __init__(self, new_body: Callable[[int], AnswerBody]) -> None:
         self._new_body = new_body
-        self._start = b""  # Of a frame, too short to tell what it is.
-        self._frame = bytearray()  # Of a command and the payload behind it.
+        self._start = b""  # Of a frame, still without a type.
+        self._frame = bytearray()  # Of a command and the payload after it.
         self._command_bytes = 0
         self._listing: Listing | None = None
         self._remaining = 0  # Of the frame or the listing.
 
     @property
     def wanted(self) -> int:
-        """Bytes up to the end of the frame that has begun; 1 where none has."""
+        """Bytes up to the end of the incomplete frame; 1 between frames."""
         return self._remaining or 1
 
     def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
@@ -105,7 +105,7 @@ class AnswerStream:
             return 0
         start = bytes(chunk[4 : min(end, HEAD_BYTES)])
         head = read_topics_head(start)
-        # The listing has to reach to the command's end: its length stands at a known place.
+        # The listing has to reach to the command's end: the length field has a known offset.
         if head is None or sum(decode_varint(start, _LISTING_LENGTH_AT)) != size + 4:
             self._command_bytes, self._remaining = size, total - 4
             return _LENGTHS.size
@@ -127,9 +127,9 @@ class AnswerStream:
             )
         if not command.HasField("getTopicsOfNamespaceResponse"):
             return command, payload
-        # Written in another way than Pulsar's own encoders do.
+        # Another encoding than that of Pulsar's own encoders.
         response = command.getTopicsOfNamespaceResponse
         listing = Listing(response.request_id, self._new_body(response.request_id))
-        response.request_id = 1  # One byte, so that the body begins at a known place.
+        response.request_id = 1  # One byte, so that the body begins at a known offset.
         listing.body.feed(memoryview(response.SerializeToString())[2:])
         return listing, b""

@@ -1,12 +1,12 @@
-"""Checks every answer: number of topics and Pulsar's hash of their names.
+"""Verification of answers: number of topics and Pulsar's hash of their names.
 
-A thousand clients that read the same megabyte would hold a gigabyte. Here the clients of one
-namespace share one copy: each compares what arrives with the copy and adds to it only beyond its
-end. A client whose bytes differ gets a copy of its own. Bytes already found right are right
-again, so a namespace is verified in full once, and each answer that differs once more.
+A thousand clients that read the same megabyte would hold a gigabyte, so the clients of a namespace
+share a copy: each compares arriving bytes with the copy, and appends only beyond the copy's end. A
+client with different bytes gets a copy of its own. Equal bytes are verified once, so a namespace is
+verified in full once, and each different answer once more.
 
-Verification is put off until the run is over, because it would make other clients late; up to
-``PENDING_LIMIT_BYTES`` of answers that differ are kept for that, more are verified at once.
+Verification waits until the run is over, because it would delay other clients. Up to
+``PENDING_LIMIT_BYTES`` of different answers are kept; beyond, answers are verified immediately.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from client.discovery.topics_pattern import TopicsPattern
 
 PENDING_LIMIT_BYTES = 256 * 1024 * 1024
-# The body begins behind the request id; the message needs one to be complete.
+# The body begins after the request id; a complete message needs an id.
 _ANY_REQUEST_ID = b"\x08\x01"
 
 
 class AnswerVerdict(NamedTuple):
-    """The judgement of one answer.
+    """The verdict on an answer.
 
     Attributes:
-        topics: Number of names; None for an answer that rightly says "unchanged".
-        hash: Pulsar's hash of those names, computed here.
-        problem: Why the answer is wrong, as a sentence; None when it is right.
+        topics: Number of names; None for a correct answer "unchanged".
+        hash: Pulsar's hash of the names, computed here.
+        problem: The fault of a wrong answer, as a sentence; None for a right answer.
     """
 
     topics: int | None
@@ -48,10 +48,10 @@ class Told(NamedTuple):
     """The content of an answer, not yet verified.
 
     Attributes:
-        topics_hash: As the server says; None where it says none.
-        changed: False where the hash that was asked with is still right.
-        topics: The number of its names.
-        names: The first of them, as many as were wanted.
+        topics_hash: The server's hash; None without one.
+        changed: False if the request's hash is still right.
+        topics: The number of names.
+        names: The first names, as many as were wanted.
     """
 
     topics_hash: str | None = None
@@ -61,12 +61,12 @@ class Told(NamedTuple):
 
 
 class SharedAnswer:
-    """The longest answer seen to one question.
+    """The longest answer seen to a question.
 
     Attributes:
         known: Results of reading the bytes, by length and kind of result.
-        full: Of the same question without a hash, whose answer has all names.
-        reference: The first right verdict, with which the others have to agree.
+        full: The same question without a hash: the answer has all names.
+        reference: The first right verdict; later verdicts have to agree.
     """
 
     def __init__(self, expectation: Namespace) -> None:
@@ -78,11 +78,11 @@ class SharedAnswer:
 
 
 class AnswerBody:
-    """The bytes of one answer behind its request id, shared with equal answers.
+    """The bytes of an answer after the request id, shared with equal answers.
 
     Args:
-        shared: Of the question.
-        asked_hash: Hash that the question had; the answer may say that it is still right.
+        shared: The longest answer to the same question.
+        asked_hash: Hash in the request; the answer may say that the hash is still right.
     """
 
     __slots__ = ("_verdict", "asked_hash", "own", "shared", "size_bytes")
@@ -111,22 +111,22 @@ class AnswerBody:
             self.own += chunk
 
     def data(self) -> bytes:
-        """Return the whole answer behind its request id."""
+        """Return the whole answer after the request id."""
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
     def told(self, names_wanted: int = 0, matching: TopicsPattern | None = None) -> Told:
         """Return the contents of the complete answer; empty if the bytes are no list of topics.
 
         Args:
-            names_wanted: So many names are told.
-            matching: Only names that match are.
+            names_wanted: The most names to return.
+            matching: Selects the names to return.
         """
         wanted = names_wanted, "" if matching is None else matching.text
         told: Told = self._read(wanted, lambda data: _told(data, names_wanted, matching))
         return told
 
     def verdict(self) -> AnswerVerdict:
-        """Verify the complete answer once and free its bytes; best when the run is over."""
+        """Verify the complete answer once and free the bytes; best when the run is over."""
         if self._verdict is None:
             if self.asked_hash is not None and not (told := self.told()).changed:
                 self._verdict = _unchanged(told, self.asked_hash, self.shared.full)
@@ -149,34 +149,34 @@ class AnswerChecker:
     """The answers of one task, by namespace."""
 
     def __init__(self) -> None:
-        # One for each namespace of the scenario and kind of question.
+        # By namespace and kind of question.
         self._shared: dict[tuple[str, str, bool], SharedAnswer] = {}
         self._pending_bytes = 0
 
     def body(
         self, namespace: Namespace, selection: str = "", asked_hash: str | None = None
     ) -> AnswerBody:
-        """Return the place for a new answer of a namespace.
+        """Return the body for a new answer of a namespace.
 
         Args:
-            namespace: With what is known of all its names.
-            selection: What the request chose of them: pattern and properties; empty for all.
-            asked_hash: The hash that it had.
+            namespace: The namespace, with the known number and hash of all names.
+            selection: The pattern and properties of the request; empty for all names.
+            asked_hash: The hash in the request.
         """
         key = (namespace.name, selection, asked_hash is not None)
         shared = self._shared.get(key)
         if shared is None:
-            # Of a part nothing is known beforehand.
+            # The number and hash of selected names are not known in advance.
             known = namespace
             if selection or namespace.changes:
                 known = Namespace(name=namespace.name, changes=namespace.changes)
             shared = self._shared[key] = SharedAnswer(known)
-            # An answer without names has to fit what the same question brought without a hash.
+            # An answer without names has to fit the answer to the same question without a hash.
             shared.full = self._shared.get((*key[:2], False), shared)
         return AnswerBody(shared, asked_hash)
 
     def submit(self, body: AnswerBody) -> AnswerBody:
-        """Take a complete answer; verified later, unless too many that differ wait already."""
+        """Keep a complete answer for verification; verify it now if too many wait."""
         if body.own is not None:
             self._pending_bytes += len(body.own)
             if self._pending_bytes > PENDING_LIMIT_BYTES:
@@ -186,10 +186,10 @@ class AnswerChecker:
 
 
 def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Return the response whose bytes behind the request id are given.
+    """Return the response whose bytes after the request id are given.
 
     Raises:
-        DecodeError: They are no such response.
+        DecodeError: The bytes are no GET_TOPICS_OF_NAMESPACE_RESPONSE.
     """
     return pb.CommandGetTopicsOfNamespaceResponse.FromString(_ANY_REQUEST_ID + body)
 
@@ -197,7 +197,7 @@ def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
 def _told(data: bytes, names_wanted: int, matching: TopicsPattern | None) -> Told:
     try:
         response = parse_answer(data)
-    except DecodeError:  # What is wrong with it, its verdict says.
+    except DecodeError:  # The verdict names the fault.
         return Told()
     names = (each for each in response.topics if matching is None or matching.matches(each))
     told_hash = response.topics_hash if response.HasField("topics_hash") else None
@@ -217,7 +217,7 @@ def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict
 
 
 def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
-    """Verify one answer in full, and its agreement with earlier answers to the same request."""
+    """Verify an answer in full, and agreement with earlier answers to the same request."""
     verdict = verify_answer(data, shared.expectation)
     if verdict.problem is not None or shared.expectation.changes:
         return verdict
@@ -233,7 +233,7 @@ def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
 
 
 def verify_answer(body: bytes, expectation: Namespace) -> AnswerVerdict:
-    """Verify one answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
+    """Verify an answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
     try:
         response = parse_answer(body)
     except DecodeError:

@@ -1,6 +1,6 @@
-"""One client of a load: sends, times, verifies and writes rows for its behaviour.
+"""A client of a load: sends, times, verifies and writes rows for a behaviour.
 
-A behaviour awaits answers, or starts requests without waiting for them. Each request is a row.
+A behaviour awaits answers, or starts requests without waiting. Each request is a row.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ if TYPE_CHECKING:
     from loadgen.plan.clients import ClientPlan
 
 ON_TIME_SECONDS = 1e-6
-"""So much too early is rounding, not an early timer."""
+"""Wake-ups early by less than this are rounding, not an early timer."""
 MOST_REDIRECTS = 20
-"""Redirects that a lookup follows, as Java's maxLookupRedirects."""
+"""Most redirects of a lookup, as Java's maxLookupRedirects."""
 
 
 class LoadClient(RowWriter):
-    """A client. Mutable state: its connections and the work under way.
+    """A client. Mutable state: connections and work under way.
 
-    Bound: what its behaviour starts; a document has at most so many requests.
+    Bound: the requests that the behaviour starts, limited by the document.
 
     Args:
-        plan: Its part of the run.
-        context: The task's.
+        plan: The client's part of the run.
+        context: The state that the clients of the task share.
 
     Attributes:
-        random: Returns numbers from 0 to 1: all that is left to chance in it.
-        started: When it started, in seconds since the agreed start.
-        service: Its connection to the service URL.
-        times_out_late: Its library looks at the age of requests once in a timeout.
-        on_pushed: Takes commands that answer nothing, and their payload.
-        on_lost: Told of a connection that is gone, before the requests on it fail.
-        settled: Set once it is back, or has given up: another may start where places are few.
-        stalled: It reads nothing now.
-        ended: It makes no connection any more.
+        random: Returns numbers from 0 to 1; the client's only source of chance.
+        started: Moment of the start, in seconds since the agreed start of the run.
+        service: Connection to the service URL.
+        times_out_late: The client library checks the age of requests once per timeout.
+        on_pushed: Called with commands that answer no request, and the payload.
+        on_lost: Called with a lost connection, before the connection's requests fail.
+        settled: Set once the client is back or has given up: a queued client may start.
+        stalled: The client reads no bytes now.
+        ended: The client makes no further connection.
     """
 
     def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
@@ -85,8 +85,8 @@ class LoadClient(RowWriter):
     # -- time ---------------------------------------------------------------------------------
 
     async def until(self, moment: float) -> None:
-        """Wait for a moment since the agreed start; note how late it was noticed."""
-        # The loop's clock has steps of a millisecond, the run's has not.
+        """Wait for a moment since the agreed start; record the delay of waking up."""
+        # The loop's clock has steps of a millisecond, the run's clock is exact.
         while (wait := moment - self.now()) > ON_TIME_SECONDS:
             await clock_sleep(self.context.clock, wait)
         self.context.lags.setdefault(moment, max(0.0, -wait))
@@ -108,8 +108,8 @@ class LoadClient(RowWriter):
     async def ticks(self, every: float) -> AsyncIterator[float]:
         """Yield the moments of an open schedule, from the client's start on.
 
-        Each is yielded when it is due, whatever became of the ones before. Without an interval
-        there is one.
+        Each moment is yielded when due, whether or not earlier requests have ended. Without an
+        interval the schedule has one moment.
         """
         for beat in count() if every else range(1):
             due = self.started + beat * every
@@ -118,7 +118,7 @@ class LoadClient(RowWriter):
             if beat:
                 await self.until(due)
             if self.stopping.is_set() and self.now() < self.context.end:
-                return  # The run was ended early; else this beat was only noticed late.
+                return  # The run was ended early; otherwise the wake-up was only late.
             yield due
 
     # -- work ---------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class LoadClient(RowWriter):
                 self._stall(True)
 
     def gave_up(self, failed: Failed) -> None:
-        """Record that the client has given up, unless the client was back before."""
+        """Record that the client has given up, unless the client has reached its goal."""
         if not self.settled.is_set():
             lost = isinstance(failed.failure, Unanswered)
             self.event("lost" if lost else "refused", text=failed.reason)
@@ -153,7 +153,7 @@ class LoadClient(RowWriter):
     # -- requests -----------------------------------------------------------------------------
 
     def to(self, broker: BrokerAddress) -> Link:
-        """Return the connection to a broker; behind a proxy each broker has its own."""
+        """Return the connection to a broker; behind a proxy each broker has a tunnel of its own."""
         if not broker.through_proxy and broker.netloc == self.context.connector.service:
             return self.service
         if broker not in self._brokers:
@@ -171,16 +171,16 @@ class LoadClient(RowWriter):
         request_id: int | None = None,
         item: str = "",
     ) -> Answer:
-        """Send a request once a connection stands, and return the request's end.
+        """Send a request once connected, and return the request's end.
 
         Args:
-            link: Where.
-            operation: As its row calls it.
-            frame: Returns its bytes, from its id.
-            due: When the schedule wanted it sent; now, if it has no schedule.
-            selection: Of a listing.
-            request_id: Its id, where that is not for the client to choose: of a message.
-            item: What it is about.
+            link: The connection.
+            operation: The operation's name in the row.
+            frame: Returns the frame for a request id.
+            due: The scheduled moment; now for a request without a schedule.
+            selection: The wanted names of a listing.
+            request_id: The id, unless the client chooses: a message's sequence id.
+            item: The subject in the row, such as a topic.
         """
         row, answer = self.begin_row(operation, due, item), CUT
         try:
@@ -236,7 +236,7 @@ class LoadClient(RowWriter):
     async def look_up(self, topic: str, due: float | None = None) -> Answer:
         """Look up a topic, or a pattern in place of a topic; the answer is a BrokerAddress.
 
-        Redirects are followed as official clients do, each with a row of its own.
+        Redirects are followed as in official clients, each with a row.
         """
         link, authoritative = self.service, False
         for _ in range(1 + MOST_REDIRECTS):
@@ -258,7 +258,7 @@ class LoadClient(RowWriter):
     async def open(
         self, topic: str, operation: str, frame: Callable[[int], bytes], item: str = ""
     ) -> tuple[Link, Answer]:
-        """Look up a topic, send its broker a request; return connection and answer."""
+        """Look up a topic, send the broker a request; return connection and answer."""
         found = await self.look_up(topic)
         if found.failed is not None:
             return self.service, found
@@ -266,12 +266,15 @@ class LoadClient(RowWriter):
         return link, await self.request(link, operation, frame, item=item)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
-        """List the topics of the client's namespace without a row, for a check; None: no answer.
+        """List the topics of the client's namespace without a row, for a check.
 
         Args:
-            pattern: Full; None for all topics.
+            pattern: The full pattern; None for all topics.
+
+        Returns:
+            The names; None without an answer.
         """
-        row = self._row("check", -math.inf)  # Due before all that is counted.
+        row = self._row("check", -math.inf)  # Due before all counted requests.
         frame = partial(list_frame, namespace=self.namespace, pattern=pattern)
         selection = Selection("check", names_wanted=sys.maxsize)
         answer = await self._answered(self.service, row, frame, selection)
@@ -285,7 +288,7 @@ class LoadClient(RowWriter):
         return [self.service, *self._brokers.values()]
 
     def connection_lost(self, link: Link, reason: str) -> None:
-        """Record the loss of a connection, before the requests on the connection fail."""
+        """Record the loss of a connection, before the connection's requests fail."""
         self.event("connection-lost", text=reason)
         self.on_lost(link)
 
@@ -302,7 +305,7 @@ class LoadClient(RowWriter):
             self._timers.append(clock.call_at(clock.now() + max(0.0, wait), action))
 
     def drop(self) -> None:
-        """Close all connections, as the plan says."""
+        """Close all connections, as planned."""
         for link in self.links:
             link.drop()
 

@@ -1,4 +1,4 @@
-"""Connects clients: finds the address, raises the limit of open files, shakes hands."""
+"""Connecting of clients: resolves the address, raises the limit of open files, shakes hands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from loadgen.access import own_tls
 from loadgen.errors import LoadgenError
 
 CONNECT_TIMEOUT_SECONDS = 10.0
-# Below the smallest listen backlog in use (128), so that no SYN is dropped and sent again a
+# Below the smallest listen backlog in use (128), so that no SYN is dropped and retransmitted a
 # second later.
 CONNECTING_AT_ONCE = 64
 _OTHER_OPEN_FILES = 64
@@ -29,7 +29,7 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
     """Return host and port of ``pulsar://host[:port]`` or ``pulsar+ssl://host[:port]``.
 
     Raises:
-        ValueError: Another scheme, several hosts, no host, or a port that is none.
+        ValueError: Another scheme, several hosts, no host, or an invalid port.
     """
     with suppress(ConnectError):
         host, port = server_address(service_url, tls=service_url.startswith(f"{TLS_SCHEME}:"))
@@ -39,7 +39,7 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
 
 
 class ConnectFailedError(Exception):
-    """A client did not get as far as CONNECTED; the message says why."""
+    """A client did not reach CONNECTED; the message is the reason."""
 
 
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
@@ -65,9 +65,9 @@ def raise_open_file_limit(connections: int) -> None:
 
 
 class Connector:
-    """Connects the clients of one task, as many at once as a listen backlog takes.
+    """Connects the clients of a task, as many simultaneously as a listen backlog takes.
 
-    Mutable state: addresses, once they are resolved.
+    Mutable state: resolved addresses.
 
     Attributes:
         service: ``host:port`` of the service URL.
@@ -75,15 +75,15 @@ class Connector:
 
     def __init__(self) -> None:
         self.service = ""
-        self._addresses: dict[str, ServerAddress] = {}  # by netloc: brokers' own are few
+        self._addresses: dict[str, ServerAddress] = {}  # by netloc; brokers are few
         self._places = asyncio.Semaphore(CONNECTING_AT_ONCE)
         self._tls: ssl.SSLContext | None = None
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
-        """Find the server's address, and allow as many open files as its connections need.
+        """Resolve the server's address, and raise the limit of open files for the connections.
 
         Raises:
-            LoadgenError: Its name is unknown, a file of certificates cannot be used, or the hard
+            LoadgenError: The name is unknown, a file of certificates cannot be used, or the hard
                 limit of open files is too low.
         """
         raise_open_file_limit(connections)
@@ -104,19 +104,19 @@ class Connector:
         receive_buffer_bytes: int,
         other: str | None = None,
     ) -> str | None:
-        """Connect one client, to another ``host:port`` if given; return the failure or None."""
+        """Connect a client, to another ``host:port`` if given; return the failure or None."""
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, other)
-        except (OSError, ConnectFailedError, ValueError) as error:  # The last of no address.
+        except (OSError, ConnectFailedError, ValueError) as error:
             return connect_failure(error)
         return None
 
     async def _connect(self, client: Any, receive_buffer_bytes: int, other: str | None) -> None:  # noqa: ANN401
-        """Connect one client and shake hands.
+        """Connect a client and shake hands.
 
         Raises:
-            OSError: No connection; a TimeoutError if there was no CONNECTED in time.
+            OSError: No connection; a TimeoutError without CONNECTED in time.
             ConnectFailedError: The server did not answer CONNECT with CONNECTED.
         """
         netloc = self.service if other is None else other
@@ -127,7 +127,7 @@ class Connector:
         connection = socket.socket(family, socket.SOCK_STREAM)
         try:
             connection.setblocking(False)
-            # The window that TCP offers is settled when the connection is made.
+            # TCP's window is fixed when the connection is made.
             if receive_buffer_bytes:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
             if client.plan.source_address is not None:
@@ -155,7 +155,7 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 def connect_failure(error: Exception) -> str:
-    """Return why a client could not connect."""
+    """Return the reason of a failed connection."""
     if isinstance(error, TimeoutError) and not error.errno:
         return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
     if isinstance(error, ssl.SSLError):

@@ -1,8 +1,8 @@
-"""One connection of a client: shakes hands, answers requests, reads at its own speed.
+"""A client's connection: shakes hands, matches answers to requests, reads at a set speed.
 
-Reading is paused and resumed by an exact token budget and never takes more at once than the budget
-holds, so that the server meets a reader of exactly that speed. Over sockets and in virtual time it
-is the same class; what differs is its transport.
+Reading is paused and resumed by an exact token budget, and a read never exceeds the budget, so the
+server meets a reader of exactly that speed. Sockets and virtual time share the class and differ in
+the transport.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _ANSWERS = {
     Type.SEND_ERROR: "send_error",
     Type.ERROR: "error",
 }
-"""Commands that answer a request, and their field."""
+"""Commands that answer a request, and the field of each."""
 _REFUSING = (Type.LOOKUP_RESPONSE, Type.SEND_ERROR, Type.ERROR)
-"""Those of them that may say an error."""
+"""Answering commands with an error field."""
 
 
 class BrokerAddress(NamedTuple):
@@ -54,7 +54,7 @@ class BrokerAddress(NamedTuple):
 
     Attributes:
         url: ``pulsar://host:port``.
-        through_proxy: Whether the service URL leads to a proxy, which is asked for a tunnel.
+        through_proxy: Whether the client connects by a tunnel of the service URL's proxy.
     """
 
     url: str
@@ -67,13 +67,13 @@ class BrokerAddress(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which names of a listing are wanted.
+    """The wanted names of a listing.
 
     Attributes:
-        key: What the server was asked to choose: pattern and properties; empty for all names.
-        asked_hash: The hash that the request had.
-        names_wanted: So many names of the answer are told; the others are only counted.
-        matching: Only names that match are told: a broker may leave that to the client.
+        key: Pattern and properties of the request; empty for all names.
+        asked_hash: The hash in the request.
+        names_wanted: The most names to return; further names are only counted.
+        matching: Selects the names to return: a broker may leave the pattern to the client.
     """
 
     key: str = ""
@@ -83,7 +83,7 @@ class Selection(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A request under way: the future of its answer, its row, and the wanted names."""
+    """A request under way: the future of the answer, the row, and the wanted names."""
 
     answer: asyncio.Future[Any]
     row: RequestRow
@@ -96,19 +96,19 @@ EVERYTHING = Selection()
 class LoadConnection(asyncio.BufferedProtocol):
     """A connection. Mutable state: the transport, requests under way, the reading speed.
 
-    Bound: as many requests under way as its client sends.
+    Bound: the requests that the client has under way.
 
     Args:
-        plan: The client's; what is known of its namespace is known of its answers.
-        context: The task's.
-        on_ended: Told once, behind the handshake, why the connection is over.
-        on_pushed: Told of commands that answer nothing, and of their payload.
-        tunnel_to: ``host:port`` of the broker that a proxy is asked to pass everything on to.
+        plan: The client's plan; answers are compared with the plan's namespace.
+        context: The state that the clients of the task share.
+        on_ended: Called once, after the handshake, with the reason of the connection's end.
+        on_pushed: Called with commands that answer no request, and the payload.
+        tunnel_to: ``host:port`` of the broker at the end of a proxy's tunnel.
 
     Attributes:
-        handshake: Its result is what the server calls its version.
-        features: What the server offers, once it has shaken hands.
-        budget: Bytes that it may read now; None: everything.
+        handshake: Future of the server's version.
+        features: The server's features, after the handshake.
+        budget: Bytes that may be read now; None: unlimited.
     """
 
     def __init__(
@@ -156,9 +156,9 @@ class LoadConnection(asyncio.BufferedProtocol):
     def request(
         self, request_id: int, frame: bytes, row: RequestRow, selection: Selection = EVERYTHING
     ) -> asyncio.Future[Any]:
-        """Send a request; the result is its answer, or a Failed.
+        """Send a request; the result is the answer, or a Failed.
 
-        Its row learns when the first byte came, and how many there were.
+        The row records the moment of the answer's first byte, and the bytes.
         """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = Waiting(answer, row, selection)
@@ -166,13 +166,13 @@ class LoadConnection(asyncio.BufferedProtocol):
         return answer
 
     def forget(self, request_id: int) -> None:
-        """Wait for an answer no longer."""
+        """Stop waiting for an answer."""
         self._waiting.pop(request_id, None)
 
     # -- reading ------------------------------------------------------------------------------
 
     def stall(self, stalled: bool) -> None:
-        """Read nothing from now on, or read again."""
+        """Stop reading, or read again."""
         self._stalled = stalled
         self.context.unread.forget(self)
         if stalled and (transport := self._open) is not None:
@@ -201,14 +201,14 @@ class LoadConnection(asyncio.BufferedProtocol):
         self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return room for no more than may be read now, whatever size the loop would like."""
+        """Return a buffer for the bytes that may be read now, whatever the loop's size hint."""
         if self.budget is None:
             return self.context.scratch
         allowed = self.budget.available_bytes(self.context.time.monotonic())
         return self.context.scratch[: max(1, allowed)]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the bytes that were read."""
+        """Take the bytes just read."""
         self.received(self.context.scratch[:nbytes])
         if self.budget is not None:
             self.budget.spend(nbytes)
@@ -220,11 +220,11 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     @property
     def bytes_wanted(self) -> int:
-        """So many bytes have to come before there is something to do, or more."""
+        """Return the fewest bytes worth a wake-up."""
         return self._stream.wanted
 
     def received(self, chunk: memoryview) -> None:
-        """Take bytes that were read; they may be overwritten afterwards."""
+        """Take bytes just read; the buffer may be overwritten afterwards."""
         if self._closed:
             return
         if self.handshake.done():
@@ -236,7 +236,7 @@ class LoadConnection(asyncio.BufferedProtocol):
             self.drop(f"protocol error: {error}")
 
     def new_body(self, request_id: int) -> AnswerBody:
-        """Return the place for a listing that has begun to arrive."""
+        """Return the body for a listing that has begun to arrive."""
         waiting, selection = self._waiting.get(request_id), EVERYTHING
         if waiting is not None:
             selection = waiting.selection
@@ -246,7 +246,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- frames that arrive -------------------------------------------------------------------
 
     def receive(self, received: Listing | pb.BaseCommand, payload: bytes = b"") -> None:
-        """Take a frame that has arrived."""
+        """Take a frame."""
         if isinstance(received, Listing):
             self._listed(*received)
         elif received.type == Type.PING:
@@ -262,7 +262,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     def _listed(self, request_id: int, body: AnswerBody) -> None:
         waiting = self._waiting.get(request_id)
-        if waiting is None or waiting.answer.done():  # Nobody asked, or its time was up.
+        if waiting is None or waiting.answer.done():  # No waiter, or the request timed out.
             return
         waiting.row.answer, waiting.row.bytes = self.context.checker.submit(body), body.size_bytes
         wanted = waiting.selection
@@ -270,13 +270,13 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     def _answered(self, command: pb.BaseCommand) -> None:
         answer: Any = getattr(command, _ANSWERS[command.type])
-        # Messages have numbers of their own: the negative ones.
+        # Sequence ids of messages are the negative keys.
         by_sequence = command.type in (Type.SEND_RECEIPT, Type.SEND_ERROR)
         number = -answer.sequence_id if by_sequence else answer.request_id
-        # A refusal that names no request ends all that were sent.
+        # A refusal without a request id ends all requests under way.
         ended = [*self._waiting] if number == NO_REQUEST else [number]
         size_bytes = command.ByteSize()
-        # Only a lookup may have failed without one.
+        # Only a lookup can fail without an error code.
         if command.type in _REFUSING and (
             answer.HasField("error") or answer.response == pb.CommandLookupTopicResponse.Failed
         ):
@@ -309,12 +309,12 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- the end ------------------------------------------------------------------------------
 
     def drop(self, reason: str) -> None:
-        """Close the connection and end the requests that wait for answers."""
+        """Close the connection and fail the requests under way."""
         self._over(reason)
         self.close()
 
     def close(self) -> None:
-        """Close the connection at once, and tell nobody."""
+        """Close the connection immediately, without callbacks."""
         self._closed = True
         self._read_no_more()
         if self._transport is not None:

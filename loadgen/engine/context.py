@@ -1,4 +1,4 @@
-"""The state that the clients of one task share: time, ways to a server, rows, totals, a buffer."""
+"""The state that the clients of a task share: time, connector, rows, totals, read buffer."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RunTime:
-    """Seconds since the agreed start, on a clock that does not step.
+    """Seconds since the agreed start, on a clock without steps.
 
-    Not uvloop's own clock, which has steps of a millisecond.
+    uvloop's own clock has steps of a millisecond.
 
     Attributes:
         monotonic: Reads the clock, in seconds.
@@ -39,7 +39,7 @@ class RunTime:
     wall: Callable[[], float] = time.time
 
     def agree(self, t0_epoch_seconds: float) -> None:
-        """Take over the start as agreed on the wall clock."""
+        """Set the agreed start, given on the wall clock."""
         self.t0 = self.monotonic() + (t0_epoch_seconds - self.wall())
 
     def seconds(self) -> float:
@@ -49,21 +49,20 @@ class RunTime:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """The state that the clients of one task share.
+    """The state that the clients of a task share.
 
-    Time and ways to a server are those of sockets, unless something takes their place: in virtual
-    time, or a test.
+    Time and transport are those of sockets by default; virtual time and tests replace both.
 
     Attributes:
         service_url: ``pulsar://host:port`` of the broker or proxy.
-        admin_url: The web port's, for behaviours that call REST; empty if no option names one.
-        warm_up: What is due earlier is not counted in the totals, nor in figures.
-        end: What is due then, or later, is not sent.
-        authentication: Shown in CONNECT, and when a server asks again; None: nothing is.
-        lags: How late each moment of the schedule came, by moment: the first of its clients counts.
-        failures: Errors of this program in what clients do, which end the run.
-        scratch: Bytes that are read land here first. One buffer serves all connections of a loop: a
-            loop asks for it, fills it and hands it over without doing anything in between.
+        admin_url: URL of the web port, for behaviours that call REST; empty if not given.
+        warm_up: Requests due earlier do not count in totals and figures.
+        end: Requests due at this moment or later are not sent.
+        authentication: Credentials for CONNECT and for challenges; None: no credentials.
+        lags: Delay of each moment of the schedule, by moment: that of the moment's first client.
+        failures: Errors of this program in behaviours; any ends the run.
+        scratch: Read buffer of all connections of a loop. One is enough: a loop fills the buffer
+            and hands it over within a single step.
     """
 
     service_url: str

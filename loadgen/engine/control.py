@@ -1,11 +1,11 @@
-"""The control channel of a run: tasks report to the driver, and hear of the start and of the end.
+"""The control channel of a run, between tasks and driver: start, totals, early end, facts.
 
-Each task opens one TCP connection to the driver, wherever it runs, and both send JSON, an object a
-line. The driver knows a task by a secret of the run, which travels with the task's plan. Before the
-start the driver asks each task for its clock, several times: the answer of the shortest round trip
-tells how far that clock is from the driver's, so that all begin at the same moment whatever their
-clocks show. Totals come once a second; results do not depend on them. At its end a task tells its
-facts here, too: where the driver hears of none, the task is lost.
+Each task opens a TCP connection to the driver, wherever the task runs; messages are JSON, an object
+a line. A task identifies itself with a secret of the run, from the task's plan. Before the start
+the driver reads each task's clock several times: the answer with the shortest round trip gives the
+clock's offset, so that all tasks begin simultaneously whatever their clocks show. Totals are sent
+once a second; results do not depend on totals. A task ends with a message of facts: without facts
+the driver counts the task as lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REPORT_SECONDS = 1.0
 LEAD_SECONDS = 0.5
-"""From the last "ready" to the start: time enough for the message to reach every task."""
+"""From the last "ready" to the start: enough for the message to reach every task."""
 HELLO_SECONDS = 10.0
 _AGAIN_SECONDS = 0.5
 TOTALS = TypeAdapter(Totals)
@@ -37,7 +37,7 @@ LARGEST_LINE_BYTES, _MOST_UNSENT_BYTES = 1 << 20, 1 << 16
 
 
 class ControlAddress(BaseModel):
-    """The driver's end of the channel, as a task's plan has it.
+    """The address of the driver's end, in a task's plan.
 
     Attributes:
         key: The secret of the run.
@@ -52,10 +52,10 @@ class Start(NamedTuple):
     """The agreed start.
 
     Attributes:
-        own_epoch_seconds: On the task's own wall clock.
+        own_epoch_seconds: On the task's wall clock.
         epoch_seconds: On the driver's.
-        ahead_seconds: How far the task's clock is ahead of the driver's; ``doubt_seconds``: how
-            exactly that is known.
+        ahead_seconds: How far the task's clock is ahead of the driver's; ``doubt_seconds``: the
+            uncertainty.
     """
 
     own_epoch_seconds: float
@@ -65,10 +65,10 @@ class Start(NamedTuple):
 
 
 class Control:
-    """A task's end of the channel. Without a driver it starts by itself, and nobody ends it early.
+    """A task's end of the channel. Without a driver the task starts alone and never ends early.
 
     Args:
-        on_start: Told the start, in seconds of the epoch.
+        on_start: Called with the start, in seconds of the epoch.
         lead_seconds: From the call to the start.
     """
 
@@ -81,10 +81,10 @@ class Control:
         self._lead_seconds = lead_seconds
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """Call ``stop`` from now on when the run is to end early."""
+        """Register ``stop`` to be called if the run is to end early."""
 
     async def start(self, wall: Callable[[], float]) -> Start:
-        """Say that all clients are connected, and wait until the start is agreed.
+        """Report that all clients are connected, and wait for the agreed start.
 
         Args:
             wall: Reads the task's wall clock.
@@ -97,23 +97,23 @@ class Control:
         return Start(t0, t0)
 
     def report(self, totals: Totals) -> None:
-        """Send totals, or drop them: nobody waits for them."""
+        """Send totals, or drop them if the channel is not writable."""
 
 
 def line(**told: Any) -> bytes:  # noqa: ANN401 - what JSON has
-    """Return a message as the channel carries it."""
+    """Encode a message of the channel."""
     return json.dumps(told).encode() + b"\n"
 
 
 def proof(key: str, nonce: str, task: int) -> str:
-    """Return what only a task of the run can answer to a driver's nonce."""
+    """Return a task's proof of knowing the run's secret, for a driver's nonce."""
     return hmac.digest(key.encode(), f"{nonce} {task}".encode(), "sha256").hex()
 
 
 class ControlClient(Control):
-    """A task's end of the channel, over TCP. Mutable state: the connection, and what was heard.
+    """A task's end of the channel, over TCP. Mutable state: the connection, and messages heard.
 
-    Made within the task's loop; its other methods are for who is connected.
+    Create within the task's loop; the other methods need a connection.
     """
 
     _reader: asyncio.StreamReader
@@ -128,7 +128,7 @@ class ControlClient(Control):
         self._wall: Callable[[], float] = time.time
 
     async def connect(self) -> dict[str, Any]:
-        """Connect to the driver, show that this is a task of its run, return what it carries.
+        """Connect to the driver, prove to be a task of the run, return the carried values.
 
         Raises:
             LoadgenError: The driver cannot be reached, or refuses the task.
@@ -149,7 +149,7 @@ class ControlClient(Control):
         )
 
     async def _greet(self, host: str, port: int) -> dict[str, Any]:
-        """Return what the driver carries for a task that it lets in."""
+        """Return the values that the driver carries for an admitted task."""
         if self._writer is not None:
             self._writer.close()
         self._reader, self._writer = await asyncio.open_connection(
@@ -159,7 +159,7 @@ class ControlClient(Control):
             raise OSError("it closes the connection")
         nonce = json.loads(greeting)["nonce"]
         self._send(task=self._task, proof=proof(self._address.key, nonce, self._task))
-        # From here on the driver may know the task, which it lets in once: nothing is tried again.
+        # From here on the driver may know the task, and admits a task only once: no retry.
         try:
             told = json.loads(await self._reader.readline())
         except (OSError, ValueError):
@@ -210,13 +210,13 @@ class ControlClient(Control):
             self._send(totals=TOTALS.dump_python(totals, mode="json"))
 
     def end(self, facts: dict[str, Any]) -> None:
-        """Tell what the task has to say of itself, once its rows are written."""
+        """Report the task's facts, once the rows are written."""
         self._send(facts=facts)
 
     async def close(self) -> None:
         """End the channel."""
         if self._started.done():
-            self._started.exception()  # Somebody has heard of it.
+            self._started.exception()  # Marks the exception as retrieved.
         if self._listening is not None:
             self._listening.cancel()
         if self._writer is not None:

@@ -1,7 +1,7 @@
-"""The driver's end of the control channel: it greets tasks, sets the start, adds up totals.
+"""The driver's end of the control channel: admits tasks, sets the start, adds up totals.
 
-Where a task is lost after the start the others end early, as what they offer is no longer the
-document's load. No task is let in twice, so a load is never offered again.
+If a task is lost after the start the remaining tasks end early, because their load is no longer the
+document's. A task is admitted only once, so a load is never offered twice.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MOST_SKEW_SECONDS, MOST_DOUBT_SECONDS = 60.0, 0.025
-"""A clock further from the driver's is wrong; one known less exactly starts too far from others."""
+"""Clocks further from the driver's are wrong; clocks with more doubt start too far apart."""
 LAST_SECONDS = 60.0
-"""Where a task is lost, the others have so long for their drain and their rows."""
+"""After the loss of a task, time for the drain and rows of the remaining tasks."""
 _READINGS, _TASKS_ASKED_AT_ONCE = 8, 4
 _OBSERVED_SECONDS = 0.2
 _ENDS = (
     *(OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError),
     asyncio.CancelledError,
 )
-"""Of a connection: it breaks, its time is over, or it says something that no task says."""
+"""Ends of a connection: broken, timed out, or an invalid message."""
 _BACKLOG, _MORE_STRANGERS = 1_024, 16
-"""Connections that have shown nothing yet, beside one for each task."""
+"""Unproven connections, beside one for each task."""
 
 
 class ControlServer:
-    """The driver's end of the channel: a thread that knows all tasks of one run.
+    """The driver's end of the channel: a thread that serves all tasks of a run.
 
-    Bound: a connection for each task, and as many and a few of strangers, who are closed after ten
-    seconds, or when another one comes.
+    Bound: a connection for each task, plus as many and a few of strangers, closed after ten
+    seconds or by the next connection.
 
     Args:
-        tasks: How many there are.
-        observer: Told the totals of all tasks, from the thread.
-        on_agreed: Told the agreed start once, in seconds of the epoch.
+        tasks: The number of tasks.
+        observer: Called with the totals of all tasks, from the thread.
+        on_agreed: Called once with the agreed start, in seconds of the epoch.
 
     Attributes:
         agreed: Whether the start is agreed.
@@ -97,17 +97,17 @@ class ControlServer:
         bind: str = "",
         carried: dict[str, Any] | None = None,
     ) -> Iterator[ControlAddress]:
-        """Serve tasks for a block; hand out the address for their plans.
+        """Serve tasks for a block; yield the address for the tasks' plans.
 
         Args:
-            host: The driver's host, as tasks reach it.
-            port: 0: any that is free.
-            bind: The driver's own address; empty: its host.
-            carried: Told to each task that proves to be one, such as credentials: a plan is
-                written to files on its way.
+            host: The driver's host, as seen from tasks.
+            port: 0: any free port.
+            bind: The address to listen on; empty: the host.
+            carried: Values sent to each proven task, such as credentials: a plan is
+                written to files on the way.
 
         Raises:
-            LoadgenError: The address cannot be used, or too much is to be carried.
+            LoadgenError: The address cannot be used, or the carried values are too large.
         """
         self._carried = carried or {}
         if (size := len(line(welcome=self._carried))) > LARGEST_LINE_BYTES:
@@ -124,20 +124,20 @@ class ControlServer:
             yield ControlAddress(host=host, port=listener.getsockname()[1], key=self._key)
 
     def stop(self) -> None:
-        """Tell every task to end early, also those that report later."""
+        """Tell every task to end early, also tasks that report later."""
         self._stopping = True
-        with suppress(RuntimeError):  # The run is over, and nobody is there to be told.
+        with suppress(RuntimeError):  # The run is over, and the loop is closed.
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._tell_all, {"stop": True})
 
     def rest(self, error: LoadgenError) -> tuple[list[Any], str]:
-        """Return the facts of the tasks that are left, at their end, and which ones are lost.
+        """Return the facts of the remaining tasks, at their end, and a text of the lost tasks.
 
         Args:
-            error: Why the run failed.
+            error: The failure of the run.
 
         Raises:
-            LoadgenError: That error: no load was offered yet, or no task is left.
+            LoadgenError: The given error: no load was offered yet, or no task is left.
         """
         give_up = time.monotonic() + LAST_SECONDS
         if self.agreed:
@@ -171,10 +171,10 @@ class ControlServer:
                 self._observe()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection to its end: of a task of this run, or of a stranger, who is closed.
+        """Serve a connection of a task to the end; close a stranger's.
 
         Raises:
-            ValueError: It says something that no task says; others of ``_ENDS`` do the same.
+            ValueError: An invalid message; other errors of ``_ENDS`` end the connection likewise.
         """
         self._strangers[writer] = None
         if len(self._strangers) > self._tasks + _MORE_STRANGERS:
@@ -200,10 +200,10 @@ class ControlServer:
             self._strangers.pop(writer, None)
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-        """Return the number of the task that proves to be one; others of ``_ENDS`` are strangers.
+        """Return the number of a proven task; the other errors of ``_ENDS`` are strangers.
 
         Raises:
-            ValueError: It is a stranger.
+            ValueError: A stranger.
         """
         nonce = secrets.token_hex(16)
         writer.write(line(nonce=nonce))
@@ -217,7 +217,7 @@ class ControlServer:
     async def _hear(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Take a task's totals, and compare its clock once its clients are connected."""
+        """Receive a task's totals, and measure the task's clock once the clients are connected."""
         async for message in reader:
             told = json.loads(message)
             if "totals" in told:
@@ -225,7 +225,8 @@ class ControlServer:
             elif "facts" in told:
                 self._facts[task] = told["facts"]
             elif task not in self._clocks:
-                # A question that waits behind those of all other tasks would tell little.
+                # One at a time: waiting behind the questions of other tasks would lengthen round
+                # trips.
                 async with self._questions:
                     self._clocks[task] = await self._clock_of(task, reader, writer)
                 self._agree_if_all_are_ready()
@@ -233,10 +234,10 @@ class ControlServer:
     async def _clock_of(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[float, float]:
-        """Ask a task for its clock: return the shortest round trip, and how far ahead it is."""
+        """Measure a task's clock: return the shortest round trip, and the clock's lead."""
         readings = []
         for _ in range(_READINGS):
-            asked, began = time.time(), time.monotonic()  # The first may be set meanwhile.
+            asked, began = time.time(), time.monotonic()  # The wall clock may be set in between.
             writer.write(line(clock=asked))
             while "clock" not in (told := json.loads(await reader.readline())):
                 self._take(task, told["totals"])
@@ -247,14 +248,14 @@ class ControlServer:
     def _take(self, task: int, told: Any) -> None:  # noqa: ANN401 - not checked yet
         with suppress(ValidationError):  # A task of another version of this program.
             self._totals[task] = TOTALS.validate_python(told)
-        # Adding up all tasks at the word of each would take the square of their number.
+        # Adding up all tasks at each report would cost the square of their number.
         if self._observing is None:
             loop = asyncio.get_running_loop()
             self._observing = loop.call_later(_OBSERVED_SECONDS, self._observe)
 
     def _observe(self) -> None:
         self._observing = None
-        with suppress(OSError):  # Who watches the run is gone.
+        with suppress(OSError):  # The observer is gone.
             self._observer(sum(self._totals.values(), Totals()))
 
     def _agree_if_all_are_ready(self) -> None:
@@ -264,7 +265,7 @@ class ControlServer:
             if refused := _refusal(task, trip / 2, ahead):
                 self._tell_all({"refused": refused})
                 return
-        self.agreed = True  # Before the first task hears of it: it may be lost at once.
+        self.agreed = True  # Before the first task is notified: the task may be lost immediately.
         t0 = time.time() + LEAD_SECONDS
         for task, (trip, ahead) in self._clocks.items():
             self._writers[task].write(line(start=Start(t0 + ahead, t0, ahead, trip / 2)))
@@ -277,7 +278,7 @@ class ControlServer:
 
 
 def _refusal(task: int, doubt_seconds: float, ahead_seconds: float) -> str:
-    """Say why a run with such a clock is not begun; empty: it is."""
+    """Return the refusal of a clock; empty for a good clock."""
     if abs(ahead_seconds) > MOST_SKEW_SECONDS:
         way = "ahead of" if ahead_seconds > 0 else "behind"
         return (

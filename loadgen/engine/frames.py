@@ -1,4 +1,4 @@
-"""The frames of a load's clients, and the header that identifies each message."""
+"""The frames that clients send, and the header that identifies each message."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHECKSUM_BYTES = 6
 
 
 def frame_of(command: google.protobuf.message.Message) -> bytes:
-    """Return a command's frame; its field of a BaseCommand has the number of its type."""
+    """Return a command's frame; the BaseCommand's field has the number of the command's type."""
     field = _FIELDS[command.DESCRIPTOR.name]
     fields: dict[str, Any] = {"type": field.number, field.name: command}
     return encode_command(Type(**fields))
@@ -58,11 +58,11 @@ def connect_frame(
     """Return CONNECT.
 
     Args:
-        tunnel_to: ``host:port`` of a broker that a proxy is to pass everything on to.
-        authentication: The credentials to show.
+        tunnel_to: ``host:port`` of a broker, for a proxy's tunnel.
+        authentication: The credentials.
 
     Raises:
-        UsageError: They cannot be read.
+        UsageError: The credentials cannot be read.
     """
     connect = pb.CommandConnect(
         client_version=CLIENT_VERSION,
@@ -79,10 +79,10 @@ def connect_frame(
 
 
 def auth_frame(authentication: Authentication) -> bytes:
-    """Return AUTH_RESPONSE with the credentials of this moment.
+    """Return AUTH_RESPONSE with the current credentials.
 
     Raises:
-        UsageError: They cannot be read.
+        UsageError: The credentials cannot be read.
     """
     shown = pb.AuthData(
         auth_method_name=authentication.method_name, auth_data=_shown(authentication)
@@ -95,7 +95,7 @@ def auth_frame(authentication: Authentication) -> bytes:
 
 def _shown(authentication: Authentication) -> bytes:
     try:
-        return cast("bytes", authentication.auth_data())  # of an option: none is awaited
+        return cast("bytes", authentication.auth_data())  # options' are not awaitable
     except PulsarException as error:
         raise UsageError(str(error)) from None
 
@@ -132,12 +132,12 @@ def request_frame(command: Request) -> Callable[[int], bytes]:
 
 
 class Message(NamedTuple):
-    """The header of a message: its client, number and due time.
+    """The header of a message: client, number and due time.
 
     Attributes:
-        client: Number of the client that published it.
-        number: Of its messages, from 1: its sequence id.
-        due: When it was due, in seconds since the agreed start.
+        client: Number of the publishing client.
+        number: Number among the client's messages, from 1: the sequence id.
+        due: When the message was due, in seconds since the agreed start.
     """
 
     client: int
@@ -146,7 +146,7 @@ class Message(NamedTuple):
 
 
 def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
-    """Return SEND of a message with a payload of ``size_bytes`` and one of ``keys`` keys."""
+    """Return SEND of a message with a payload of ``size_bytes`` and a key out of ``keys``."""
     send = pb.CommandSend(producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1)
     metadata = pb.MessageMetadata(
         producer_name=f"loadgen-{message.client}", sequence_id=message.number, publish_time=1
@@ -163,7 +163,7 @@ def read_message(tail: bytes, size_bytes: int) -> Message | None:
 
     Args:
         tail: Checksum, metadata and payload.
-        size_bytes: Size that a whole payload has.
+        size_bytes: Size of a whole payload.
     """
     if not verify_checksum(tail):
         return None

@@ -1,4 +1,4 @@
-"""A client's connection to one server: made when it is needed, and again when it was lost."""
+"""A client's lasting link to a server: connects when needed, reconnects after a loss."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Answer(NamedTuple):
     """The end of a request: an answer, or a failure.
 
     Attributes:
-        value: What was answered; None if nothing was.
-        failed: Why not.
+        value: The answer; None without an answer.
+        failed: The reason of the failure.
     """
 
     value: Any = None
@@ -35,14 +35,14 @@ CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
 class Patience:
-    """Ends requests that were under way for too long, with one timer for all of a client.
+    """Times out requests, with a single timer for all requests of a client.
 
-    Mutable state: when each is to end, in the order of sending, and the timer. Bound: as many as
+    Mutable state: deadlines in the order of sending, and the timer. Bound: the requests that
     the client has under way.
 
     Args:
         clock: Arms the timer.
-        failed: The end that they come to.
+        failed: The result of requests that time out.
     """
 
     def __init__(self, clock: Clock, failed: Failed) -> None:
@@ -52,7 +52,7 @@ class Patience:
         self._timer: TimerHandle | None = None
 
     def add(self, waiting: asyncio.Future[Any], end: float) -> None:
-        """End a request at a moment of the clock, unless the request has ended before."""
+        """Add a request's deadline on the clock; a request that has ended is left alone."""
         while self._waiting and self._waiting[0][1].done():
             self._waiting.popleft()
         self._waiting.append((end, waiting))
@@ -70,23 +70,23 @@ class Patience:
             self._timer = self._clock.call_at(self._waiting[0][0], self._due)
 
     def close(self) -> None:
-        """End nothing any more."""
+        """Cancel all deadlines."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 class Link:
-    """A client's connection to one server: made when it is needed, and again when it was lost.
+    """A client's lasting link to a server: connects when needed, reconnects after a loss.
 
-    Mutable state: the connection, and who is making it.
+    Mutable state: the connection, and the attempt under way.
 
     Args:
-        client: Whose it is.
-        broker: The broker it leads to; None for the service URL.
+        client: The client.
+        broker: The broker; None for the service URL.
     """
 
     def __init__(self, client: Any, broker: BrokerAddress | None) -> None:  # noqa: ANN401
-        self._client = client  # A LoadClient, which knows this module.
+        self._client = client  # A LoadClient; its module imports this module.
         self._broker = broker
         self._making: asyncio.Task[str | None] | None = None
         self._connected_at = 0.0
@@ -94,12 +94,12 @@ class Link:
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
-        """Connect if there is no connection; return the failure's reason, or None."""
+        """Connect unless connected; return the failure's reason, or None."""
         if self.connection is not None:
             return None
         if self._making is None:
             self._making = self._client.spawn(self._connect())
-        # Others wait for it too.
+        # Shielded, because several requests share the attempt.
         return await asyncio.shield(self._making)
 
     async def _connect(self) -> str | None:
@@ -132,7 +132,7 @@ class Link:
             self._client.connection_lost(self, reason)
 
     def drop(self) -> None:
-        """Lose the connection of the client's own accord."""
+        """Close the connection as if lost, by the client's own decision."""
         if self.connection is not None:
             self.connection.drop("dropped by the client")
 
@@ -143,7 +143,7 @@ class Link:
             connection.close()
 
     def patience_end(self) -> float:
-        """Return when a request that is sent now times out, on the clock."""
+        """Return the deadline of a request sent now, on the clock."""
         client = self._client
         seconds: float = client.group.timeout
         end: float = client.context.clock.now() + seconds

@@ -1,11 +1,11 @@
-"""Limits how fast a client reads: an exact token budget, one token a byte.
+"""Limits of a client's reading speed: an exact token budget, one token a byte.
 
-Over sockets a connection asks its budget before each read. In virtual time the reads of a whole
-stretch are computed at once, by the same budget.
+Over sockets a connection takes from the budget before each read. In virtual time the reads of a
+whole stretch are computed in a step, by the same budget.
 
-Over any stretch of time a reader takes at most ``rate * time`` bytes and one burst of at most
-two quanta. Timers that fire late are made up for by the next read, up to one quantum, so that
-the average is the rate and not a little less.
+Over any stretch of time a reader takes at most ``rate * time`` bytes and a burst of at most
+two quanta. The next read makes up for late timers, up to one quantum, so that the average is the
+rate and not a little less.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _FUZZ = 1e-9
 
 
 def quantum_bytes(rate_bytes_per_second: float) -> int:
-    """Return the most bytes that a reader of this speed takes at once."""
+    """Return the most bytes in a single read at this speed."""
     quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
     return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
 
 
 class ReadBudget:
-    """Bytes that one reader may take now. Mutable state: the tokens and when they were counted.
+    """Bytes that a reader may take now. Mutable state: the tokens and the moment of counting.
 
     Args:
-        rate_bytes_per_second: The reading speed; who reads as fast as it comes has no budget.
+        rate_bytes_per_second: The reading speed; readers without a limit have no budget.
         now_seconds: The moment from which tokens accrue.
 
     Attributes:
@@ -44,21 +44,21 @@ class ReadBudget:
         self._counted_at = now_seconds
 
     def available_bytes(self, now_seconds: float) -> int:
-        """Return how many bytes may be read at ``now_seconds``; 0 says: wait."""
+        """Return the bytes that may be read at ``now_seconds``; 0: wait."""
         earned = max(0.0, now_seconds - self._counted_at) * self.rate
         self._counted_at = now_seconds
         self._tokens = min(self._tokens + earned, 2.0 * self._quantum)
         return min(int(self._tokens + _FUZZ), LARGEST_QUANTUM_BYTES)
 
     def spend(self, size_bytes: int) -> None:
-        """Take the tokens of bytes that were read."""
+        """Take the tokens of bytes just read."""
         self._tokens -= size_bytes
 
     def pause_seconds(self, now_seconds: float) -> float:
-        """Return how long to leave the socket alone; 0 while half a quantum is left.
+        """Return how long to pause reading; 0 while half a quantum is left.
 
-        A lower budget waits for a whole quantum: tokens come in all the time, and reading them
-        byte by byte would cost more than it brings.
+        With less left, the pause lasts for a whole quantum: tokens accrue continuously, and reading
+        byte by byte would be wasteful.
         """
         if self.available_bytes(now_seconds) * 2 >= self._quantum:
             return 0.0
@@ -69,19 +69,19 @@ class ReadBudget:
 
 
 class Reader:
-    """Reads everything at once, in virtual time. Offsets count from the stream's beginning."""
+    """Reads all bytes immediately, in virtual time. Offsets count from the stream's beginning."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
         """Return the bytes read by now; ``visible`` has not changed since the last call."""
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return when ``offset`` will have been read; None for never, as things are."""
+        """Return the moment of reading ``offset``; None for never, in the current state."""
         return now if offset <= visible else None
 
 
 class Never(Reader):
-    """Reads nothing."""
+    """A stalled reader."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
         """See Reader.read_by."""
@@ -96,7 +96,7 @@ UNLIMITED, NEVER = Reader(), Never()
 
 
 class Paced(ReadBudget, Reader):
-    """Reads as a ReadBudget lets a client read; many quanta in a row cost one division."""
+    """Reads at the speed of a ReadBudget; many quanta in a row cost one division."""
 
     def __init__(self, rate: float, now: float) -> None:
         super().__init__(rate, now)
@@ -120,7 +120,7 @@ class Paced(ReadBudget, Reader):
         return read
 
     def _step(self, at: float, read: int, visible: int) -> int:
-        """Read once; return how many bytes."""
+        """Read once; return the number of bytes."""
         size = min(max(1, self.available_bytes(at)), visible - read)
         self.spend(size)
         self._resumes = at + self.pause_seconds(at)

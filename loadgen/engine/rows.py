@@ -1,7 +1,7 @@
-"""The rows of a task, one for each request and each event, and why requests fail.
+"""The rows of a task, one for each request and each event, and reasons of failures.
 
-A thousand refusals for one cause carry a thousand request ids, ports and sizes. Masked, they are
-one reason with a count.
+A thousand refusals for a single cause carry a thousand request ids, ports and sizes; masked, they
+become one reason with a count.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from loadgen.engine.answers import AnswerBody
 
 RUN_ENDED = "not answered when the run ended"
-"""Reason of a request that the end of its client cut."""
+"""Reason of a request cut off by the end of the client."""
 _LONGEST_REASON = 300
-# What the proxy answers with: JSON text with errorMsg, reqId, remote and local, at times behind
-# the name of a Java exception. The rest of it names one request only.
+# The proxy's error text: JSON with errorMsg, reqId, remote and local, at times after the name
+# of a Java exception. All but errorMsg differs by request.
 _JSON_ERROR_MESSAGE = re.compile(r'"errorMsg"\s*:\s*("(?:[^"\\]|\\.)*")')
 # localhost/127.0.0.1:6650, /10.0.0.7:41220, [::1]:6650, broker-7.internal:6650
 _ADDRESS = re.compile(
@@ -47,10 +47,10 @@ class Outcome(StrEnum):
 
 
 class Failed(NamedTuple):
-    """Why a request has no answer.
+    """The reason of a missing answer.
 
     Attributes:
-        failure: The server's error code, or that there was none.
+        failure: The server's error code, or the kind of failure without a code.
         reason: In words, masked so that reasons can be counted.
     """
 
@@ -60,19 +60,19 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class RequestRow:
-    """One request; times are seconds since the agreed start.
+    """A request; times are seconds since the agreed start.
 
     Attributes:
-        operation: What was requested: ``list``, ``watch``, ``lookup``, ``publish``, ...
-        due: When the schedule wanted it sent.
-        sent: None if it never was.
-        first_byte: When the first byte of its answer was read.
-        done: When its last byte was read, or it ended otherwise.
-        outcome: None while it is under way.
-        bytes: Of its answer.
-        topics: Names that the answer lists, once it is verified.
-        item: What it was about, where there are many: a message's number, a topic.
-        answer: A listing, to be verified when the run is over.
+        operation: ``list``, ``watch``, ``lookup``, ``publish``, ...
+        due: Scheduled moment of sending.
+        sent: None for a request that was not sent.
+        first_byte: When the answer's first byte was read.
+        done: When the answer's last byte was read, or the request ended otherwise.
+        outcome: None while under way.
+        bytes: Of the answer.
+        topics: Number of names in the answer, once verified.
+        item: The subject, for operations with many: a message's number, a topic.
+        answer: A listing, for verification when the run is over.
     """
 
     client: int
@@ -95,13 +95,13 @@ class RequestRow:
 
 @dataclass(slots=True)
 class EventRow:
-    """Whatever else a client knows.
+    """An event of a client other than a request.
 
     Attributes:
         at: Seconds since the agreed start.
         what: ``back``, ``gave-up``, ``reconnected``, ...
-        value: A number that belongs to it.
-        text: Words that belong to it.
+        value: The event's number.
+        text: The event's words.
     """
 
     at: float
@@ -116,12 +116,12 @@ class EventRow:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows of a task, in the order in which they began.
+    """All rows of a task, in the order of their beginnings.
 
     Bound: the requests that a document may have.
     """
 
-    # asyncio describes a task, with its result, when it ends.
+    # Without repr: asyncio logs a finished task together with the result.
     requests: list[RequestRow] = field(default_factory=list, repr=False)
     events: list[EventRow] = field(default_factory=list, repr=False)
 
@@ -130,12 +130,12 @@ class Rows:
 
 
 def refusal_reason(error: int, message: str) -> str:
-    """Return ``<ServerError name>: <message>`` with the parts masked that differ by request.
+    """Return ``<ServerError name>: <message>``, masking the parts that differ by request.
 
-    Of a message that is JSON only ``errorMsg`` is kept.
+    Of a JSON message only ``errorMsg`` is kept.
     """
     known = pb.ServerError.DESCRIPTOR.values_by_number.get(error)
-    # Codes that are newer than us keep their number.
+    # Codes newer than ours keep the number.
     name = f"ServerError {error}" if known is None else known.name
     return f"{name}: {masked(_essence(message))}"[:_LONGEST_REASON]
 

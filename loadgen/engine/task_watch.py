@@ -1,4 +1,4 @@
-"""Watches a task itself: the event loop's lag, and the task's use of the machine."""
+"""Measures a task: the event loop's lag, and the task's use of the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPEN_FILES = "/proc/self/fd"
 
 
 class TaskWatch:
-    """A watch over one task. Mutable state: the figures since T0.
+    """A watch over a task. Mutable state: the figures since T0.
 
     Bound: twenty figures a second of the run.
     """
@@ -38,19 +38,19 @@ class TaskWatch:
         self._due_seconds = math.inf
 
     def begin(self) -> None:
-        """Watch from T0 on, or from now if that is past."""
+        """Measure from T0 on, or from now if T0 is past."""
         self._descriptors = _open_descriptors()
         self._due_seconds = max(0.0, self._time.seconds())
         self._arm()
 
     def end(self, lags: Sequence[float]) -> dict[str, Any]:
-        """Return the figures of the task; ``lags`` are the delays of its moments."""
+        """Return the figures of the task; ``lags`` are the delays of the schedule's moments."""
         if self._probing is not None:
             self._probing.cancel()
         now_seconds = self._time.seconds()
         measured = now_seconds - self._begun_seconds if self._loop_lags else 0.0
         cpu_seconds = time.process_time() - self._begun_cpu_seconds if self._loop_lags else 0.0
-        # The loop may have been held up until now.
+        # The loop may have been blocked until now.
         while self._due_seconds < now_seconds:
             self._note(now_seconds)
         return {
@@ -76,7 +76,7 @@ class TaskWatch:
         self._arm()
 
     def _note(self, now_seconds: float) -> None:
-        """Record a probe's delay; a late probe does not delay the next one."""
+        """Record a probe's delay; a late probe does not delay the next."""
         self._loop_lags.append(max(0.0, now_seconds - self._due_seconds))
         self._due_seconds += PROBE_SECONDS
 
@@ -86,7 +86,7 @@ def _p99(values: Sequence[float]) -> float:
 
 
 def _open_descriptors() -> int:
-    """Return the number of this process's open files; 0 where the kernel does not say."""
+    """Return the number of this process's open files; 0 if the kernel does not tell."""
     with suppress(OSError):
         return len(os.listdir(_OPEN_FILES))
     return 0

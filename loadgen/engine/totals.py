@@ -1,7 +1,7 @@
-"""The totals of a task while it runs, for the screen and for Prometheus: results need them not.
+"""The totals of a running task, for the screen and for Prometheus; results do not use totals.
 
-Latencies are counted in a few buckets, small enough for a datagram: each is a quarter longer than
-the one before, from a millisecond to some ten minutes.
+Latencies are counted in a few buckets, small enough for a datagram: from a millisecond to some ten
+minutes, each a quarter longer than the one before.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _Latencies = Annotated[list[int], Field(min_length=BUCKETS, max_length=BUCKETS)]
 
 
 def bucket_of(seconds: float) -> int:
-    """Return the number of the bucket that a latency belongs to."""
+    """Return the number of a latency's bucket."""
     return bisect_left(_ENDS, seconds, hi=BUCKETS - 1)
 
 
 def seconds_of(bucket: int) -> float:
-    """Return the longest latency of a bucket; the last one has longer ones, too."""
+    """Return the longest latency of a bucket; the last bucket is open-ended."""
     return _ENDS[bucket]
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:
-    """Return the end of a percentile's bucket; None without any counts."""
+    """Return the upper end of a percentile's bucket; None without counts."""
     below = [*accumulate(counts)]
     return seconds_of(bisect_left(below, share * below[-1])) if below[-1] else None
 
@@ -57,15 +57,15 @@ def nearest_rank(ordered: Sequence[float], share: float) -> float:
 
 @dataclass
 class Totals:
-    """Totals of one task, or of a whole run.
+    """Totals of a task, or of a whole run.
 
     Attributes:
         phase: ``connect``, ``warm-up``, ``measure``, ``hold`` or ``drain``.
-        connected: Connections that shook hands.
-        bytes: Those read.
+        connected: Connections after the handshake.
+        bytes: Bytes read.
         ended: Requests that ended, by ``group operation outcome``.
         clients: Clients that started, were back and gave up, by ``group what``.
-        latencies: Answers of each group by the bucket of how long they took since they were due.
+        latencies: Answers of each group by bucket of the time since they were due.
     """
 
     phase: str = "connect"
@@ -85,11 +85,11 @@ class Totals:
 
     @property
     def all_latencies(self) -> list[int]:
-        """Answers of all groups by their bucket."""
+        """Answers of all groups by bucket."""
         return [sum(counts) for counts in zip([0] * BUCKETS, *self.latencies.values(), strict=True)]
 
     def of(self, *outcomes: Outcome) -> int:
-        """Return how many requests ended so, of all groups and operations."""
+        """Return the number of requests with an outcome, of all groups and operations."""
         return sum(count for name, count in self.ended.items() if name.split(" ")[2] in outcomes)
 
     def __add__(self, other: Totals) -> Totals:

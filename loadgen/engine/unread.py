@@ -1,8 +1,9 @@
-"""Notices that a server has closed a connection that nobody reads.
+"""Detection of a server's close of a connection that the client does not read.
 
-A reset shows at once, whatever lies unread. A plain close does not: its FIN waits in the server's
-kernel behind the bytes that nobody reads, perhaps for hours. On the loopback the server's end is a
-socket of this machine, which is not established any more then. Elsewhere it stays unknown.
+A reset shows immediately, whatever lies unread. A plain close does not: the FIN waits in the
+server's kernel behind the unread bytes, perhaps for hours. On the loopback the server's end is a
+socket of this machine and stops being established, which is visible. Elsewhere the close stays
+unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LOOK_SECONDS = 0.1
 _SHARE_OF_TIME, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 _ESTABLISHED = "01"
 _IPV4_IN_IPV6 = "0000000000000000FFFF0000"
-# Where the kernel cannot tell of a FIN alone (macOS), it still tells of a reset.
+# Kernels that cannot report a FIN alone (macOS) still report a reset.
 _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
@@ -39,13 +40,13 @@ class UnreadConnections:
         self._looking: asyncio.Task[None] | None = None
 
     def watch(self, name: Hashable, connection: Any, on_closed: Callable[[], object]) -> None:  # noqa: ANN401
-        """Call back once the server has closed a socket, unless the socket is forgotten before."""
+        """Call back once the server has closed a socket, unless the socket is forgotten earlier."""
         self._watched[name] = connection, on_closed
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def forget(self, name: Hashable) -> None:
-        """Stop watching a socket, which is read again, or closed."""
+        """Stop watching a socket: read again, or closed."""
         self._watched.pop(name, None)
 
     async def _look(self) -> None:
@@ -80,7 +81,7 @@ def established_sockets() -> set[str]:
     """Return the two addresses of each established TCP socket, as the kernel writes them."""
     found = set()
     for table in ("tcp", "tcp6"):
-        with suppress(OSError):  # No Linux: nothing is known.
+        with suppress(OSError):  # Not Linux: unknown.
             for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
                 _, local, remote, state, _ = line.split(None, 4)
                 if state == _ESTABLISHED:
@@ -89,7 +90,7 @@ def established_sockets() -> set[str]:
 
 
 def _kernels(address: tuple[Any, ...]) -> str:
-    """Return an address as the kernel writes it: words of its own order, and the port."""
+    """Return an address in the kernel's notation: words in native byte order, and the port."""
     packed = socket.inet_pton(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, address[0])
     words = struct.unpack(f"={len(packed) // 4}I", packed)
     return f"{''.join(f'{word:08X}' for word in words)}:{address[1]:04X}"

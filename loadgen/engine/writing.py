@@ -1,4 +1,4 @@
-"""Writes the rows of one client, and knows whether any of its requests is under way."""
+"""Writing of a client's rows, and the count of requests under way."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OUTCOMES: dict[Failure, Outcome] = {
 
 
 class RowWriter:
-    """Writes rows. Mutable state: how many requests are under way.
+    """Writes rows. Mutable state: the number of requests under way.
 
     Attributes:
         now: Returns seconds since the agreed start.
-        stopping: Set when nothing new is to begin.
+        stopping: Set when no new request is to begin.
     """
 
     def __init__(self, plan: ClientPlan, context: TaskContext) -> None:
@@ -66,7 +66,7 @@ class RowWriter:
 
     @contextmanager
     def not_idle(self) -> Iterator[None]:
-        """Let the end of the run wait for a block, at most as long as the drain."""
+        """Delay the end of the run until a block is done, at most as long as the drain."""
         self._under_way += 1
         try:
             yield
@@ -88,7 +88,7 @@ class RowWriter:
         self._finished()
 
     async def finish(self) -> None:
-        """Return when nothing is under way."""
+        """Return when no request is under way."""
         while self._under_way:
             self._idle.clear()
             await self._idle.wait()

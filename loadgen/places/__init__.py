@@ -1,1 +1,1 @@
-"""A run of a scenario from first to last, and the folder that it writes."""
+"""A run of a scenario from start to end, and the folder written."""

@@ -1,8 +1,8 @@
-"""The directory of a run: what may be in it, and how a new run takes an older one's place.
+"""The directory of a run: permitted contents, and replacement of an older run.
 
-A run is written to a folder within its directory, and moved out of it when all of it is there: a
-run that fails leaves an older one of that name as it is. A store cannot rename: a run there is
-written in its place, where an older one is deleted first, and is one with its ``run.json``.
+A run is written to a folder within the directory, and moved up when complete, so a failed run
+leaves an older run of the same name unchanged. A store cannot rename: a run there is written in
+place after the older run is deleted, and counts as a run once ``run.json`` exists.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 RUN_NAME = "run.json"
 _LONGEST_NAME_BYTES = 200
-"""File systems have 255; repeats get a number, and servers a folder beside it."""
+"""File systems allow 255; the rest is for a repeat's number, or a folder of servers beside."""
 _SHOWN = 60
 _LOG = ".log"
 _UNFINISHED = ".unfinished"
 _OF_A_KILLED = re.compile(r"^\.(.+)\.\d+$")
-"""A file that was being written when its command was killed."""
+"""A file left incomplete by a killed command."""
 MADE_OF_A_RUN = ("summary.json", "summary.csv", "junit.xml", "README.md", "index.html")
-"""Files that are made of a run's tables, and can be made again."""
+"""Files derived from a run's tables, which can be made again."""
 _OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}
 
 
@@ -38,7 +38,7 @@ def require_directory_name(name: str) -> None:
     """Refuse a run's name that cannot be a directory's name.
 
     Raises:
-        UsageError: It cannot.
+        UsageError: The name cannot be a directory's.
     """
     unfit = "/" in name or name.startswith(".") or not name.isprintable()
     if not name or unfit or len(name.encode(errors="surrogateescape")) > _LONGEST_NAME_BYTES:
@@ -52,13 +52,13 @@ def require_directory_name(name: str) -> None:
 
 @contextmanager
 def run_directory(directory: Path) -> Iterator[Path]:
-    """Make a directory for a run, hand out the folder to write to, and let it take its place.
+    """Make a directory for a run, yield the folder to write to, and move the result into place.
 
-    A run that fails leaves nothing but its servers' logs; a Ctrl-C before there are figures leaves
-    no logs either.
+    A failed run leaves only the servers' logs; a Ctrl-C before the first figures leaves no logs
+    either.
 
     Raises:
-        UsageError: It cannot be made, or holds a file that no run has written.
+        UsageError: The directory cannot be made, or holds a file that no run has written.
         LoadgenError: The run cannot be written.
     """
     unfinished = directory / _UNFINISHED
@@ -81,7 +81,7 @@ def run_directory(directory: Path) -> Iterator[Path]:
         )
     if isinstance(directory, StoredPath):
         with emptied(directory, RUN_NAME, f"*{_LOG}"):
-            unfinished.write_text("")  # A store that refuses files is known before the storm.
+            unfinished.write_text("")  # Detects a store that refuses files before the storm.
             unfinished.unlink()
             yield directory
         return

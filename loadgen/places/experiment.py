@@ -1,4 +1,4 @@
-"""Runs a document from first to last, and writes the directory of the run."""
+"""Runs a document from start to end, and writes the directory of the run."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ _NOT_KNOWN = ("AuthenticationError", "AuthorizationError", "the server asks for 
 
 
 def experiment(document: Document, options: RunOptions) -> Path:
-    """Run a document and return the run's directory; an older run of that name is replaced.
+    """Run a document and return the run's directory; an older run of the same name is replaced.
 
     Raises:
         UsageError: The options do not fit each other, the document or this machine.
         LoadgenError: A server cannot be started or reached, or the run failed.
-        CutError: It was cut in virtual time.
-        KeyboardInterrupt: There was a Ctrl-C before any request had ended.
+        CutError: The run was cut in virtual time.
+        KeyboardInterrupt: A Ctrl-C before the end of any request.
     """
     document, options = resolved(document, options)
     directory = options.out / options.name
@@ -85,7 +85,7 @@ def experiment(document: Document, options: RunOptions) -> Path:
             options = replace(options, on_progress=observe)
             found = measure(document, options, folder)
         if happened := found["shocks"]:
-            # Of the driver, whose number is behind those of the tasks.
+            # The driver's number follows those of the tasks.
             number, t0 = options.tasks or 1, found["tasks"][0]["t0_epoch_seconds"]
             write_rows(str(folder), options.name, number, t0, shock_events(happened))
         write_json(
@@ -121,7 +121,7 @@ def _told(
     """Return the contents of run.json besides document and machine.
 
     Raises:
-        KeyboardInterrupt: It was interrupted before any request had ended.
+        KeyboardInterrupt: An interrupt before the end of any request.
     """
     interrupted = not any(early.values()) and any(each.interrupted for each in tasks)
     if interrupted and not any(each.requests for each in tasks):
@@ -175,7 +175,7 @@ def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict
             options = replace(
                 options, service_url=own.service_url, admin_urls=own.admin_urls, pids=own.pids
             )
-        for group in document.clients:  # Whether topics of a file have them is known only now.
+        for group in document.clients:  # The namespaces of a topics file are known only now.
             if said := outside(group, len(namespaces)):
                 raise UsageError(f"group {group.name}: namespaces {said}")
         return _drive(document, namespaces, own, options, folder)
@@ -236,7 +236,7 @@ def _run_tasks(
         with control.listening() as address:
             plans = [share(task=each, control=address) for each in numbers]
             return run_in_processes(plans, control)
-    # Spark is imported only where it is asked for: it takes a second.
+    # Importing Spark takes a second.
     from loadgen.places.spark import driver_address, run_in_spark
     from loadgen.spark.session import SparkSettings, spark_session
 
@@ -249,10 +249,10 @@ def _run_tasks(
 
 
 async def check_reachable(service_url: str) -> str:
-    """Connect once, as every client will; return the server's version.
+    """Connect once, like every client later; return the server's version.
 
     Raises:
-        LoadgenError: Nobody answers there as a Pulsar broker or proxy does.
+        LoadgenError: No Pulsar broker or proxy answers at the address.
     """
     context = TaskContext(service_url)
     group, nowhere = List(name="check", count=1), Namespace(name="public/default")
@@ -271,11 +271,11 @@ async def check_reachable(service_url: str) -> str:
     return connection.handshake.result()
 
 
-# -- what a run was made with ---------------------------------------------------------------------
+# -- versions and servers of a run ----------------------------------------------------------------
 
 
 def _version(package: str) -> str:
-    """Return an installed package's version; those of extras need not be there."""
+    """Return an installed package's version; packages of extras may be missing."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -294,9 +294,9 @@ def _machine() -> dict[str, Any]:
 
 
 def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
-    """Read a server's version and its settings of ``INFO_KEYS``.
+    """Read a server's version and the settings of ``INFO_KEYS``.
 
-    Nothing is raised: what it does not tell is unknown.
+    Never raises: missing values are unknown.
     """
     url = admin_url.rstrip("/")
     facts = facts_of_page(_text(f"{url}/metrics/"))

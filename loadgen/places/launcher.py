@@ -1,4 +1,4 @@
-"""Starts the broker of a run and the proxy before it, with their topics: the one way to do so."""
+"""Starting of a run's broker and proxy, with their topics."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _ROWS_PER_FILE = 200_000
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """Configuration files of an operator, whose keys stand over those of a document.
+    """Configuration files of an operator, with precedence over a document's keys.
 
     Attributes:
-        broker: That of ``--broker-conf``.
-        proxy: That of ``--proxy-conf``; with one there is a proxy.
+        broker: The file of ``--broker-conf``.
+        proxy: The file of ``--proxy-conf``; given, the run has a proxy.
     """
 
     broker: OwnServer = field(default_factory=lambda: OwnServer("broker"))
     proxy: OwnServer = field(default_factory=lambda: OwnServer("proxy"))
 
     def over(self, servers: Servers) -> Servers:
-        """Return a document's servers with the keys of the files over their own."""
+        """Return a document's servers, with the keys of the files taking precedence."""
         proxy = servers.proxy
         if self.proxy.file is not None:
             proxy = {**(proxy or {}), **self.proxy.keys}
@@ -51,7 +51,7 @@ class ServerFiles:
         return servers.model_copy(update={"broker": broker, "proxy": proxy})
 
     def notes(self) -> list[str]:
-        """Say how a rehearsal differs from the operator's cluster."""
+        """Return sentences on the differences between a rehearsal and the operator's cluster."""
         found = []
         if self.broker.file is None:
             found.append("Without --broker-conf the broker has Pulsar's defaults.")
@@ -71,8 +71,8 @@ class RunningServers:
     """Servers that are ready for clients.
 
     Attributes:
-        by_role: They.
-        namespaces: Those that clients list, with what right listings hold.
+        by_role: The servers.
+        namespaces: The namespaces that clients list, with the contents of right listings.
     """
 
     by_role: Mapping[str, RestartableServer]
@@ -98,8 +98,8 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
     """Return the namespaces of a run, with the expected sizes and hashes where known.
 
     Args:
-        topics: Those of the document.
-        corpus: Where topics that were made up for servers of the run's own are.
+        topics: The document's topics.
+        corpus: The folder of topics generated for the run's own servers.
 
     Raises:
         UsageError: A folder or list of topics cannot be used.
@@ -116,10 +116,10 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
 
 
 def _corpus_here(topics: Topics) -> Path | None:
-    """Return where the topics are that servers of this machine import; None: there are none yet.
+    """Return the topics' folder for imports by servers of this machine; None without a folder.
 
     Raises:
-        UsageError: They are in a store.
+        UsageError: The topics are in a store.
     """
     corpus = None if topics.corpus is None else placed(Path(topics.corpus))
     if isinstance(corpus, StoredPath):
@@ -139,13 +139,13 @@ def running_servers(
 ) -> Iterator[RunningServers]:
     """Start a document's servers and stop the servers at the end; only their logs stay.
 
-    The proxy stops first, so that it never misses its broker.
+    The proxy stops first, so that it never misses the broker.
 
     Args:
-        document: Its servers and topics are looked at.
-        logs: The folder of their logs.
-        files: An operator's, which stand over the document's keys.
-        say: Told what is being done.
+        document: Provides servers and topics.
+        logs: The folder of the logs.
+        files: An operator's, with precedence over the document's keys.
+        say: Called with each step's description.
 
     Raises:
         LoadgenError: The topics cannot be made, or a server did not start.
@@ -154,7 +154,7 @@ def running_servers(
     servers, topics = files.over(document.servers), document.topics
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        # Beside the logs, where there is room for a run: /tmp may be a part of the memory.
+        # Beside the logs, which have disk space for a run: /tmp may be in memory.
         temporary = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=logs.parent)
         folder = Path(stack.enter_context(temporary))
         corpus = _corpus_here(topics)

@@ -1,4 +1,4 @@
-"""The figures of a run while it lasts, as Prometheus metrics: made of the tasks' totals."""
+"""The figures of a running run as Prometheus metrics, from the tasks' totals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _CLIENT_EVENTS = "What happened to clients: started, back, refused, lost, connec
 
 
 class RunCollector(Collector):
-    """Tells the latest totals, with the labels run, scenario and group.
+    """A collector of the latest totals, with the labels run, scenario and group.
 
-    Groups and operations are those of the document, so that there are never many series.
+    Groups and operations come from the document, so the number of series is small.
     """
 
     def __init__(self, run: str, scenario: str) -> None:
@@ -70,10 +70,10 @@ def exported(
 ) -> Iterator[Callable[[Totals], None]]:
     """Serve a run's metrics at a port of the loopback for a block; yield a taker of totals.
 
-    Without a port nothing is served; port 0 is any that is free. The observer is told them, too.
+    Without a port no page is served; port 0 is any free port. The observer gets all totals, too.
 
     Raises:
-        UsageError: The port cannot be had.
+        UsageError: The port cannot be used.
     """
     collector = RunCollector(run, scenario)
     if port is None:

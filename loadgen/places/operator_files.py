@@ -1,9 +1,9 @@
-"""An operator's broker.conf and proxy.conf, made fit for a rehearsal on the loopback.
+"""An operator's broker.conf and proxy.conf, adapted to a rehearsal on the loopback.
 
-Limits, frame sizes, water marks and what else decides how topic lists are answered is kept. What
-ties a server to its cluster is set aside: where it listens and is reached, its metadata store,
-what protects it. The file itself is given to the server, and what is set aside is overridden, so
-that no secret of it appears on a command line.
+Limits, frame sizes, watermarks and other settings of topic listings are kept. Settings that tie a
+server to its cluster are set aside: listeners and addresses, metadata store, security. The server
+reads the file itself, and overrides replace the settings set aside, so no secret of the file
+appears on a command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from server.configuration.known_keys import CheckedKeys
 
-# An empty value means the default, which for each of these is "off" or "none".
+# An empty value means the default, which is "off" or "none" for each of these keys.
 _LOCAL = {
     "webServicePortTls": "",
     "authenticationEnabled": "false",
@@ -58,12 +58,12 @@ _PROFILE_KEY = "floodgateProfile"
 
 
 def local_broker() -> dict[str, str]:
-    """Return a broker's settings in every run: free ports of the loopback."""
+    """Return the settings of a broker in every run: free ports of the loopback."""
     return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return a proxy's settings in every run: its broker, and free ports of the loopback."""
+    """Return the settings of a proxy in every run: the broker, and free ports of the loopback."""
     return {
         "servicePort": "0",
         "brokerServiceURL": broker_service_url,
@@ -74,13 +74,13 @@ def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class OwnServer:
-    """One server's configuration as its operator wrote it.
+    """A server's configuration in the operator's file.
 
     Attributes:
         role: ``broker`` or ``proxy``.
         file: The file; None: Pulsar's defaults.
-        keys: What the file says.
-        lines: Where it says so.
+        keys: Keys and values of the file.
+        lines: The line of each key.
     """
 
     role: str
@@ -89,7 +89,7 @@ class OwnServer:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings to lay over the file, where the file itself wins over ``keys``."""
+        """Return the settings to lay over the file, which itself takes precedence over ``keys``."""
         profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
             **{key: value for key, value in keys.items() if key not in self.keys},
@@ -110,7 +110,7 @@ class OwnServer:
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Check the values that some run keeps, as the server does at its start."""
+        """Check the values that some run keeps, like the server at the start."""
         overridden = {*self._overridden, _PROFILE_KEY}
         return known_keys(self.role).check(
             {k: v for k, v in self.keys.items() if k not in overridden}
@@ -120,7 +120,7 @@ class OwnServer:
         """Refuse the file for problems, sentences that begin with their key.
 
         Raises:
-            UsageError: There are some; it names the file, and the line of each.
+            UsageError: The list is not empty; names the file, and the line of each problem.
         """
         if problems:
             lines = self.lines
@@ -131,16 +131,16 @@ class OwnServer:
             raise UsageError(f"--{self.role}-conf {self.file}: {'; '.join(said)}")
 
     def _without_our_keys(self) -> dict[str, str]:
-        """Return empty values for Floodgate's keys, which the profile ``pulsar`` cannot have."""
+        """Return empty values for Floodgate's keys, which the profile ``pulsar`` does not have."""
         ours = (known.key for known in known_keys(self.role) if known.key.startswith(_OUR_PREFIX))
         return {key: "" for key in ours if key in self.keys and key != _PROFILE_KEY}
 
 
 def read_own_server(role: str, file: Path | None) -> OwnServer:
-    """Read the configuration of one server; without a file Pulsar's defaults hold.
+    """Read the configuration of a server; without a file Pulsar's defaults.
 
     Raises:
-        UsageError: It cannot be read, or has wrong values; all of them.
+        UsageError: The file cannot be read, or has wrong values; names all.
     """
     if file is None:
         return OwnServer(role)

@@ -1,4 +1,4 @@
-"""The options of a run, and the checks that they fit each other, a document and this machine."""
+"""The options of a run, and checks against each other, the document and this machine."""
 
 from __future__ import annotations
 
@@ -35,26 +35,27 @@ class RunOptions:
 
     Attributes:
         out: The directory of run directories.
-        name: That of its own; the document's if empty.
-        label: Its title in reports; the document's title, or its name, if empty.
-        service_url: Of servers that run already; empty: the document's are started.
-        admin_urls: Their web ports, ``http://host:port`` by role, where they are sampled.
-        pids: Their process ids by role, if they run on this machine.
-        files: An operator's configuration files, over the keys of servers that are started.
+        name: The run directory's name; the document's if empty.
+        label: Title in reports; the document's title, or name, if empty.
+        service_url: Of running servers; empty: start the document's servers.
+        admin_urls: Sampled web ports of running servers, ``http://host:port`` by role.
+        pids: Process ids of running servers by role, on this machine.
+        files: An operator's configuration files, over the keys of started servers.
         tasks: Processes, or Spark tasks, that share the clients; None: two, if there are clients.
-        place: Where tasks run; None: in processes, or in Spark where a master is named.
+        place: Where tasks run; None: in processes, or in Spark if a master is given.
         master: Spark's master; None for a local session with a slot for each task.
-        spark: A running session to use instead of starting one.
-        drain: Seconds that requests under way may take at the end, other than the document's.
-        abort_early: Asked with totals; returns the expectation that can no longer be met, which
+        spark: A running session to use instead of starting a session.
+        drain: Seconds for requests under way at the end, in place of the document's.
+        abort_early: Called with totals; returns an expectation that can no longer be met, which
             ends the run.
-        interrupts: Asked now and then, how often the user said to end a run in Spark: as Ctrl-C.
-        metrics_port: Where the run's figures are served while it lasts.
-        may_go_on: Asked now and then in virtual time, which is cut when it says no: ``CutError``.
+        interrupts: Polled for the number of user interrupts of a run in Spark, as by Ctrl-C.
+        metrics_port: Port of the run's metrics during the run.
+        may_go_on: Polled in virtual time; False cuts the run: ``CutError``.
         on_progress: Called about once a second with totals, from another thread.
-        on_samples: Called once with what the servers are seen to do.
-        on_simulation: Called once, in virtual time, with a look at it: its seconds, and totals.
-        say: Told what is being done before clients start.
+        on_samples: Called once with the samples of servers.
+        on_simulation: Called once, in virtual time, with a function that returns seconds and
+            totals.
+        say: Called with each step's description before clients start.
     """
 
     out: Path = Path("out/runs")
@@ -82,7 +83,7 @@ class RunOptions:
 
     @property
     def elsewhere(self) -> bool:
-        """True if tasks run on a cluster, whose hosts have ports and limits of their own."""
+        """True if tasks run on a cluster, with ports and limits of other hosts."""
         master = self.spark.sparkContext.master if self.spark else self.master
         return self.place == "spark" and not is_local(master)
 
@@ -91,7 +92,7 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
     """Return document and options with all defaults filled in, before the run begins.
 
     Raises:
-        UsageError: They do not fit.
+        UsageError: The options do not fit.
     """
     place = options.place or ("spark" if options.master or options.spark else "processes")
     clients = sum(group.count for group in document.clients)
@@ -120,10 +121,10 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
 
 
 def require_service_url(option: str, url: str) -> None:
-    """Refuse the value of an option that is no address of a broker or proxy.
+    """Refuse an option's value that is no address of a broker or proxy.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The value is no such address.
     """
     try:
         parse_service_url(url)
@@ -158,7 +159,7 @@ def _check_named_servers(document: Document, options: RunOptions) -> None:
 
 
 def _check_virtual(document: Document, options: RunOptions) -> None:
-    # Broker and proxy are imported only where they are asked for.
+    # Broker and proxy are imported only for virtual time.
     from loadgen.places.virtual import require_virtual
 
     if options.service_url:

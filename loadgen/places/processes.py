@@ -1,7 +1,7 @@
-"""Runs tasks in worker processes: no Spark and no Java, the same schedule.
+"""Tasks in worker processes: no Spark and no Java, the same schedule.
 
-Over a pipe each worker sends its facts to the driver once it has written its rows; or the error
-that the user made. The rest goes over the control channel.
+Each worker sends its facts to the driver over a pipe once its rows are written, or an error caused
+by the user. All other messages use the control channel.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _END_SECONDS = 5.0
 
 
 def run_task(plan: TaskPlan) -> TaskFacts:
-    """Run one task's clients to their end, and write its rows.
+    """Run a task's clients to the end, and write the rows.
 
     Raises:
         LoadgenError: The driver or the server's name is unknown, this process may not open enough
-            files, or the rows cannot be written: the run's folder is not there.
+            files, or the rows cannot be written: the run's folder does not exist.
     """
     if "://" not in plan.directory and not os.path.isdir(plan.directory):
         raise LoadgenError(
@@ -74,18 +74,18 @@ def run_in_processes(
 ) -> tuple[list[TaskFacts], str]:
     """Run each plan in a process of its own, all with the same start.
 
-    Once the start is agreed, the first Ctrl-C asks the tasks to end.
+    After the agreed start, the first Ctrl-C requests the tasks to end.
 
     Returns:
-        The facts of tasks, and which tasks are lost, if any.
+        The facts of tasks, and a text of the lost tasks; empty if none is lost.
 
     Raises:
-        LoadgenError: A worker says why it cannot run its plan, or ended without a word.
+        LoadgenError: A worker reported an error, or ended without a report.
     """
     handled = signal.getsignal(signal.SIGINT)
 
     def interrupt(number: int, frame: object) -> None:
-        signal.signal(number, handled)  # A second one ends everything.
+        signal.signal(number, handled)  # A second signal ends all processes.
         if not control.agreed:
             raise KeyboardInterrupt
         control.stop()
@@ -101,7 +101,7 @@ def run_in_processes(
 
 
 def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
-    """Return each worker's message; a worker's death is noticed at once.
+    """Return each worker's message; a worker's death is noticed immediately.
 
     Raises:
         LoadgenError: A worker sent an error, or ended without a report.
@@ -124,7 +124,7 @@ def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
 
 @contextmanager
 def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
-    """Start a worker process, which ends with the block in any case."""
+    """Start a worker process that ends with the block in any case."""
     spawn = get_context("spawn")
     ours, theirs = spawn.Pipe()
     process = spawn.Process(
@@ -150,7 +150,7 @@ def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
 
 def _work(plan: str, pipe: Connection) -> None:
     """Run a plan in a worker process, and send the result to the driver."""
-    os.setsid()  # A signal to the driver's group is the driver's to handle.
+    os.setsid()  # Signals to the driver's group are the driver's to handle.
     threading.Thread(target=end_with_driver, daemon=True).start()
     with suppress(BrokenPipeError):  # The driver is gone.
         try:

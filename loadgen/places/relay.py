@@ -1,7 +1,7 @@
-"""A relay between clients and a service URL, so that the link between them can be cut or slowed.
+"""A relay between clients and a service URL, for cutting or slowing the link.
 
-It runs in a thread of this process, and only for documents with such a shock: what goes through it
-is not as fast as the loopback. Connections to other brokers than the service URL's go past it.
+The relay runs in a thread of this process, and only for documents with such a shock, because
+relayed bytes are slower than the loopback. Connections to brokers' own addresses bypass the relay.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Relay:
     Bound: a chunk and a kernel's buffer for each direction of a connection.
 
     Args:
-        service_url: Where it leads to.
-        connections: So many it may have to pass on at once.
+        service_url: The destination.
+        connections: The most simultaneous connections.
 
     Attributes:
-        service_url: Where it listens, within the block.
+        service_url: The relay's own address, within the block.
     """
 
     def __init__(self, service_url: str, connections: int) -> None:
@@ -56,16 +56,16 @@ class Relay:
         self._end.close()
 
     def cut(self) -> None:
-        """Let nothing through: bytes wait, and new connections get no answer."""
+        """Hold all bytes: connections stall, and new connections get no answer."""
         self._loop.call_soon_threadsafe(self._whole.clear)
 
     def mend(self) -> None:
-        """Let all bytes through again, at full speed."""
+        """Pass all bytes again, at full speed."""
         self._rate = 0.0
         self._loop.call_soon_threadsafe(self._whole.set)
 
     def slow(self, rate: float) -> None:
-        """Let so many bytes a second through, all connections together; 0: as many as come."""
+        """Limit the link to a rate in bytes a second, all connections together; 0: unlimited."""
         self._rate = rate
 
     async def _serve(self, listens: socket.socket) -> None:
@@ -98,7 +98,7 @@ class Relay:
             writer.transport.close()
 
     async def _turn(self, size: int) -> None:
-        """Wait until the link lets so many bytes through."""
+        """Wait until the link may pass so many bytes."""
         await self._whole.wait()
         if self._rate:
             self._free_at = max(self._free_at, self._loop.time()) + size / self._rate

@@ -1,10 +1,10 @@
-"""Samples of servers while a run lasts: their /metrics/ and memory, four times a second.
+"""Samples of servers during a run: metrics and memory, four times a second.
 
-One thread per server, so that one that answers slowly does not delay the other, and none of it
-runs where clients are timed. What is kept: the topic-list limiter's samples, connections, pending
-outbound bytes, memory, CPU and descriptors; of processes whose ids are known the last three are the
-kernel's, read by a thread of their own: a server that is busy answers late, ``/proc`` at once. A
-label ``cluster`` is dropped, others stay in the name.
+Each server has a thread of its own, so that a slow server does not delay the other, away from the
+loop that times clients. Kept samples: the topic-list limiter's, connections, pending outbound
+bytes, memory, CPU and descriptors; for processes with known ids a further thread reads the last
+three from the kernel, because ``/proc`` answers immediately and a busy server late. A label
+``cluster`` is dropped, other labels stay in the name.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 SAMPLE_SECONDS = 0.25
 MOST_SHARE = 0.05
-"""Of a server's time for its page: a broker with 60,000 topics takes a tenth of a second for it."""
+"""Share of a server's time for its page: with 60,000 topics a page takes a tenth of a second."""
 REQUEST_TIMEOUT_SECONDS, FIRST_PATIENCE_SECONDS = 2.0, 20.0
 LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _SETTLE_SAMPLES = 24
-"""So many may pass until memory has come back after the last client has gone."""
+"""Most samples from the last client's end until the release of memory."""
 _MOST_POINTS = 200_000
-"""14 hours of samples; from there on every other point of a series is given up."""
+"""14 hours of samples; beyond, every other point of a series is dropped."""
 _OF_THE_PROCESS = (
     "process_resident_memory_bytes",
     "process_resident_memory_high_water_bytes",
     "process_cpu_seconds_total",
     "process_open_fds",
 )
-"""Metrics that are read from /proc, not from the server's own page."""
+"""Metrics read from /proc instead of the server's own page."""
 _KEPT = (
     "pulsar_broker_topic_list_",
     "pulsar_proxy_topic_list_",
@@ -58,7 +58,7 @@ _KEPT = (
     "process_max_fds",
     *_OF_THE_PROCESS,
 )
-# Always 1: its labels are in run.json.
+# Always 1; the labels are in run.json.
 _LABELS_ONLY = "floodgate_server_info"
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})? +(\S+)(?: +-?\d+)?$")
 LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
@@ -66,7 +66,7 @@ UNREADABLE = (OSError, ValueError, HTTPException)
 _RESET_HIGH_WATER_MARK = "5"
 _MEMORY = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/PID/stat behind the name, which may hold anything: user and system time.
+# Fields of /proc/PID/stat after the name, which may have any characters: user and system time.
 _USER_TIME, _SYSTEM_TIME = 11, 12
 
 
@@ -76,7 +76,7 @@ class Samples:
     Mutable state: the points of each metric, by process.
 
     Attributes:
-        seen_at_the_end: Processes whose last samples are from when all clients had left.
+        seen_at_the_end: Processes last sampled after all clients had left.
     """
 
     def __init__(self, processes: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ class Samples:
         return tuple(self._series)
 
     def add(self, process: str, at: float, samples: Mapping[str, float]) -> None:
-        """Add the samples of a server at a moment of some clock, in seconds."""
+        """Add the samples of a server at a moment of the clock, in seconds."""
         series = self._series[process]
         for metric, value in samples.items():
             moments, values = series.setdefault(metric, (array("d"), array("d")))
@@ -106,13 +106,13 @@ class Samples:
         return list(moments), list(values)
 
     def figures(self, process: str) -> dict[str, float]:
-        """Return the latest value of each figure of a server, by its name of the vocabulary."""
+        """Return the latest value of each figure of a server, by name in the vocabulary."""
         series = [*self._series[process].items()]
         latest = {figure_of(metric): values[-1] for metric, (_, values) in series}
         return {figure: value for figure, value in latest.items() if figure is not None}
 
     def holds_memory(self, process: str) -> bool:
-        """Tell whether a server accounts for lists now."""
+        """Return whether a server accounts for lists now."""
         figures = self.figures(process)
         return any(figures.get(f"{kind}.used") for kind in ("heap", "direct"))
 
@@ -121,9 +121,9 @@ class Samples:
 
         Args:
             directory: The run's.
-            run: Its name.
-            t0: The agreed start on the clock of the samples.
-            t0_epoch_seconds: The same on the wall clock.
+            run: The run's name.
+            t0: The agreed start on the samples' clock.
+            t0_epoch_seconds: The agreed start on the wall clock.
         """
         columns: defaultdict[str, list[object]] = defaultdict(list)
         for process, series in self._series.items():
@@ -142,7 +142,7 @@ class Samples:
 class ServerWatch(Samples):
     """Samples servers for the time of a block, on the clock of ``time.perf_counter``.
 
-    Mutable state: the kernel's books of each process whose id is known, while it has not ended.
+    Mutable state: the kernel's books of each process with a known id, until the process ends.
 
     Args:
         admin_urls: The servers' web ports, by process (``broker`` or ``proxy``).
@@ -168,14 +168,14 @@ class ServerWatch(Samples):
         self._threads.append(threading.Thread(target=self._read_books, name="books", daemon=True))
 
     def __enter__(self) -> ServerWatch:
-        """Look once, so that a wrong address is known before the run; then keep looking.
+        """Sample once, so that a wrong address is known before the run; then keep sampling.
 
         Raises:
             UsageError: A page, or a process's memory, cannot be read.
         """
         for process, url in self._admin_urls.items():
             try:
-                # It may still be at work on its topics, or on the storm before.
+                # The server may still be busy with topics, or with an earlier storm.
                 took = min(self._scrape(process, FIRST_PATIENCE_SECONDS) for _ in range(2))
             except UNREADABLE as error:
                 reason = str(getattr(getattr(error, "reason", None), "strerror", None) or error)
@@ -206,13 +206,13 @@ class ServerWatch(Samples):
                 try:
                     self.add(process, time.perf_counter(), books.samples())
                 except UsageError:
-                    # The process has ended. Another one may answer at its address by now.
+                    # The process has ended. Another may answer at the address by now.
                     if self._books[process] is books:
                         del self._books[process]
 
     def _watch(self, process: str) -> None:
         while not self._over.wait(self._pauses[process]):
-            # A gap in the curve says what there is to say where the page does not come.
+            # A missing page shows as a gap in the curve.
             with suppress(*UNREADABLE):
                 self._scrape(process)
         for _ in range(_SETTLE_SAMPLES):
@@ -228,7 +228,7 @@ class ServerWatch(Samples):
         begun = time.perf_counter()
         url = f"{self._admin_urls[process].rstrip('/')}/metrics/"
         page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
-        # What the books tell, nobody else has to.
+        # Figures from the kernel's books take precedence over the page.
         told = _OF_THE_PROCESS if process in self._books else ()
         kept = {metric: value for metric, value in kept_samples(page) if metric not in told}
         ended = time.perf_counter()
@@ -237,7 +237,7 @@ class ServerWatch(Samples):
 
 
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
-    """Yield name and value of each sample of a Prometheus page that is kept; NaN is not."""
+    """Yield name and value of each kept sample of a Prometheus page; NaN is dropped."""
     for line in page.splitlines():
         found = _SAMPLE.match(line) if is_kept(line) else None
         if found is not None and not math.isnan(value := float(found[3])):
@@ -245,22 +245,22 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 
 
 def is_kept(name: str) -> bool:
-    """Tell whether a sample is kept, by its name or by its line of a page."""
+    """Return whether a sample is kept, by name or by line of a page."""
     return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
 
 
 def other_labels(labels: Iterable[tuple[str, str]]) -> str:
-    """Return the labels of a series as a part of its name, without ``cluster``."""
+    """Return a series' labels as a part of the name, without ``cluster``."""
     others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
 
 
 class KernelBooks:
-    """The kernel's figures of one process of this machine. Units: bytes, seconds, counts.
+    """The kernel's figures of a process of this machine. Units: bytes, seconds, counts.
 
     Args:
-        process: What it is called in messages, ``broker`` or ``proxy``.
-        pid: Its process id.
+        process: Name in messages, ``broker`` or ``proxy``.
+        pid: The process id.
     """
 
     def __init__(self, process: str, pid: int, proc: Path = Path("/proc")) -> None:
@@ -280,7 +280,7 @@ class KernelBooks:
             raise self._unreadable(error) from None
 
     def samples(self) -> dict[str, float]:
-        """Return memory, its peak, processor time and descriptors, by Prometheus' names.
+        """Return memory, peak, processor time and descriptors, by Prometheus' names.
 
         Raises:
             UsageError: The process has ended.

@@ -1,9 +1,9 @@
 """Broker and proxy as child processes: started, awaited until ready, always stopped, restarted.
 
-A server lives inside a ``with`` block. It is stopped when the block ends, however it ends: by an
-error, by Ctrl-C, by SIGTERM; and where ``setpriv`` is at hand the kernel stops it even when this
-process is killed. Servers run in sessions of their own, so that Ctrl-C in a terminal reaches only
-this process, which then stops them in order.
+A server lives inside a ``with`` block, and stops at the block's end: normal, by an error, by Ctrl-C
+or SIGTERM. With ``setpriv`` the kernel stops the server even if this process is killed. Servers
+run in sessions of their own, so that Ctrl-C in a terminal reaches only this process, which then
+stops the servers in order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """The start of a server: a module of this project, its settings and its log.
+    """The start of a server: a module of this project, settings and log.
 
     Attributes:
         module: ``broker`` or ``proxy``.
@@ -77,7 +77,7 @@ class ServerProcess:
 
 
 class ServerStartError(LoadgenError):
-    """A server did not start; says the server's own sentences, or the end of its log."""
+    """A server did not start; the message has the server's own sentences, or the log's end."""
 
 
 @contextmanager
@@ -87,14 +87,14 @@ def running_server(
     """Start a server, yield the server once ready, stop the server at the end of the block.
 
     Raises:
-        ServerStartError: It ended, or said nothing, instead of becoming ready.
+        ServerStartError: The server ended, or timed out, before it was ready.
     """
     with restartable_server(launch, ready_seconds) as running:
         yield running.server
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
-    """Ask a process to drain and end; kill a process that does not end in time."""
+    """Terminate a process after a drain; kill a process that does not end in time."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -109,7 +109,7 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 
 def termination_interrupts() -> AbstractContextManager[None]:
-    """Within the block SIGTERM and SIGHUP unwind like Ctrl-C, so that every block is left."""
+    """Make SIGTERM and SIGHUP unwind like Ctrl-C within the block, so that every block ends."""
     return signals_taken(_interrupt, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -119,7 +119,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
     """Start a server whose standard error is a file descriptor; the caller stops it."""
-    # The kernel ends it when this process is killed.
+    # The kernel ends the server when this process is killed.
     setpriv = shutil.which("setpriv")
     dies_with_us = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
     return subprocess.Popen(
@@ -135,10 +135,10 @@ def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
-    """Wait for a server's line that says READY.
+    """Wait for a server's READY line.
 
     Raises:
-        ServerStartError: It ended, or said nothing, instead of becoming ready.
+        ServerStartError: The server ended, or timed out, before it was ready.
     """
     assert process.stdout is not None
     says = select.select([process.stdout], [], [], seconds)[0]
@@ -172,22 +172,22 @@ def _start_error(
 
 
 def log_tail(path: Path) -> str:
-    """Return the last lines of a log, indented; a note when there is none."""
+    """Return the last lines of a log, indented; a note for an empty log."""
     lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
     return "\n".join(f"    {line}" for line in lines or ["(empty)"])
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines behind a log's last record; an empty list for a trace.
+    """Return the lines after a log's last record; an empty list for a trace.
 
-    Source: server.command_line, on what a user gets wrong.
+    Source: server.command_line, on usage errors.
     """
     said = _LOG_RECORD.split(path.read_text(errors="replace"))[-1].splitlines()
     return [] if any(line.startswith("Traceback ") for line in said) else said
 
 
 class RestartableServer:
-    """A server; mutable state: its process, another one after each restart.
+    """A restartable server; mutable state: the process, a new process after each restart.
 
     Attributes:
         server: Process id and addresses, once the server is ready.
@@ -208,19 +208,19 @@ class RestartableServer:
         """Start the server, and return once the server is ready.
 
         Raises:
-            ServerStartError: It did not come up.
+            ServerStartError: The server did not become ready.
         """
-        # The kernel ends a server with the thread that started it: so the thread stays.
+        # The kernel ends a server with the thread that started it, so the thread has to live on.
         self._thread.submit(self._start).result()
 
     def restart(self, away: Callable[[], object] = lambda: None) -> None:
-        """Kill the server, start a new one on the same ports, and return once it is ready.
+        """Kill the server, start a new process on the same ports, and return once it is ready.
 
         Args:
-            away: Called between, and returns when it is to be started.
+            away: Called in between; returns at the moment of the start.
 
         Raises:
-            ServerStartError: It did not come up again.
+            ServerStartError: The server did not become ready again.
         """
         ports = {
             _PORT_KEYS[self._launch.module]: str(urlsplit(self.server.service_url).port),
@@ -233,14 +233,14 @@ class RestartableServer:
             self.start()
 
     def stop(self) -> None:
-        """Let the server drain and end."""
-        self._end(signal.SIGCONT)  # One that stands still would not end.
+        """Drain and stop the server."""
+        self._end(signal.SIGCONT)  # A paused process would not end.
 
     def close(self) -> None:
         """Stop the server for good."""
         self.stop()
         self._thread.shutdown()
-        self.stop()  # A start that was interrupted has its process by now.
+        self.stop()  # An interrupted start has a process by now.
 
     def kill(self) -> None:
         """Kill the server by SIGKILL."""
@@ -267,7 +267,7 @@ class RestartableServer:
 
     def _start(self) -> None:
         try:
-            with self._launch.log.open("ab") as log:  # behind what a killed one wrote
+            with self._launch.log.open("ab") as log:  # appends to a killed process's log
                 self._process = process = start(self._launch, log.fileno())
         except OSError as error:
             said = f"The {self._launch.module} cannot be started: {error}"
@@ -282,7 +282,7 @@ def restartable_server(
     """Start a server, yield the server once ready, stop the server at the end of the block.
 
     Raises:
-        ServerStartError: It ended, or said nothing, instead of becoming ready.
+        ServerStartError: The server ended, or timed out, before it was ready.
     """
     with closing(RestartableServer(launch, ready_seconds)) as server:
         server.start()

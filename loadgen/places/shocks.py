@@ -1,4 +1,4 @@
-"""Performs a document's shocks while clients are there, each at its moment of the agreed start."""
+"""Execution of a document's shocks during the run, each at a moment after the agreed start."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from loadgen.places.sampling import ServerWatch
 
 NO_CLIENT = -1
-"""The client of an event that is no client's."""
+"""The client of an event without a client."""
 _ADMIN_SECONDS = 10.0
 
 
 class Shocks:
-    """The shocks of one run, performed by threads within a block.
+    """The shocks of a run, performed by threads within a block.
 
-    Mutable state: what has happened, or will.
+    Mutable state: past and coming shocks.
 
     Args:
         shocks: In any order.
-        servers: The run's own; None where they are not.
-        relay: The link to the service URL, where a shock is of it.
-        admin_url: Where keys are changed.
-        watch: Told which process took a server's place.
+        servers: The run's own servers; None for running servers.
+        relay: The link to the service URL, for shocks of the link.
+        admin_url: The address for changes of keys.
+        watch: Notified of a server's new process.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Shocks:
         self._performed: list[Future[dict[str, Any] | None]] = []
 
     def agreed(self, t0_epoch_seconds: float) -> None:
-        """Learn when the run begins, as often as somebody says so."""
+        """Set the beginning of the run; may be called repeatedly."""
         if not self._performed:
             submit = self._threads.submit
             self._performed = [
@@ -74,13 +74,13 @@ class Shocks:
         self._threads.shutdown()
 
     def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
-        """Return each shock with its moment and its end, in seconds; call this behind the block.
+        """Return each shock with start and end, in seconds; call after the block.
 
         Args:
-            interrupted: Whether the run ended early: then later shocks are none.
+            interrupted: Whether the run ended early: then later shocks are omitted.
 
         Raises:
-            LoadgenError: A server did not come up again, or the run was over before a shock.
+            LoadgenError: A server did not become ready again, or the run was over before a shock.
         """
         found = [each.result() for each in self._performed]
         for shock, one in zip_longest(self._shocks, found):
@@ -89,7 +89,7 @@ class Shocks:
         return [each for each in found if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
-        """Perform a shock at its moment and describe the shock; None: the run was over before."""
+        """Perform a shock on time and describe the shock; None: the run was over before."""
         if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
             return None
         begun = time.time()
@@ -99,7 +99,7 @@ class Shocks:
         return told(shock, begun - t0_epoch_seconds, time.time() - t0_epoch_seconds)
 
     def _act(self, shock: Shock) -> Callable[[], object] | None:
-        """Perform a shock; return a function that ends a shock of some length."""
+        """Perform a shock; return a function that ends a shock with a length."""
         servers, relay = self._servers, self._relay
         if shock.set is not None:
             asyncio.run(_change(self._admin_url, shock.set))
@@ -114,16 +114,16 @@ class Shocks:
             getattr(server, shock.kind)(*([partial(self._over.wait, away)] if away else []))
             self._watch.restarted(shock.role, server.server.pid)
             return server.go_on if shock.pause else None
-        return None  # A group's connections are lost by its tasks themselves.
+        return None  # The tasks themselves drop a group's connections.
 
 
 def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
-    """Describe a shock that happened: its moment, and its end, since the agreed start."""
+    """Describe a performed shock: start and end, since the agreed start."""
     return {"at": at, "what": shock.words, "ready_seconds": ready_seconds}
 
 
 def too_early(shock: Shock) -> str:
-    """Say that a run was over before a shock."""
+    """Return the sentence for a run that was over before a shock."""
     return (
         f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make it longer, "
         "or the shock earlier"
@@ -134,7 +134,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
     """Refuse shocks of servers that are not the run's own.
 
     Raises:
-        UsageError: There is such a shock, or a key has to be changed without ``--admin-url``.
+        UsageError: Such a shock exists, or a change of a key has no ``--admin-url``.
     """
     for shock in shocks:
         if shock.role or shock.cut or shock.slow:

@@ -1,16 +1,16 @@
-"""Runs tasks in a barrier stage of Spark: all at once or none, with a common start.
+"""Tasks in a barrier stage of Spark: all simultaneously or none, with a common start.
 
-Traps of barrier stages, and what is done about each:
+Traps of barrier stages, and the remedies:
 
-* Its own ``allGather`` comes back up to a second apart in different tasks: the start is agreed over
+* Spark's ``allGather`` returns up to a second apart in different tasks: the start is agreed over
   the control channel.
-* With fewer slots than tasks Spark looks again for ten minutes before it says so: the session's
-  settings give executors half a minute to come.
-* A task that is run again would offer its load twice: the settings of a load's session allow one
-  attempt, and in any session the control channel lets no task in twice.
-* Where one task is lost Spark ends the others: it leaves them time (``loadgen.spark.settings``) in
-  which they write their rows and tell the driver their facts.
-* Workers are forked from a process that lives on: everything heavy is imported in the task.
+* With fewer slots than tasks Spark retries for ten minutes before failing: the session's settings
+  give executors half a minute to register.
+* A repeated task would offer its load twice: the settings of a load's session allow one attempt,
+  and in any session the control channel admits no task twice.
+* After the loss of a task Spark ends the rest: the remaining tasks have time
+  (``loadgen.spark.settings``) to write their rows and report their facts to the driver.
+* Workers are forked from a process that lives on: all heavy imports happen in the task.
 
 Tasks write their rows themselves; an RDD carries plans and facts, some kilobytes.
 """
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 _LARGEST_PORT = 65_535
 CONTROL_PORT = "spark.loadgen.control.port"
-"""Setting of Spark: the port of the driver that tasks report to; without it any that is free."""
+"""Setting of Spark: the driver's port for tasks' reports; any free port by default."""
 _TOO_FEW_SLOTS = "SPARK-24819"
-"""Spark's own error: executors that are there, or came while it looked, have too few cores."""
+"""Spark's own error: the executors present or registered in time have too few cores."""
 
 
 def driver_address(session: SparkSession) -> tuple[str, int, str]:
-    """Return host and port at which executors reach this process, and the address it listens at.
+    """Return host and port for executors to reach this process, and the listening address.
 
     Raises:
-        UsageError: The port is none.
+        UsageError: The port is invalid.
     """
     with uninterrupted():
         conf: dict[str, str] = dict(session.sparkContext.getConf().getAll())
@@ -66,12 +66,12 @@ def run_in_spark(
     control: ControlServer,
     interrupts: Callable[[], int] = lambda: 0,
 ) -> tuple[list[TaskFacts], str]:
-    """Run each plan as one task of a barrier stage.
+    """Run each plan as a task of a barrier stage.
 
-    The first Ctrl-C asks the tasks to end, and so does the first of ``interrupts``.
+    The first Ctrl-C requests the tasks to end, and so does the first of ``interrupts``.
 
     Returns:
-        The facts of tasks, and which tasks are lost, if any.
+        The facts of tasks, and a text of the lost tasks; empty if none is lost.
 
     Raises:
         LoadgenError: The session has too few slots, or the stage failed.
@@ -83,7 +83,7 @@ def run_in_spark(
     )
     with uninterrupted():
         context = session.sparkContext
-        # A local session has all of its slots at once; the executors of a cluster may still come.
+        # A local session has all slots from the start; a cluster's executors may still register.
         if is_local(context.master) and _slots(context) < tasks:
             raise few
 
@@ -108,14 +108,14 @@ def run_in_spark(
 
 
 def _slots(context: SparkContext) -> int:
-    """Return how many tasks run at once: spark.default.parallelism may say something else."""
+    """Return the number of parallel tasks; spark.default.parallelism may differ."""
     scheduler = context._jsc.sc()
     profile = scheduler.resourceProfileManager().defaultResourceProfile()
     return int(scheduler.maxNumConcurrentTasks(profile))
 
 
 def _reason(text: str) -> str:
-    """Return why a stage failed; of what is gone, without what became of its stage."""
+    """Return the reason of a stage's failure; of a lost executor, without the stage's fate."""
     gone = re.search(
         r"ExecutorLostFailure \(executor \S+ .*|Python worker exited unexpectedly.*", text
     )
@@ -123,8 +123,8 @@ def _reason(text: str) -> str:
 
 
 def run_partition(plans: Iterator[str]) -> Iterator[str]:
-    """Run the one plan of a partition in a Spark task and yield its facts."""
-    # Drained before anything else: Spark feeds it from a thread of its own.
+    """Run the single plan of a partition in a Spark task and yield the facts."""
+    # Drained before any work: Spark feeds the iterator from a thread of its own.
     for plan in list(plans):
         yield _run_task(plan)
 

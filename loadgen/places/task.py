@@ -1,7 +1,7 @@
-"""One task of a run: connects its clients, agrees on the start, runs the clients, drains.
+"""A task of a run: connects clients, agrees on the start, runs the clients, drains.
 
-A task runs on a loop of its own, in a worker process, in a Spark task or in virtual time; which of
-them it is decides only how the start is agreed and what stands below its connections.
+A task runs on an event loop of its own, in a worker process, in a Spark task or in virtual time;
+the place decides only how the start is agreed and the connections' transport.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _PHASES = ("warm-up", "measure", "hold")
 
 
 class TaskPlan(BaseModel):
-    """The instructions for one task: every ``tasks``-th client of a run, from number ``task``.
+    """The instructions for a task: every ``tasks``-th client of a run, from number ``task``.
 
-    They travel as JSON, and name no more of the run than the task's clients ask for.
+    Sent as JSON, with only the parts of the run that the task's clients need.
 
     Attributes:
-        namespaces: Those of its clients, by their place among all of the run's.
-        of_namespaces: How many the run has.
+        namespaces: Of the task's clients, by index in the whole run.
+        of_namespaces: Number of namespaces of the whole run.
         loopback: Whether the server is on the loopback, so that many clients need many sources.
-        control: The address of the driver; None where the task has no driver.
-        directory: Where its rows are written.
+        control: The address of the driver; None for a task without a driver.
+        directory: Where the rows are written.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -68,15 +68,15 @@ class TaskPlan(BaseModel):
         namespaces: Sequence[Namespace],
         **more: Any,  # noqa: ANN401 - other attributes
     ) -> Self:
-        """Return the plan of one task of a run with these namespaces."""
-        # Those of the document may be a hundred thousand: none are looked up there.
+        """Return the plan of a task of a run with these namespaces."""
+        # Leaves out the document's namespaces, up to a hundred thousand: the plan has its own.
         document = document.model_copy(update={"topics": Topics(corpus=".")})
         plan = cls(document=document, namespaces={}, of_namespaces=len(namespaces), **more)
         own = {place for group in document.clients for _, place in plan._places(group)}
         return plan.model_copy(update={"namespaces": {each: namespaces[each] for each in own}})
 
     def _places(self, group: Group) -> Iterator[tuple[int, int]]:
-        """Yield the number in its group of each of the task's clients, and its namespace's."""
+        """Yield group index and namespace index of each of the task's clients."""
         begin, end = group.namespaces or (0, self.of_namespaces)
         first = self._first_client(group)
         for index in range((self.task - first) % self.tasks, group.count, self.tasks):
@@ -95,7 +95,7 @@ class TaskPlan(BaseModel):
             first = self._first_client(group)
             for index, place in self._places(group):
                 client = first + index
-                # One more mixing step than seeds that only count up would have.
+                # A mixing step more than seeds that only count up would have.
                 seed = random.Random(document.seed * 1_000_003 + client).getrandbits(63)
                 yield ClientPlan(
                     number=client,
@@ -110,22 +110,22 @@ class TaskPlan(BaseModel):
 
 
 class TaskFacts(BaseModel):
-    """The figures of a task about itself.
+    """A task's figures of itself.
 
     Attributes:
-        start_error_seconds: The worst delay between a moment at which clients were to start and
-            the first of them: how late the task itself was.
-        client_start_error_seconds: The worst delay of the first request of any client. Of 500 that
-            are due at the same moment the last one waits for the others, and for the processor if
-            a server that answers the first ones runs on it.
+        start_error_seconds: The longest delay between a scheduled moment of starts and the first
+            client's start: how late the task itself was.
+        client_start_error_seconds: The longest delay of the first request of any client. With 500
+            due at the same moment the last waits for the rest, and for the processor if
+            a server that answers the first requests shares it.
         t0_epoch_seconds: The agreed start on the driver's wall clock.
         clock_ahead_seconds: How far the wall clock of the task's host is ahead of the driver's,
             which is corrected; known within ``clock_doubt_seconds``.
-        interrupted: Whether it ended early, so that requests under way have no row.
-        requests: Those that ended.
-        moments: Moments of the schedule that it waited for.
-        lag_p99_seconds: How late 1 % of them came at least.
-        loop_lag_p99_seconds: The same of the event loop, asked twenty times a second.
+        interrupted: Whether the task ended early, so that requests under way have no row.
+        requests: Number of ended requests.
+        moments: Number of awaited moments of the schedule.
+        lag_p99_seconds: 99th percentile of the moments' delays.
+        loop_lag_p99_seconds: The same of the event loop, probed twenty times a second.
         cpu_seconds: Processor time of the process, in ``measured_seconds`` since the start.
         descriptors: The most open files of the process.
     """
@@ -149,19 +149,19 @@ class TaskFacts(BaseModel):
 
 
 class TaskResult(NamedTuple):
-    """The result of a task: its figures and its rows."""
+    """The result of a task: figures and rows."""
 
     facts: TaskFacts
     rows: Rows
 
 
 class Task:
-    """A task. Mutable state: its clients, and the progress of the run.
+    """A task. Mutable state: the clients, and the progress of the run.
 
     Args:
-        plan: Its share of the run.
-        control: Its end of the channel to the driver.
-        ground: Connector, time and clock, where the task does not run over sockets.
+        plan: The task's share of the run.
+        control: The task's end of the channel to the driver.
+        ground: Connector, time and clock, for a task without sockets.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Task:
         self._watch = TaskWatch(self.context.clock, self.context.time)
 
     async def run(self) -> TaskResult:
-        """Connect, agree, let the clients do their part, drain.
+        """Connect, agree on the start, run the clients, drain.
 
         Raises:
             LoadgenError: The server's name is unknown, or this process may not open enough files.
@@ -216,25 +216,25 @@ class Task:
         return TaskResult(self._facts.model_copy(update=watched), self.context.rows)
 
     def interrupt(self) -> None:
-        """Begin no more requests; a request under way behind the drain has no row."""
+        """Begin no more requests; a request under way after the drain has no row."""
         self._facts.interrupted = True
         self._stop.set()
 
     # -- before the start ---------------------------------------------------------------------
 
     async def _connect_all(self) -> None:
-        """Connect every client with a start of its own; a failed one connects when it requests."""
+        """Connect clients with a scheduled start; failed clients connect at their first request."""
         plan = self.plan
-        # The most connections of this task at once, if the server is a proxy.
+        # The task's most simultaneous connections, if the server is a proxy.
         connections = -(-plan.document.connections // plan.tasks)
         await self.context.connector.resolve(plan.service_url, connections)
         early = [each for each in self._clients if each.plan.start is not None]
         await asyncio.gather(*(each.group.ready(each) for each in early))
-        # What they connected for is no event of the run.
+        # Events of connecting are no events of the run.
         self.context.rows.events.clear()
 
     async def _agree_on_start(self) -> None:
-        # Collecting the objects that exist by now would stop the loop at the wrong moment.
+        # Collecting the objects that exist by now could block the loop during the run.
         if gc.isenabled():
             gc.collect()
             gc.freeze()
@@ -247,7 +247,7 @@ class Task:
     # -- from the start to the end --------------------------------------------------------------
 
     async def _course(self) -> None:
-        """Start all clients, each at its moment, and go through the phases."""
+        """Start all clients, each on time, and go through the phases."""
         phases, loop = self.plan.document.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
@@ -262,7 +262,7 @@ class Task:
         await self._drain()
 
     async def _pass_by(self, moment: float) -> None:
-        """Wait for a moment, or until nothing new is to begin."""
+        """Wait for a moment, or until no new request is to begin."""
         if (left_seconds := moment - self.context.time.seconds()) > 0:
             with suppress(TimeoutError):
                 async with deadline(self.context.clock, left_seconds):
@@ -273,7 +273,7 @@ class Task:
             await clock_sleep(self.context.clock, left_seconds)
 
     async def _start_all(self) -> None:
-        """Start each client at its moment; clients without a moment wait for a free place."""
+        """Start each client on time; clients without a moment wait for a free place."""
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
@@ -294,7 +294,7 @@ class Task:
             client.spawn(self._make_place(client))
 
     async def _make_place(self, client: LoadClient) -> None:
-        """End a settled client, and start the next of its group."""
+        """End a settled client, and start the group's next client."""
         await client.settled.wait()
         waiting = self._places[client.group.name]
         if waiting and not self._stop.is_set():
@@ -311,7 +311,7 @@ class Task:
             self._stop.set()
 
     async def _end_when_settled(self) -> None:
-        """End the run early when nothing more is to be expected of any client."""
+        """End the run early when all clients are done."""
         document = self.plan.document
         if document.phases.hold or any(each.lasts for each in document.clients):
             return
@@ -324,7 +324,7 @@ class Task:
         """Begin no more requests, and wait for requests under way, at most the document's drain."""
         self.context.totals.phase = "drain"
         self._stop.set()
-        for client in self._clients:  # In this turn: none may begin something in the next one.
+        for client in self._clients:  # Within one turn: in the next a client could begin a request.
             client.stopping.set()
         with suppress(TimeoutError):
             async with deadline(self.context.clock, self.plan.document.phases.drain):

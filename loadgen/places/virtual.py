@@ -1,4 +1,4 @@
-"""Runs a document in virtual time: the place that has neither sockets nor processes."""
+"""Runs of a document in virtual time, without sockets and processes."""
 
 from __future__ import annotations
 
@@ -52,11 +52,10 @@ class VirtualRun:
     """A finished run in virtual time.
 
     Attributes:
-        facts: Of its one task.
-        rows: Its requests and events.
-        samples: What the servers said of themselves while it ran, on a clock on which the run
-            began at ``t0``.
-        servers: Their versions and settings, by role.
+        facts: Of the only task.
+        rows: Requests and events.
+        samples: The servers' samples, on a clock with the run's beginning at ``t0``.
+        servers: Versions and settings, by role.
     """
 
     facts: TaskFacts
@@ -67,7 +66,7 @@ class VirtualRun:
 
 
 def require_virtual(document: Document) -> None:
-    """Refuse a document that does not run in virtual time, or would not be measured there.
+    """Refuse a document that cannot run in virtual time, or cannot be measured there.
 
     Raises:
         UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
@@ -110,13 +109,13 @@ def run_in_virtual_time(
     """Run a document, servers and clients in this process and without sockets.
 
     Args:
-        document: Keys of an operator's files are in its servers already.
+        document: The servers already include the keys of an operator's files.
         run: The run's name.
-        on_begun: Given a look at the run, for any thread: its seconds, and the totals by now.
-        may_go_on: Asked now and then; when it says no, the run is cut.
+        on_begun: Called with a thread-safe function that returns the run's seconds and totals.
+        may_go_on: Polled; False cuts the run.
 
     Raises:
-        CutError: It was cut.
+        CutError: The run was cut.
         UsageError: See :func:`require_virtual`.
         LoadgenError: A server refuses its configuration.
     """
@@ -162,14 +161,14 @@ async def _simulated(
         on_begun(lambda: (moments.seconds() if moments.t0 else 0.0, totals))
         facts, rows = await task.run()
         await _all_restarted(restarts, restarting, clock.now() - moments.t0)
-        # The servers learn that all clients have left: now their books have to balance.
+        # Time for the servers to notice that all clients have left: then the books have to balance.
         await clock_sleep(clock, _SETTLE_SECONDS)
         sampling.cancel()
         _look(servers, clock, samples)
         samples.seen_at_the_end.update(servers.running)
     for row in rows.requests:
         verify(row)
-    # What this process worked is no share of virtual time: no generator can be too slow.
+    # This process's work is no share of virtual time: no generator can be too slow.
     facts = facts.model_copy(update={"cpu_seconds": 0.0, "t0_epoch_seconds": EPOCH_MS / 1000})
     return VirtualRun(
         facts,
@@ -183,7 +182,7 @@ async def _simulated(
 async def _all_restarted(
     restarts: Sequence[Shock], restarting: Sequence[asyncio.Task[None]], ended: float
 ) -> None:
-    """Wait until every server runs again.
+    """Wait until every server is running again.
 
     Raises:
         LoadgenError: The run was over before a restart.
@@ -197,7 +196,7 @@ async def _all_restarted(
 
 
 async def _sample(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:
-    """Read the servers' registries four times a second of virtual time, later more seldom."""
+    """Read the servers' registries four times a second of virtual time, later less often."""
     interval = SAMPLE_SECONDS
     for count in itertools.count(1):
         _look(servers, clock, samples)
@@ -215,9 +214,9 @@ def _look(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> Non
 
 @contextmanager
 def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C end the loop between two events, not inside a task.
+    """Make Ctrl-C end the loop between two events, not inside a task.
 
-    asyncio's own handler would cancel one task, and the others would end in virtual time.
+    asyncio's own handler would cancel a single task, and the rest would end in virtual time.
     """
     interrupts: list[int] = []
 
@@ -247,11 +246,11 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
 
 
 def _escaped(text: str) -> str:
-    """Return the value of a label as a page of metrics has it."""
+    """Escape a label's value for a page of metrics."""
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy
-    """Return a server's version and settings, as a reader over HTTP would find them."""
+    """Return a server's version and settings, as read over HTTP."""
     info = server_info(service.config)
     return {"version": FLOODGATE_VERSION, "settings": {key: info[key] for key in INFO_KEYS}}

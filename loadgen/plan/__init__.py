@@ -1,1 +1,1 @@
-"""The plan of a load: which client does what, when. Values and pure functions."""
+"""The plan of a load: the clients' actions and moments. Values and pure functions."""

@@ -1,4 +1,4 @@
-"""Arrivals: when each client of a group starts, decided before the run by the seed alone."""
+"""Arrivals: the start of each client of a group, decided before the run by the seed alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AtOnce(Part):
 
 
 class Constant(Part):
-    """Clients start one after the other, as many a second as stated."""
+    """Clients start one after the other, at a constant rate a second."""
 
     kind: Literal["constant"]
     rate: Rate
@@ -34,7 +34,7 @@ class Constant(Part):
 
 
 class Ramp(Part):
-    """The rate of starts grows or falls evenly; at the end of the time the last rate stays."""
+    """The rate of starts grows or falls linearly; after the ramp the last rate stays."""
 
     kind: Literal["ramp"]
     first: Annotated[RateOrNone, Field(alias="from")]
@@ -46,13 +46,13 @@ class Ramp(Part):
         return [self._moment(client) for client in range(clients)]
 
     def _moment(self, client: int) -> float:
-        """Return when so many have started before: the root of a parabola, then a line."""
+        """Return the start of a client by number: the root of a parabola, then a line."""
         first, last, seconds = self.first, self.last, self.over
         during = (first + last) / 2 * seconds
         if client > during:
             return seconds + (client - during) / last
         slope = (last - first) / seconds
-        # The stable form of the quadratic formula; it holds for a slope of 0 as well.
+        # The stable form of the quadratic formula; valid for a slope of 0 as well.
         root = max(0.0, first * first + 2 * slope * client) ** 0.5
         return 2 * client / (first + root) if client else 0.0
 
@@ -74,7 +74,7 @@ class Step(Part):
 
 
 class Poisson(Part):
-    """Clients start independently of each other, so many a second in the mean."""
+    """Clients start independently of each other, at a mean rate a second."""
 
     kind: Literal["poisson"]
     rate: Rate
@@ -87,7 +87,7 @@ class Poisson(Part):
 
 
 class Burst(Part):
-    """So many clients start at the same moment, again and again."""
+    """A number of clients starts at the same moment, repeatedly."""
 
     kind: Literal["burst"]
     count: Count
@@ -99,7 +99,7 @@ class Burst(Part):
 
 
 class Trace(Part):
-    """Clients start when those of a recorded log did.
+    """Clients start at the moments of a recorded log.
 
     Attributes:
         at: Moments in ascending order, from 0; a document may name a ``file`` instead,
@@ -116,23 +116,23 @@ class Trace(Part):
         return self
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return when each client starts; a log that is too short is repeated behind its end."""
+        """Return when each client starts; a log that is too short is repeated."""
         length = len(self.at)
         span = self.at[-1] + (self.at[-1] / (length - 1) if length > 1 else 0.0)
         return [client // length * span + self.at[client % length] for client in range(clients)]
 
 
 class Concurrency(Part):
-    """So many clients are there at any time: as one is back, or has failed, the next starts.
+    """A constant number of clients: when a client is back, or has failed, the next starts.
 
-    A closed load: a slow server makes it ask less, so its latencies are service times.
+    A closed load: a slow server slows the load down, so latencies are service times.
     """
 
     kind: Literal["concurrency"]
     count: Count
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return 0 for those that start at once; the others start when a place is free."""
+        """Return 0 for the first clients; later clients start when a place is free."""
         return [0.0] * min(clients, self.count)
 
 

@@ -1,4 +1,4 @@
-"""Clients, phases and start moments of a run: pure functions of a document and its seed.
+"""Clients, phases and start moments of a run: pure functions of a document and the seed.
 
 Client *i* has the same group, namespace, start and chance over any number of tasks, in any place.
 """
@@ -20,23 +20,24 @@ if TYPE_CHECKING:
     from loadgen.plan.group import Group
 
 MOST_REQUESTS = 2_000_000
-"""Requests that one task keeps: a row of 200 bytes each, held until the run is over."""
+"""Most requests of a task: a row of 200 bytes each, held until the run is over."""
 CLIENTS_PER_SOURCE_ADDRESS = 20_000
-"""About 28,000 ports are free for one pair of source and destination address (Linux's default
-range), some of them taken by others: every further 20,000 clients get a source of their own."""
+"""About 28,000 ports are free for a pair of source and destination address (Linux's default
+range), some already taken: every further 20,000 clients get another source address.
+"""
 _FIRST_EXTRA_SOURCE = IPv4Address("127.0.0.2")
 _MASK = 2**64 - 1
 
 
 class Phases(Part):
-    """The phases of a run behind connecting, which all finish before the agreed start.
+    """The phases of a run after connecting, which finishes before the agreed start.
 
     Attributes:
-        warm_up: What is due meanwhile is not counted in figures.
-        measure: The time that is measured. A run whose clients all end of their own accord, or
+        warm_up: Requests due in this phase do not count in figures.
+        measure: The measured time. A run whose clients all end of their own accord, or
             are back, ends earlier, unless there is a hold.
-        hold: So long everything goes on behind it, whoever is back, and is measured too.
-        drain: Requests under way may end; nothing new begins.
+        hold: Further measured time, whether or not all clients are back.
+        drain: Requests under way may end; no request begins.
     """
 
     warm_up: Moment = 0.0
@@ -46,18 +47,18 @@ class Phases(Part):
 
     @property
     def end(self) -> float:
-        """The latest moment for the begin of a request."""
+        """The latest moment for the beginning of a request."""
         return self.warm_up + self.measure + self.hold
 
 
 class Namespace(BaseModel):
-    """A namespace and, where known, what a right listing of it holds.
+    """A namespace and, where known, the contents of a right listing.
 
     Attributes:
         name: ``tenant/namespace``.
         topics: Number of listed names, or None when unknown.
         hash: Pulsar's topics hash of the names, or None when unknown.
-        changes: Whether topics of it are made or deleted while the run lasts: then two lists may
+        changes: Whether topics are created or deleted during the run: then two lists may
             differ and both be right.
     """
 
@@ -71,15 +72,15 @@ class Namespace(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """One client's part of a run.
+    """A client's part of a run.
 
     Attributes:
-        number: Its number in the run, from 0.
-        index: Its number in its group, from 0.
-        start: When it starts, in seconds since the agreed start; None: as soon as another client
-            of its group has ended (``concurrency``).
-        seed: Of all that is left to chance in this client.
-        drops: When it loses its connections, up to the end of the run.
+        number: Number in the run, from 0.
+        index: Number in the group, from 0.
+        start: Seconds since the agreed start; None: as soon as another client
+            of the group has ended (``concurrency``).
+        seed: Of the client's random choices.
+        drops: Moments of lost connections, up to the end of the run.
         source_address: Local address to connect from, or None for the kernel's choice.
     """
 
@@ -96,7 +97,7 @@ class ClientPlan:
 def start_moments(group: Group, seed: int) -> list[float]:
     """Return when the clients of a group start, in an order that the seed decides.
 
-    Fewer than there are clients where the others wait for a place.
+    Clients without a moment wait for a free place.
     """
     moments = [group.after + each for each in group.arrive.moments(group.count, seed)]
     if not isinstance(group.arrive, Concurrency):
@@ -125,9 +126,9 @@ def source_address(client: int) -> str | None:
 
 
 class Chance:
-    """Returns numbers from 0 to 1, the same ones for the same seed, in 16 bytes of state.
+    """Returns numbers from 0 to 1, equal for equal seeds, from 16 bytes of state.
 
-    Python's own generator has 2,500 bytes, which each of many clients would have.
+    Python's own generator has 2,500 bytes, too many for each of many clients.
 
     Source: SplitMix64, in the public domain.
     """

@@ -37,11 +37,11 @@ class Part(BaseModel):
 
 
 class Spoken:
-    """Reads a text as the value that it stands for; the schema for editors allows both.
+    """Converts texts to values; the schema for editors allows both.
 
     Args:
         schema: JSON schema of the texts.
-        read: Returns the value of a text, and anything else as it is.
+        read: Returns the value of a text, and other values unchanged.
     """
 
     def __init__(self, schema: dict[str, Any], read: Callable[[Any], Any]) -> None:
@@ -59,7 +59,7 @@ class Spoken:
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
-    """Refuse true and false, which are 1 and 0 to Python."""
+    """Refuse true and false, which are 1 and 0 in Python."""
     if isinstance(value, bool):
         raise ValueError("must be a number or a text")  # noqa: TRY004 - pydantic passes it on
     return value
@@ -86,7 +86,7 @@ def _size(said: str, suffix: str = "") -> Spoken:
             return _number(value)
         try:
             found = parse_size("", value, suffix=suffix)
-            return found if suffix else round(found)  # 1.3MiB are no whole bytes
+            return found if suffix else round(found)  # 1.3MiB is a fraction of bytes
         except UsageError:
             raise ValueError(f"must be {said}") from None
 
@@ -97,7 +97,7 @@ def _expression(pattern: str) -> str:
     """Return a pattern that a broker can evaluate, by RE2 or by a backtracking engine.
 
     Raises:
-        ValueError: It is no regular expression.
+        ValueError: The pattern is no regular expression.
     """
     options = re2.Options()
     options.log_errors = False
@@ -136,7 +136,7 @@ _RATE = _unit(
 _SHARE = _unit("%", "a share such as 10%", lambda many: float(many) / 100)
 Whole = Annotated[int, BeforeValidator(_number)]
 Moment = Annotated[float, Field(ge=0, le=MOST_SECONDS), _TIME]
-"""Seconds, 0 included: since the agreed start, or of something that may be left out."""
+"""Seconds, 0 included: since the agreed start, or an optional duration."""
 Duration = Annotated[float, Field(gt=0, le=MOST_SECONDS), _TIME]
 Rate = Annotated[float, Field(gt=0, le=1_000_000), _RATE]
 RateOrNone = Annotated[float, Field(ge=0, le=1_000_000), _RATE]

@@ -1,7 +1,7 @@
-"""A group of clients with one behaviour: what all behaviours share.
+"""A group of clients with a behaviour: the parts common to all behaviours.
 
-A behaviour is a subclass with the fields of its own and one coroutine, ``client``, which each of
-its clients runs, over sockets and in virtual time.
+A behaviour is a subclass with fields and a coroutine, ``client``, which each client runs, over
+sockets and in virtual time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from loadgen.plan.fields import Bytes, Count, Duration, Moment, Name, Part, Shar
 
 _SHORTEST_PERIOD = 0.1
 _LEAST_BUFFER = 1152
-"""Linux doubles SO_RCVBUF, and gives 2,304 bytes for all that is less."""
+"""Linux doubles SO_RCVBUF, and gives 2,304 bytes for all smaller values."""
 
 
 def _some(rate: float) -> float:
@@ -38,13 +38,13 @@ def _given_by_linux(buffer: int) -> int:
 
 
 class Reader(Part):
-    """The way in which clients read what servers send.
+    """The clients' way of reading.
 
     Attributes:
-        rate: Bytes a second; None is as fast as it comes.
+        rate: Bytes a second; None is unlimited.
         buffer: SO_RCVBUF of each connection; 0 leaves the kernel's.
-        never: Nothing is read behind the handshake.
-        stall_at, stall: Reading stops so long after the client's start, and for how long.
+        never: Clients read no bytes after the handshake.
+        stall_at, stall: Delay from the client's start until reading stops, and for how long.
     """
 
     rate: Annotated[Speed, AfterValidator(_some)] | None = None
@@ -62,11 +62,11 @@ def _once_or_rarely(period: float) -> float:
 
 
 class Drops(Part):
-    """Connections that clients drop, and make again at their next request.
+    """Connections that clients drop, and make again at the next request.
 
     Attributes:
         at: The first time, counted from the agreed start of the run.
-        every: Again and again; 0 is once.
+        every: Period of repetition; 0 is once.
         jitter: Share of a period by which each client is earlier or later, at random.
         share: Share of the group's clients.
     """
@@ -78,28 +78,28 @@ class Drops(Part):
 
 
 class Group(Part):
-    """Clients with one behaviour.
+    """Clients with the same behaviour.
 
     Attributes:
         name: In reports and expectations.
         count: Number of clients.
-        namespaces: Numbers of the run's namespaces, first and behind the last; None is all.
+        namespaces: Numbers of the run's namespaces, first and past the last; None is all.
             Client *i* of the group has number *i* modulo their count.
         arrive: When each client starts.
-        after: Added to all of these moments.
-        read: How they read.
-        drop: When they lose their connections.
+        after: Added to all start moments.
+        read: The way of reading.
+        drop: Planned losses of connections.
         timeout: Seconds that a client waits for an answer.
     """
 
     operations: ClassVar[tuple[str, ...]]
-    """Operations of the requests, as in their rows; the first is the behaviour's main one."""
+    """Operations of the requests, as in the rows; the first is the behaviour's main operation."""
     opens: ClassVar[bool] = False
-    """Whether its clients open a watch, producer or consumer before they stop reading."""
+    """Whether clients open a watch, producer or consumer before they stop reading."""
     changes_topics: ClassVar[bool] = False
-    """Whether it makes or deletes topics of its namespaces."""
+    """Whether the behaviour creates or deletes topics of its namespaces."""
     virtual: ClassVar[bool] = True
-    """Whether it runs in virtual time: it needs no HTTP and no messages."""
+    """Whether the behaviour runs in virtual time: without HTTP and messages."""
 
     name: Name
     count: Count
@@ -117,9 +117,9 @@ class Group(Part):
 
     @property
     def connections_each(self) -> int:
-        """Connections of a client at once, if the server is a proxy: it takes the most.
+        """Simultaneous connections of a client, if the server is a proxy: the largest number.
 
-        What a client opens, a proxy passes on in a tunnel.
+        Connections to brokers pass a proxy in tunnels.
         """
         return 2 if self.opens else 1
 
@@ -128,7 +128,7 @@ class Group(Part):
         return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return the estimated number of requests of a client in so many seconds."""
+        """Return the estimated number of requests of a client in a time."""
         every = getattr(self, "every", 0.0)
         return max(1, math.ceil(seconds / every)) if every else 1.0
 
@@ -147,5 +147,5 @@ class Group(Part):
         await me.service.ready()
 
     async def client(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
-        """Run one client from its start to its end; cancelled when the run ends."""
+        """Run a client from start to end; cancelled when the run ends."""
         raise NotImplementedError

@@ -1,1 +1,1 @@
-"""The report: one page with the tables and pictures of several runs."""
+"""The report: a page with the tables and pictures of several runs."""

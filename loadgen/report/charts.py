@@ -1,7 +1,7 @@
-"""Descriptions of charts and their axes, of which :mod:`loadgen.report.drawing` makes SVG.
+"""Descriptions of charts and their axes, drawn as SVG by :mod:`loadgen.report.drawing`.
 
 A description is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
-Colours are CSS classes: one style sheet makes them light, dark and print.
+Colours are CSS classes: a style sheet makes them light, dark and print.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Series:
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
-        words: Words behind the name in the legend: a peak, a count.
+        words: Words after the name in the legend: a peak, a count.
         dash: The number of the dashes.
         between: A band around the line: x, lowest, highest.
     """
@@ -91,7 +91,7 @@ class Chart:
         ys = [y for _, y in points]
         ys += [high for each in self.series for _, _, high in each.between]
         peak = max(ys, default=0.0)
-        # A limit far above everything would press the lines onto the axis.
+        # A limit far above all lines would press them onto the axis.
         ys += [limit for limit, _ in self.limits if not peak or limit <= 20 * peak]
         if self.log:
             return x_axis, logarithmic_axis([each for each in ys if each > 0], self.unit)
@@ -122,14 +122,14 @@ class Bars:
 
 
 def colour_of(number: int) -> str:
-    """Return the class that colours the series of so many."""
+    """Return the class of a series' colour, by number."""
     return f"c{number % COLOURS}"
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
     """Return about as many points as the limit: the lowest and the highest of each stretch.
 
-    A peak that lasted one sample stays visible, which a plain stride would lose.
+    A peak of a single sample stays visible, unlike with a plain stride.
     """
     if len(points) <= limit:
         return list(points)
@@ -148,7 +148,7 @@ def stretches(points: Iterable[Point]) -> list[list[Point]]:
 
 
 def drawable(series: Series, *, log: bool) -> Series:
-    """Return a series without points that cannot be drawn or told apart; gaps of lines stay."""
+    """Return a series without points that cannot be drawn or distinguished; gaps of lines stay."""
     parts = stretches(series.points)
     dotted = series.look in ("dots", "rings")
     if log and not dotted:  # zero has no place on a logarithmic axis
@@ -189,7 +189,7 @@ _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 class Axis(NamedTuple):
-    """An axis: its ends, and its labelled values."""
+    """An axis: both ends, and the labelled values."""
 
     low: float
     high: float
@@ -197,7 +197,7 @@ class Axis(NamedTuple):
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Return a value's place, 0 at the low end and 1 at the high end; beyond is at the end."""
+        """Return a value's place, 0 at the low end and 1 at the high end, clamped."""
         low, high = self.low, self.high
         if self.log:
             value, low, high = (math.log10(max(each, 1e-12)) for each in (value, low, high))
@@ -228,7 +228,7 @@ def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
 
 
 def percentile_axis(high: float) -> Axis:
-    """Return the axis of shares: equal room for 0, 90, 99 and 99.9 %.
+    """Return the axis of shares: equal space for 0, 90, 99 and 99.9 %.
 
     Source: the scale of HdrHistogram's percentile plots.
     """

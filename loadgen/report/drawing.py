@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _LETTER = 6.6
-"""Width of a letter of 12 pixels, on the average."""
+"""Mean width of a letter of 12 pixels."""
 _DIGIT = 8.0
-"""Width of a digit or a sign of 12 pixels, at the most: a tick has few, without an average."""
+"""Largest width of a digit or a sign of 12 pixels: ticks are too short for a mean."""
 _BOLD = 1.2
-"""Width of a title's letter by that of another."""
+"""Width of a title's letter, relative to other letters."""
 _TITLE, _LINE, _FOOT, _RIGHT = 22, 17, 24, 14
 _MOST_LINES = 4
 _DASHES = ("", "7 3", "2 3", "8 3 2 3")
@@ -49,7 +49,7 @@ def picture(drawn: Sequence[Chart | Bars], columns: int = 2, gap: int = 28) -> s
 
 
 def sheet(name: str) -> str:
-    """Return a style sheet by name: colours are named once, for light and for dark."""
+    """Return a style sheet by name: colours are defined once, for light and for dark."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
@@ -109,7 +109,7 @@ def _chart(chart: Chart) -> tuple[int, str]:
 
 
 class _Plot(NamedTuple):
-    """The place of the plotted area, and its axes."""
+    """The place of the plotted area, and the axes."""
 
     x_axis: Axis
     y_axis: Axis
@@ -171,7 +171,7 @@ def _grid(plot: _Plot) -> Iterable[str]:
         yield f'<path class="grid" d="M{_n(x)} {_n(bottom)}v4"/>'
         over = x + half > plot.edge
         begins, ends = (plot.edge - 2 * half, plot.edge) if over else (x - half, x + half)
-        if begins >= free:  # Of labels that would cover each other the first stands.
+        if begins >= free:  # Of overlapping labels the first is drawn.
             free = ends
             yield _text(
                 ends if over else x, bottom + 17, label, "soft", "end" if over else "middle"
@@ -202,7 +202,7 @@ def _series(plot: _Plot, series: Series) -> str:
         parts = stretches(points)
         for part in parts:
             body += f'<polyline class="line"{_dash(series)} points="{plot.path(part)}"/>'
-        # In a band the points are the measured values; a point alone has no line.
+        # In a band the points are the measured values; an isolated point has no line.
         dotted = [p for part in parts if series.between or len(part) == 1 for p in part]
         body += _dots(map(plot.place, dotted), "dots") if dotted else ""
     return f'<g class="{series.colour}">{body}</g>'
@@ -240,7 +240,7 @@ def _limit(plot: _Plot, value: float, label: str) -> str:
 
 
 def _mark_rows(chart: Chart, x: Axis) -> list[int]:
-    """Return the row of each mark's words; earlier words stand higher: no line cuts words."""
+    """Return the row of each mark's words; earlier words are higher, so that no line cuts words."""
     begins: list[float] = []
     rows = []
     for at, label in sorted(chart.marks, reverse=True):
@@ -297,7 +297,7 @@ def _text(x: float, y: float, words: str, css: str = "", anchor: str = "start") 
 
 
 def _safe(words: str) -> str:
-    """Escape words, and leave out characters that XML cannot hold."""
+    """Escape words, and leave out characters forbidden in XML."""
     return escape("".join(each if each.isprintable() else " " for each in words))
 
 

@@ -1,7 +1,7 @@
-"""Makes the page of a run, the page of several side by side, and pictures of charts for documents.
+"""The page of a run, the page of several side by side, and pictures of charts for documents.
 
-A page is one HTML file without scripts that needs no network; a picture is one SVG file. The
-sections of a page follow from the tables of the run: a section without rows is left out.
+A page is an HTML file without scripts that needs no network; a picture is an SVG file. The
+sections of a page depend on the tables of the run: a section without rows is left out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def write_run(run: Results) -> Verdict:
-    """Judge a finished run, write its page and every other file that its tables decide.
+    """Judge a finished run, write its page and every other file derived from its tables.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.
@@ -95,7 +95,7 @@ def comparison_page(
         runs: At least two, each opened alone.
         title: The heading of the page.
         notes: Sentences at the top, such as the results of a comparison.
-        judged: Whether all runs together are fine, and a sentence, where there is a verdict.
+        judged: Whether all runs together are fine, and a sentence; None without a verdict.
     """
     labels = labels_of(runs)
     body = [f"<p>{escape(note)}</p>" for note in notes]
@@ -112,7 +112,7 @@ def comparison_page(
 
 
 def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> str:
-    """Return a page, whose headline is the verdict where there is one."""
+    """Return a page, with the verdict as headline if given."""
     style, headline = sheet("report.css") + sheet("chart.css"), f"<h1>{escape(title)}</h1>"
     if judged is not None:
         fine, words = judged
@@ -124,7 +124,7 @@ def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> s
 
 
 def _lead(run: Results) -> str:
-    """Say the description, place and time of a run."""
+    """Return a run's description, place and time."""
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
@@ -137,7 +137,7 @@ def _lead(run: Results) -> str:
 
 
 def _checks(verdict: Verdict) -> str:
-    """Render the findings; failed checks stand apart from checks that hold."""
+    """Render the findings; failed checks stand apart from fulfilled checks."""
     failed, held = verdict.failed, [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
     words = f"What holds: {plural(len(held), 'check')}"

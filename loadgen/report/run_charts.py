@@ -1,4 +1,4 @@
-"""Makes the charts of a run, or of several runs overlaid, by questions to their tables.
+"""The charts of a run, or of several runs overlaid, from questions to their tables.
 
 ``CHARTS`` has the kinds of charts by their names on pages and in pictures; an empty chart is left
 out.
@@ -46,7 +46,7 @@ OUTCOMES: dict[str, str] = {
     Outcome.DISCONNECTED: "c5",
     Outcome.UNREACHABLE: "soft",
 }
-"""Colours of outcomes, in the order in which areas stand on each other."""
+"""Colours of outcomes, in the order of the stacked areas."""
 ABOUT = {
     "list": "topic lists",
     "watch": "watches opened",
@@ -72,7 +72,7 @@ def title_of(run: Results) -> str:
 def labels_of(runs: Sequence[Results]) -> list[str]:
     """Return the labels of runs beside each other: titles, or names if titles are equal.
 
-    Runs of one name, from several places, are numbered.
+    Runs of equal names, from several places, are numbered.
     """
     titles = [title_of(run) for run in runs]
     names = [
@@ -151,7 +151,7 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw each request as a dot, by its due time and its end; of many requests the slowest.
+    """Draw each request as a dot, by due time and end; of many requests the slowest.
 
     Answers are solid, other outcomes rings, so that colour is not the only difference.
     """
@@ -173,9 +173,9 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw response seconds by percentile, of each operation: lines of its groups, or of the runs.
+    """Draw response seconds by percentile, of each operation: lines of groups, or of runs.
 
-    A request without an answer waited for ever: there a line ends.
+    A request without an answer has an infinite time: the line ends there.
     """
     question = "by-group-operation" if len(runs) == 1 else "by-operation"
     p99 = [{row["part"]: row["p99"] for row in run.query(question)} for run in runs]
@@ -305,7 +305,7 @@ def sweep_chart(
 
     Args:
         title: The name of the figure.
-        along: The path that was varied.
+        along: The varied path.
         lines: The name of each combination of other paths, and values with their measurements.
     """
     series = []

@@ -1,6 +1,6 @@
-"""The sections of pages: charts and tables of runs by their subject, as HTML.
+"""The sections of pages: charts and tables of runs by subject, as HTML.
 
-Everything is escaped; a number has its unit by its column.
+All texts are escaped; a number's unit follows from the column.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from loadgen.results.results import Results
 
 _PAGE_WIDTH = 380
-"""Of a chart on a page: as a phone is wide, so that its letters are legible there."""
+"""Width of a chart on a page: that of a phone, for legible letters."""
 _MOST_CHARTS = 12
-"""Charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
+"""Most charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
 from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
 says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
@@ -54,7 +54,7 @@ _TABLES: dict[str, Sequence[str]] = {
     "servers": (),
     "tails": ("family", "item"),
 }
-"""Questions whose rows a page shows, each with its columns that are often empty."""
+"""Questions shown on a page, each with columns to hide if empty."""
 _FOLDED = ("by-namespace", "events", "servers")
 _SECTIONS = (
     ("Requests by group and operation", NOTE, "outcomes", ("by-group-operation", "answers")),
@@ -72,7 +72,7 @@ _SECTIONS = (
     ("Slowest requests", "", "", ("tails",)),
     ("Namespaces, the slowest first", "", "", ("by-namespace",)),
 )
-"""Heading, hint, kind of chart, and tables, which a run alone on its page has."""
+"""Heading, hint, kind of chart, and tables (only on the page of a single run)."""
 
 
 def section(heading: str, body: str, hint: str = "") -> str:
@@ -122,7 +122,7 @@ def _asked(run: Results, name: str) -> str:
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
         rows = [of_server(row) for row in rows]
-    if name == "by-namespace":  # The only one has the figures of all requests.
+    if name == "by-namespace":  # A single namespace has the figures of all requests.
         rows = sorted(rows, key=lambda row: -row["p99"]) if len(rows) > 1 else []
     if name == "back" and not any(row["back"] for row in rows):
         rows = rows if "discover" in {each["do"] for each in run.document["clients"]} else []
@@ -135,7 +135,7 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Show the tables with all columns, and commands that ask them."""
+    """Show the tables with all columns, and commands that query them."""
     place = run.directory
     tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
@@ -155,7 +155,7 @@ def ask(run: Results) -> str:
 def origin(run: Results) -> str:
     """Show the document as written and as resolved, servers, versions and machine."""
     told = dict(run.run)
-    told.pop("missed", None)  # It is among the findings.
+    told.pop("missed", None)  # Already among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
     plain = f'<p class="hint">{escape(_PLAIN)}</p>'
     names = dict.fromkeys(name for task in tasks or () for name in task)
@@ -170,7 +170,7 @@ def origin(run: Results) -> str:
 
 
 def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each figure that runs are compared in, with a column for each run."""
+    """Return a row for each compared figure, with a column for each run."""
     told: dict[tuple[str, Unit], dict[str, float]] = {}
     for run, label in zip(runs, labels, strict=True):
         summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
@@ -197,19 +197,19 @@ _NOUNS = {
 }
 """Nouns of columns whose name is not the noun."""
 _ITEMS_SHOWN = 5
-"""Items of a list that are shown: a run has hundreds of namespaces."""
+"""Most items of a list shown: a run has hundreds of namespaces."""
 _MOST_ROWS = 100
 _LONG = 40
-"""Letters of a text that may be wrapped between its words; a name stays on one line."""
+"""Shortest text that is wrapped between words; a name stays on one line."""
 
 
 def table(
     rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = (), most: int = _MOST_ROWS
 ) -> str:
-    """Render rows with their columns, without the hidden columns that are empty.
+    """Render rows with their columns; hidden columns are left out if empty.
 
-    A number whose column has no unit is a count; the noun is the name or in the head. Of many rows
-    the first are shown.
+    A number in a column without a unit is a count; the noun is the column's name or in the head.
+    Of many rows the first are shown.
     """
     if not rows:
         return "<p>None.</p>"
@@ -235,7 +235,7 @@ def table(
 
 
 def folded(summary: str, body: str, *, opened: bool = False) -> str:
-    """Render a body, which is HTML, that is shown when its summary is pressed."""
+    """Render a body, which is HTML, unfolded by a click on the summary."""
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
 
 

@@ -1,6 +1,6 @@
-"""``loadgen sql``: answers a user's SQL about one run or several.
+"""``loadgen sql``: answers to a user's SQL about one or several runs.
 
-No statement can write a file or read a foreign one: statements are single queries, and DuckDB may
+No statement can write a file or read a foreign file: statements are single queries, and DuckDB may
 open the files of the runs alone.
 """
 
@@ -42,10 +42,10 @@ class Rows(NamedTuple):
 
 
 def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Rows:
-    """Return the rows of an SQL question, or of a shipped question by its name, run by run.
+    """Return the rows of an SQL question, or of a shipped question by name, run by run.
 
     Raises:
-        RunDirectoryError: One of the directories is no run of this version.
+        RunDirectoryError: A directory is no run of this version.
         UsageError: The text is no single query, or DuckDB does not understand the query.
     """
     if text in QUERIES:
@@ -107,7 +107,7 @@ def as_csv(answer: Rows) -> str:
 
 
 def as_text(answer: Rows) -> str:
-    """Return rows as a table for a terminal, and a line that says if there were more."""
+    """Return rows as a table for a terminal, and a line about rows left out."""
     columns = []
     for place, name in enumerate(answer.columns):
         values = [row[place] for row in answer.rows]

@@ -1,10 +1,10 @@
-"""Compares repeats of runs: figures side by side, whether sides differ, whether sides agree.
+"""Comparison of repeated runs: figures side by side, significant differences, agreement.
 
-A difference that is not shown is no agreement: two sides agree where the 90 % interval of their
+A difference that is not shown is no agreement: two sides agree if the 90 % interval of their
 distance (two one-sided tests at 5 %) lies within a margin, which needs five repeats.
 
-Runs in virtual time are paired by their seeds: a run is the same whenever it is made, so that two
-runs of a seed differ by the change alone. The differences of pairs are tested then.
+Runs in virtual time are paired by seed: a run is reproducible, so two runs of a seed differ by the
+change alone. Then the differences of pairs are tested.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from loadgen.results.ranks import Distance
 
 MOST_VALUES = 60
-"""Values of two sides together; the counting of more would take seconds."""
+"""Most values of two sides together; counting more would take seconds."""
 SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.001
 """Margins of agreement: for counts and bytes, for times, and for times of a step of the loop."""
-# Of fewer requests than these a percentile is the slowest, which has a row of its own.
+# Of fewer requests a percentile is the slowest request, which has a row of its own.
 _FEWEST = {"p50": 1, "p90": 10, "p99": 100, "p999": 1000, "max": 1}
 _SERVER_FIGURES = {
     "heap.used": ("heap held at most", "max"),
@@ -51,7 +51,7 @@ _SERVER_FIGURES = {
     "cpu.seconds": ("processor time", "rise"),
 }
 _OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "JVM heap, at most", "unread at most")
-"""Figures that differ by how a server is made, or that a few hundred requests cannot tell."""
+"""Figures that depend on a server's construction, or need more than a few hundred requests."""
 _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
 """Parts of a document that change no request to a server."""
 
@@ -66,7 +66,7 @@ class Word(StrEnum):
 
 
 class FinishedRun(NamedTuple):
-    """The parts of a run that are compared: its place, its run.json and its summary."""
+    """The compared parts of a run: directory, run.json and summary."""
 
     place: str
     run: Mapping[str, Any]
@@ -80,18 +80,18 @@ class FinishedRun(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name that repeats share."""
+        """The name shared by repeats."""
         return str(self.summary["title"] or self.summary["name"])
 
     @property
     def doubt(self) -> str | None:
-        """The reason for which its figures are unreliable; None if they are reliable."""
+        """The reason why the figures are unreliable; None if they are reliable."""
         verdict = self.summary["verdict"]
         return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
 
 
 def finished_run(directory: Path) -> FinishedRun:
-    """Read a run directory, and make the summary of its tables, which alone decide.
+    """Read a run directory, and compute the summary from its tables.
 
     Raises:
         RunDirectoryError: The directory is no run of this version.
@@ -114,7 +114,7 @@ class Side:
         return statistics.median(self.values)
 
     def text(self, unit: Unit) -> str:
-        """Write the median, with its spread where there is one."""
+        """Write the median, with the spread of several repeats."""
         figures = self.median, min(self.values), max(self.values)
         median, least, most = (in_words(unit, each) for each in figures)
         return median if least == most else f"{median} ({least} to {most})"
@@ -126,7 +126,8 @@ class Difference:
 
     Attributes:
         ratio: The group's median by the baseline's; None if the baseline's is 0 or never.
-        probability: The probability that equal groups differ so much, shared by all figures.
+        probability: The probability of such a difference between equal groups, adjusted for the
+            number of figures.
         low, high: The interval of the distance from the baseline; None for too few repeats.
         word: Whether the groups agree, differ, or neither can be shown.
     """
@@ -152,7 +153,7 @@ class Comparison(NamedTuple):
     """Groups of repeats by label, the baseline first, and their figures.
 
     Attributes:
-        doubts: Runs that were left out, and why.
+        doubts: Runs left out, and the reasons.
         unlike: Parts of the documents that differ, if the runs are compared by force.
         paired: Whether the runs of each group are in the order of the same seeds.
     """
@@ -164,7 +165,7 @@ class Comparison(NamedTuple):
     paired: bool = False
 
     def agreed(self) -> tuple[int, int]:
-        """Return how many figures agree in all groups, and of how many."""
+        """Return the number of figures that agree in all groups, and the number of figures."""
         words = [{each.word for each in row.differences if each} for row in self.rows]
         judged = [each for each in words if Word.UNJUDGED not in each]
         return judged.count({Word.AGREE}), len(judged)
@@ -177,11 +178,12 @@ def compare(
 
     Args:
         runs: In the order of their columns.
-        baseline: The label of the baseline, or what a column shows of it; None is the first run's.
+        baseline: The label of the baseline, or the label's head in a column; None is the first
+            run's.
         force: Whether unlike runs are compared.
 
     Raises:
-        UsageError: Runs are unlike, the baseline has no run, there are too many or none.
+        UsageError: Runs are unlike, the baseline has no run, or the runs are too many or too few.
     """
     groups: dict[str, list[FinishedRun]] = {}
     for run in runs:
@@ -229,9 +231,9 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
 
 
 def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
-    """Return the runs of seeds that all groups have, in one order.
+    """Return the runs of seeds common to all groups, in one order.
 
-    Empty if a run has no seed, or the groups have none in common.
+    Empty if a run has no seed, or the groups have no seed in common.
     """
     by_seed = {label: {run.seed: run for run in reversed(runs)} for label, runs in groups.items()}
     common = set.intersection(*map(set, by_seed.values()))
@@ -248,7 +250,7 @@ def _rows(groups: Mapping[str, Sequence[FinishedRun]], *, paired: bool) -> list[
     }
     table: dict[tuple[str, Unit], list[Side]] = {}
     for figure in dict.fromkeys(each for group in found.values() for run in group for each in run):
-        # A run without refusals of a reason had 0 of them; other missing figures are unknown.
+        # A run without refusals of a reason had 0; other missing figures are unknown.
         missing = 0.0 if figure[0].startswith("refused: ") else math.nan
         sides = [
             Side([run.get(figure, missing) for run in group], label)
@@ -276,7 +278,7 @@ def _difference(unit: Unit, first: Side, second: Side, shown: Distance) -> Diffe
         margin = max(TIME_SHARE * most, TIME_SECONDS) if unit is Unit.SECONDS else SHARE * most
     word = Word.DIFFER if probability <= LEVEL else Word.OPEN
     if low is not None and high is not None and -margin <= low and high <= margin:
-        word = Word.AGREE  # Shown to be near, even where a small difference is shown, too.
+        word = Word.AGREE  # Shown to be near, even with a small significant difference.
     ratio = None if first.median in (0, math.inf) else second.median / first.median
     return Difference(ratio, probability, low, high, word)
 

@@ -1,8 +1,8 @@
-"""Reads expectations of a run, such as ``list{group=steady}.response.p99 < 2s``.
+"""Parsing of expectations of a run, such as ``list{group=steady}.response.p99 < 2s``.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
 a bare ``answered`` is the share of answered requests. Every mistake is one sentence that quotes the
-expression and names the nearest name that there is.
+expression and suggests the nearest known name.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ OPERATIONS = tuple(
 )
 """Operations of requests, named as in the rows."""
 SELECTORS = {key: PARTS[f"by-{key}"] for key in ("family", "group", "tenant", "namespace")}
-"""Keys by which requests and clients can be selected, and the column of each."""
+"""Selectors of requests and clients, and the column of each."""
 
 
 class Measure(NamedTuple):
-    """A measure that an expectation may name; docs/measuring.md explains each.
+    """A measure for expectations; docs/measuring.md explains each.
 
     Attributes:
-        name: The words behind the subject's dot; ``pN`` stands for any percentile.
+        name: The words after the subject's dot; ``pN`` stands for any percentile.
         sql: The figure, over rows ``r`` of requests, of clients, or of the question about servers;
             for a percentile, the column.
-        limited: The figure that has the server's own limit of the measure.
+        limited: The figure with the server's own limit of the measure.
         noun: The noun of a count.
     """
 
@@ -55,7 +55,7 @@ class Measure(NamedTuple):
 
 _SECONDS_TAKEN = """(SELECT min(least(w.measured_until, n.ended) - w.measured_from)
   FROM runs w CROSS JOIN (SELECT max(done) AS ended FROM requests) n)"""
-"""The seconds in which figures are taken; a run without more requests ends earlier."""
+"""The seconds of figures; a run without more requests ends earlier."""
 
 
 def _counted(name: str, condition: str, noun: str = "requests") -> tuple[Measure, ...]:
@@ -118,7 +118,7 @@ MEASURES = {
     CLIENTS: OF_CLIENTS,
     **dict.fromkeys(SERVERS, OF_SERVERS),
 }
-"""All that an expectation may be about, and the measures of each subject."""
+"""All subjects of expectations, and the measures of each."""
 OPERATORS: dict[str, _Compared] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 EXAMPLE = "list.response.p99 < 2s"
 LIMIT = "limit"
@@ -129,10 +129,10 @@ class Expectation(NamedTuple):
     """An expectation of a document.
 
     Attributes:
-        text: The expression as it was written.
+        text: The expression as written.
         subject: An operation, ``requests``, ``clients``, ``broker`` or ``proxy``.
         value: The bound in the measure's unit; None is the server's own limit.
-        share: The share of a percentile, from 0 to 1; else None.
+        share: The share of a percentile, from 0 to 1; None for other measures.
         selectors: Keys and values of the requests or clients that count.
     """
 
@@ -187,7 +187,7 @@ def require_measured(
     """Refuse, before a run, expectations that would not be measured.
 
     Raises:
-        UsageError: An expectation is of an unwatched server, or of an operation that no group has.
+        UsageError: An expectation is of an unwatched server, or of an operation of no group.
     """
     watched, operations = set(watched), set(operations)
     for each in expectations:

@@ -1,6 +1,6 @@
-"""Writes the files of a run: summary.json and .csv, junit.xml for pipelines, README.md.
+"""The files of a run: summary.json and .csv, junit.xml for pipelines, README.md.
 
-The tables alone decide the files: written again, a file has the same bytes.
+The files depend on the tables alone: written again, a file has the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_ROWS = 40
 
 
 def write_files(results: Results) -> Verdict:
-    """Judge a run and write every file that its tables decide; return the verdict.
+    """Judge a run and write all files derived from its tables; return the verdict.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.
@@ -66,9 +66,9 @@ def write_files(results: Results) -> Verdict:
 
 
 def csv_of(document: dict[str, Any]) -> str:
-    """Return every figure of a summary as ``run,figure,value``, named as its place in JSON.
+    """Return every figure of a summary as ``run,figure,value``, named by its path in JSON.
 
-    A figure that was not measured is empty.
+    Unmeasured figures are empty.
     """
     told = ((name, "" if value is None else value) for name, value in paths(document))
     return as_csv(Rows(("run", "figure", "value"), [(document["run"], *each) for each in told]))
@@ -101,7 +101,7 @@ def junit_of(summary: Summary, verdict: Verdict) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return a text that XML can hold: without control characters."""
+    """Return a text without the control characters that XML forbids."""
     return _NOT_XML.sub(" ", text)
 
 
@@ -142,7 +142,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
 
 
 def made_by(results: Results) -> str:
-    """Say how many clients made how many requests in how many seconds."""
+    """Return a sentence on the numbers of clients, requests and seconds."""
     clients = sum(row["clients"] for row in results.query("back"))
     count = sum(row["requests"] for row in results.query("all"))
     early = results.value(
@@ -154,9 +154,9 @@ def made_by(results: Results) -> str:
 
 
 def survival(results: Results) -> str:
-    """Say the share of answered requests beside the memory of each JVM; empty without a JVM.
+    """Return the share of answered requests beside the memory of each JVM; empty without a JVM.
 
-    A broker that refuses nobody and runs out of memory has not passed.
+    A broker that refuses no request and runs out of memory has not passed.
     """
     told = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
     total, servers = next(iter(results.query("all")), None), dict[str, list[str]]()

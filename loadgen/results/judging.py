@@ -1,4 +1,4 @@
-"""Judges expectations: by a run's tables at its end, and by live totals if a run may end early.
+"""Judgement of expectations: by a run's tables at the end, or early by live totals.
 
 Live totals bound only rates and counts of requests: ended requests from one side, requests that
 are still planned from the other.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """An expectation, and the figure that was found: in the measure's unit, and in words.
+    """An expectation, and the measured figure: in the measure's unit, and in words.
 
     Attributes:
         value: None without a measurement; infinite if the event never happened.
@@ -98,7 +98,8 @@ def _value_of(each: Expectation, results: Results) -> float | None:
     found = results.sql(text, **parameters)
     value = found[0]["value"] if found else None
     if rows == "measured" and value == 0:
-        # No request is no 0: all requests were in the warm-up, or the selected name does not exist.
+        # No request is not 0: all requests were in the warm-up, or the selected name does not
+        # exist.
         taken, due = (
             results.value(f"SELECT count(*) FROM {table} r WHERE {where}", **parameters)
             for table in ("measured", "requests")
@@ -132,14 +133,14 @@ def _is_hopeless(each: Expectation, groups: Sequence[Group], totals: Totals) -> 
 
 
 def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple[float, float]:
-    """Return the least and the most that the figure can be when the run is over."""
+    """Return the least and the greatest possible figure at the end of the run."""
     wanted = LOST if each.what == "failed" else (Outcome(each.what),)
     found = Counter[str]()
     for name, count in totals.ended.items():
         group, operation, outcome = name.split(" ")
         if each.is_about(group, operation):
             found[outcome] += count
-    # Of operations that follow others, and of endless groups, no number is planned.
+    # Operations that follow others, and endless groups, have no planned number.
     planned = sum(
         group.count * group.requests_each(0.0) if group.countable and not place else math.inf
         for group in groups
@@ -148,7 +149,7 @@ def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple
     )
     least: float = sum(found[outcome] for outcome in wanted)
     most = planned - found.total() + least
-    # Answers are verified when the run is over: until then each may still be a wrong one.
+    # Verification waits until the run is over: until then each answer may still be wrong.
     if Outcome.ANSWERED in wanted:
         least = 0
     elif Outcome.WRONG in wanted:

@@ -1,4 +1,4 @@
-"""Merges the files of a run's tables, one a task, into few: 400 tasks would leave 800."""
+"""Merging of a run's table files, one a task, into few: 400 tasks would leave 800."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_FILES = 16
-"""Of a table."""
+"""Most files of a table."""
 _AT_ONCE = 4
-"""Merged at a time: in a store each part takes several calls. Each has some 100 MB in memory."""
+"""Files merged at a time: in a store each part takes several calls, and some 100 MB of memory."""
 _ROW_GROUP_ROWS = 65_536
 
 
 def merged_files(directory: Path, tasks: Iterable[int]) -> dict[str, list[str]]:
-    """Merge the files of each table that has more than ``MOST_FILES``, and return all names.
+    """Merge the files of each table with more than ``MOST_FILES``, and return all names.
 
-    A merged file takes the place of its parts when it is whole; where it cannot be written they
-    stay.
+    A complete merged file replaces its parts; if the merge cannot be written the parts stay.
 
     Args:
         directory: Of the run.
-        tasks: Those that have said that they wrote theirs.
+        tasks: The tasks that have reported their files as written.
 
     Raises:
-        LoadgenError: The file of a task is not there, or a part cannot be deleted, so that its rows
-            are there twice.
+        LoadgenError: The file of a task is missing, or a part cannot be deleted, so that its rows
+            exist twice.
     """
     for table, task in product(("requests", "events"), tasks):
         if not (part := part_of(directory, table, task)).exists():

@@ -24,24 +24,25 @@ PARTS = {
     "by-tenant": "split_part(r.namespace, '/', 1)",
     "by-second": "CAST(floor(r.due) AS BIGINT)",
 }
-"""By what requests are told apart: the expression of each split."""
+"""The splits of requests, with the expression of each."""
 _RISE = """CASE WHEN before IS NULL THEN 0E0 WHEN value < 0.99 * before THEN value
     ELSE greatest(value - before, 0E0) END"""
-"""The rise of a counter since ``before``. A sum of floats, or two readers of a process, lets a
-counter fall by a trace: such a counter did not begin again."""
+"""The rise of a counter since ``before``. A sum of floats, or two readers of a process, may make a
+counter fall by a trace, which does not count as a restart.
+"""
 _SECTION = re.compile(r"^-- name: (\S+)\n((?:-- .*\n)+)", re.MULTILINE)
 PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 
 
 class Query(NamedTuple):
-    """A question: its title, and its SQL."""
+    """A question: title and SQL."""
 
     title: str
     sql: str
 
     @property
     def written(self) -> str:
-        """The SQL with its usual values in place of parameters."""
+        """The SQL with the usual values in place of parameters."""
         return PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
 
 

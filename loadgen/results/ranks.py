@@ -1,4 +1,4 @@
-"""Tests how far two sides of few figures lie apart, by their ranks alone, and exactly.
+"""Exact tests of the distance between two small sides, by ranks alone.
 
 The figures are not normal, and some are infinite.
 """
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     Distance = tuple[float, tuple[float, float] | None]
-    """The two-sided probability that equal sides differ so much, and the 90 % interval of how far
-    the second side lies from the first; None for fewer than five repeats."""
+    """The two-sided probability of such a difference between equal sides, and the 90 % interval of
+    the second side's distance from the first; None for fewer than five repeats.
+    """
 
 LEVEL = 0.05
-"""The probability with which equal runs may look different, and unlike runs alike."""
+"""The probability that equal runs look different, or unlike runs alike."""
 FEWEST_REPEATS = 5
 
 
@@ -37,7 +38,7 @@ def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
 
 
 def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
-    """Count the ways to choose so many of the ranks, by their sum."""
+    """Count the ways to choose a number of ranks, by their sum."""
     ways: list[Counter[int]] = [Counter({0: 1}), *(Counter() for _ in range(chosen))]
     for rank in ranks:
         for size in range(chosen, 0, -1):
@@ -63,14 +64,14 @@ def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, f
 
 
 def _differences(pairs: Iterable[tuple[float, float]]) -> list[float]:
-    """Return how far the second of each pair lies from the first; never is as far as never."""
+    """Return the distance of second from first of each pair; two infinite values are equal."""
     return [0.0 if b == a else b - a for a, b in pairs]
 
 
 def paired_distance(first: Sequence[float], second: Sequence[float]) -> Distance:
     """Return the distance of pairs by Student's test of their mean difference.
 
-    Ranks of so few pairs would show nothing. Pairs of which one figure is infinite have no mean and
+    Ranks of so few pairs would show no difference. Pairs with an infinite figure have no mean and
     are compared as two sides.
     """
     differences = _differences(zip(first, second, strict=True))
@@ -101,7 +102,7 @@ def _beyond(t: float, freedom: int) -> float:
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:
-    """Return probabilities that many tests share (Benjamini and Hochberg), in the same order."""
+    """Return probabilities adjusted for many tests (Benjamini and Hochberg), in the same order."""
     count = len(probabilities)
     order = sorted(range(count), key=lambda index: probabilities[index], reverse=True)
     found, least = [1.0] * count, 1.0

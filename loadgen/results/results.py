@@ -1,7 +1,7 @@
-"""Opens run directories as tables for SQL: DuckDB over Parquet files.
+"""Run directories opened as tables for SQL: DuckDB over Parquet files.
 
-No row is copied: a run opens at once, whatever its size, and questions need bounded memory. The
-files of a run that is in a store are copied to this machine first.
+No row is copied: a run of any size opens immediately, and questions need bounded memory. The
+files of a run in a store are copied to this machine first.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ CREATE TABLE runs AS SELECT (run->>'run') AS run, (run->>'name') AS name, (run->
     + coalesce(CAST(phases->>'hold' AS DOUBLE), 0) AS measured_until
 FROM (SELECT run, run->'document'->'phases' AS phases FROM told);
 DROP TABLE told"""
-"""Makes tables of run.json. A group that is ``deaf`` never reads, or not for a while; a group that
-``reads`` takes all bytes at once. Moments are seconds since the agreed start."""
+"""Tables made of run.json. A ``deaf`` group never reads, or pauses; a ``reads`` group takes all
+bytes immediately. Moments are seconds since the agreed start.
+"""
 MEASURED = """SELECT q.* FROM requests q WHERE EXISTS (SELECT 1 FROM runs w
   WHERE w.run = q.run AND q.due >= w.measured_from AND q.due < w.measured_until)"""
-"""Requests that were due while figures are taken; valid in Spark SQL, too."""
+"""Requests due in the seconds of figures; valid in Spark SQL, too."""
 VIEWS = (*TABLES, "measured", "groups", "runs")
-"""The tables that a question may be about."""
+"""The tables of questions."""
 
 
 class RunDirectoryError(UsageError):
@@ -89,20 +90,20 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def files_of(directory: Path, run: Mapping[str, Any], table: str) -> list[Path]:
-    """Return the files of a run's table: those that ``run.json`` names, whatever is beside them."""
+    """Return the files of a run's table that ``run.json`` names; other files are ignored."""
     if "files" in run:
         return [directory / table / name for name in run["files"].get(table, ())]
     return parts_of(directory, table)
 
 
 def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
-    """Return the folder with the rows of a run, of a run in a store its copy.
+    """Return the folder with the rows of a run; for a run in a store a copy.
 
     Raises:
-        RunDirectoryError: The run has lost a file: one that it names, or of an older run one of a
-            task. Of a run that lost tasks it names the others alone.
+        RunDirectoryError: A file is missing: named by ``run.json``, or, in an older run, a task's.
+            Files of lost tasks are not named.
     """
-    # Every figure is a question: rows of a store come to this machine once.
+    # Every figure is a question: the rows of a store are copied only once.
     folder = copied_here(directory, copy)
     tasks = [part_of(folder, "", each["task"]).name for each in run.get("tasks", ())]
     for table, names in run.get("files", {"requests": tasks, "events": tasks}).items():
@@ -120,10 +121,9 @@ class Results:
 
     Attributes:
         directory: The directory of the run, or of the first run.
-        run: Its ``run.json``.
+        run: The ``run.json``.
         columns: The columns of the last answer.
-        spill: The folder for data that does not fit into DuckDB's memory, and for copies of runs
-            that are in a store.
+        spill: The folder for data beyond DuckDB's memory, and for copies of runs in a store.
         folders: The directories, or their copies.
         close: Closes the tables.
     """
@@ -152,7 +152,7 @@ class Results:
             self.close = opened.pop_all().close
 
     def _view_files(self, name: str, files: list[str]) -> None:
-        """View files as a table; a column that they lack, as they are older, is null."""
+        """View files as a table; columns missing in older files are null."""
         none = TABLES[name].empty_table()
         if not files:
             self.connection.register(name, none)
@@ -172,7 +172,7 @@ class Results:
     def _view_measured(self) -> None:
         told = self.connection.execute("SELECT measured_from, measured_until FROM runs").fetchall()
         measured = MEASURED
-        if len(told) == 1:  # Constants: of 20 million rows a question takes a third of the time.
+        if len(told) == 1:  # Constants: over 20 million rows a question takes a third of the time.
             since, until = (f"CAST('{each}' AS DOUBLE)" for each in told[0])
             measured = f"SELECT * FROM requests WHERE due >= {since} AND due < {until}"
         self.connection.execute(f"CREATE VIEW measured AS {measured}")
@@ -199,11 +199,11 @@ class Results:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The scenario, as it was resolved."""
+        """The resolved scenario."""
         return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped question about one run, which are kept."""
+        """Return the rows of a shipped question about one run, cached."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
             self._answered[key] = self.sql(QUERIES[name].sql, **parameters)

@@ -1,6 +1,6 @@
-"""``summary.json``: the figures of a run and the facts about its origin, made from its tables.
+"""``summary.json``: the figures of a run and the facts about its origin, from its tables.
 
-The module prints the schema that lies beside it: ``python -m loadgen.results.summary``.
+``python -m loadgen.results.summary`` prints the schema in the file beside this module.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Figure = Annotated[
 
 
 class Percentiles(BaseModel):
-    """Percentiles by nearest rank; null is never: so many got no answer. Units: seconds."""
+    """Percentiles by nearest rank; null is never: too few were answered. Units: seconds."""
 
     p50: Figure
     p90: Figure
@@ -43,7 +43,7 @@ class Percentiles(BaseModel):
 
 
 class Split(BaseModel):
-    """Requests of a part that were due while figures are taken."""
+    """Requests of a part, due in the seconds of figures."""
 
     part: str
     requests: Count = 0
@@ -66,7 +66,7 @@ class Service(BaseModel):
 
 
 class Reason(BaseModel):
-    """Why requests were not answered."""
+    """Reasons of unanswered requests."""
 
     outcome: str
     reason: str
@@ -74,7 +74,7 @@ class Reason(BaseModel):
 
 
 class Answers(BaseModel):
-    """Listings of a namespace by a group: the least and the most of each."""
+    """Listings of a namespace by a group: least and most."""
 
     group: str
     namespace: str
@@ -105,7 +105,7 @@ class ServerFigure(BaseModel):
 
 
 class Server(BaseModel):
-    """A server's version and settings, and its figures by loadgen's names: ``direct.used``."""
+    """A server's version and settings, and figures by loadgen's names: ``direct.used``."""
 
     version: str | None = None
     settings: dict[str, str] = {}
@@ -113,7 +113,7 @@ class Server(BaseModel):
 
 
 class Shock(BaseModel):
-    """A shock; ``again_seconds`` later every client had an answer again."""
+    """A shock; after ``again_seconds`` every client had an answer again."""
 
     at: float
     what: str
@@ -122,7 +122,7 @@ class Shock(BaseModel):
 
 
 class Expected(BaseModel):
-    """An expectation of the document, and its judgement."""
+    """An expectation of the document, judged."""
 
     expectation: Annotated[str, BeforeValidator(lambda found: getattr(found, "text", found))]
     holds: bool

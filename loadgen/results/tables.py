@@ -1,8 +1,8 @@
-"""The tables of a run, which its tasks write as Parquet; all figures are made from the tables.
+"""The tables of a run, written by its tasks as Parquet; all figures are computed from the tables.
 
-``requests/`` has a row for each request, ``events/`` all else that clients and servers report,
-``samples/`` the servers' figures over time. A folder has a file for each task, or few that were
-merged of these.
+``requests/`` has a row for each request, ``events/`` all other reports of clients and servers,
+``samples/`` the servers' figures over time. A folder has a file for each task, or a few merged
+files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loadgen.engine.rows import RequestRow, Rows
 
 RUN_VERSION = 2
-"""The version of ``run.json`` and of the tables beside it; a column more is no new one."""
+"""The version of ``run.json`` and of the tables; an added column keeps the version."""
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _NUMBER = pa.float64()
 _TYPES = {
@@ -36,7 +36,7 @@ _TYPES = {
     "bytes": pa.int64(),
     "at": pa.timestamp("us", "UTC"),
 }
-"""The types of columns, the same in each table; other columns are numbers."""
+"""The types of columns, the same in each table; all other columns are numbers."""
 
 
 def _schema(columns: str) -> pa.Schema:
@@ -46,8 +46,8 @@ def _schema(columns: str) -> pa.Schema:
     return pa.schema(fields, version_metadata(RUN_VERSION))
 
 
-# docs/reports.md explains the columns. Moments are seconds since the agreed start, but for ``at``,
-# on the wall clock; a request without an answer took for ever.
+# docs/reports.md explains the columns. Moments are seconds since the agreed start, except ``at``,
+# on the wall clock; a request without an answer took an infinite time.
 REQUESTS = _schema(
     "run task client group family operation namespace item at due sent? first_byte? done "
     "response_seconds service_seconds outcome reason bytes topics? topics_hash"
@@ -83,7 +83,7 @@ def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, row
 
 
 def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[str, list[Any]]:
-    """Return the columns of rows, and the columns that all rows share."""
+    """Return the columns of rows, and the columns common to all rows."""
     same = {"run": run, "task": task}
     names = TABLES[table].names
     return {name: [getattr(row, name, same.get(name)) for row in rows] for name in names}
@@ -93,7 +93,7 @@ def write_table(directory: str, table: str, part: int, columns: dict[str, list[A
     """Write a part of a table.
 
     Raises:
-        LoadgenError: It cannot be written.
+        LoadgenError: The file cannot be written.
     """
     path = part_of(placed(Path(directory)), table, part)
     rows = pa.table(columns, schema=TABLES[table])

@@ -1,6 +1,6 @@
 """The units of figures: in the values of expectations, in words, and in the cells of tables.
 
-A number in a table has its unit by the name of its column.
+The name of a table's column gives the unit of its numbers.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _FORMS = {
     Unit.COUNT: (r"(\d[\d,]*)", (1.0,)),
     Unit.RATE: (rf"{_NUMBER}/\s*s", (1.0,)),
 }
-"""The form of a value in each unit, and the worth of each number in the form."""
+"""The forms of a value in each unit, and the worth of each number in the form."""
 
 
 def value_of(unit: Unit, written: str) -> float:
     """Return the value of a text in a unit.
 
     Raises:
-        ValueError: The text is not written as the examples are.
+        ValueError: The text is not of the form of the examples.
         UsageError: The same, for bytes.
     """
     if unit is Unit.BYTES:
@@ -74,7 +74,7 @@ def _seconds(value: float) -> str:
 
 _WORDS: dict[Unit, Callable[[float], str]] = {
     Unit.SECONDS: _seconds,
-    # Less than all is not said to be all.
+    # A share below 1 is never rounded up to 100 %.
     Unit.SHARE: lambda value: f"{min(value * 100, 99.99 if value < 1 else math.inf):.4g} %",
     Unit.COUNT: format_count,
     Unit.BYTES: format_bytes,
@@ -84,7 +84,7 @@ _WORDS: dict[Unit, Callable[[float], str]] = {
 
 
 def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
-    """Write a figure with its unit, or with a noun; a time that never ended is ``never``."""
+    """Write a figure with a unit, or with a noun; an infinite time is ``never``."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -116,7 +116,7 @@ _SPECIAL = {
 
 
 def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
-    """Return the columns of rows and their heads, without the hidden columns that are empty."""
+    """Return the columns of rows and their heads; hidden columns are left out if empty."""
     empty = {name for name in hidden if not any(row[name] for row in rows)}
     names = (name for name in rows[0] if name not in empty)
     return {name: _HEADS.get(name, name.replace("_", " ")) for name in names}
@@ -140,7 +140,7 @@ def plain(text: str) -> str:
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown; cells are as they are given."""
+    """Return the lines of a table in Markdown; cells are used unchanged."""
     first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
     return [first, f"|{'---|' * len(heads)}", *others]
 
@@ -164,7 +164,7 @@ def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tu
 
 
 def unit_of_column(column: str) -> Unit:
-    """Return the unit of a column of numbers, by its name."""
+    """Return the unit of a column of numbers, by name."""
     if column in _SECONDS_COLUMNS or column.endswith(("_seconds", "_sent", "_due", "_done")):
         return Unit.SECONDS
     if column == "rate":

@@ -1,4 +1,4 @@
-"""The verdict on a run: one list of findings, from which code, junit, README and summary follow."""
+"""The verdict on a run: a list of findings that decides exit code, junit, README and summary."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from loadgen.results.judging import Judged
     from loadgen.results.results import Results
 
-# A group of which fewer are answered needs an expectation that says so.
+# A group with a smaller share of answers needs an expectation of that.
 ANSWERED_SHARE = 0.5
-# Behind the last answer, if the moment at which all clients had left is unknown.
+# After the last answer, if the moment at which all clients had left is unknown.
 LEAVING_SECONDS = 1.0
 _NAMED = 3
 
@@ -101,12 +101,12 @@ class Verdict:
 
     @property
     def fine(self) -> bool:
-        """True if every finding is."""
+        """True if every finding is fine."""
         return self.level is Level.FINE
 
     @property
     def worst_first(self) -> list[Finding]:
-        """The findings, those that fail before those that hold."""
+        """The findings, failed checks first."""
         return sorted(self.findings, key=lambda each: -each.level.rank)
 
     @property
@@ -116,12 +116,12 @@ class Verdict:
 
     @property
     def count(self) -> str:
-        """How many findings are not fine, in words."""
+        """The number of findings that are not fine, in words."""
         return failures([each.fine for each in self.findings])
 
 
 def failures(fine: Sequence[bool]) -> str:
-    """Say how many checks failed."""
+    """Return a sentence with the number of failed checks."""
     bad, of = fine.count(False), len(fine)
     return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {plural(of, 'check')} hold"
 
@@ -142,7 +142,7 @@ def verdict_of(results: Results) -> Verdict:
     for each in judged:
         level, text = Level.FINE if each.holds else Level.MISSED, each.expectation.text
         findings.append(Finding(level, text, f"{text}: {each.found}"))
-    # A study that knows more than the document has written what was missed.
+    # Findings added by a study, which knows more than the document.
     further = results.run.get("missed") or {}
     findings += [Finding(Level.MISSED, source, said) for source, said in further.items()]
     return Verdict(findings, judged)
@@ -173,7 +173,7 @@ _CHECKED = {
 
 
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield whether answers were right, tasks agree, and messages and updates came once."""
+    """Yield findings on answers, agreement of tasks, and single delivery of messages."""
     (row,) = results.sql(
         "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
         " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
@@ -187,7 +187,7 @@ def _answers(results: Results) -> Iterator[Finding]:
     counts = row["of"] or {}
     for name, (operation, noun, sentence) in _CHECKED.items():
         if name == "lost" and results.run.get("lost"):
-            continue  # The rows of a lost task may say that they came.
+            continue  # The messages may be in the rows of a lost task.
         found = results.query(name)
         for row in found[:_NAMED]:
             yield Finding(Level.WRONG, name, sentence.format(**row))
@@ -197,7 +197,7 @@ def _answers(results: Results) -> Iterator[Finding]:
 
 
 def _books(results: Results) -> Iterator[Finding]:
-    """Yield whether servers hold nothing for clients that have left.
+    """Yield findings on servers' memory held for clients that have left.
 
     Servers that held memory before the run, for foreign clients, and servers that did not answer
     at the end are left out.
@@ -227,7 +227,7 @@ _FAULT = re.compile(r'fault="((?:[^"\\]|\\.)*)"')
 
 
 def _policies(results: Results) -> Iterator[Finding]:
-    """Yield faults of the servers' admission policies: they went on by another one."""
+    """Yield faults of the servers' admission policies, which were replaced by another policy."""
     failed = results.sql(
         "SELECT DISTINCT process, metric FROM samples WHERE value > 0 AND "
         "starts_with(metric, 'floodgate_topic_list_policy_faults_total') ORDER BY ALL"
@@ -242,7 +242,7 @@ def _policies(results: Results) -> Iterator[Finding]:
 
 
 def _whole(results: Results) -> Iterator[Finding]:
-    """Yield whether the run came to its end."""
+    """Yield a finding on the run's completeness."""
     run = results.run
     if lost := run.get("lost"):
         yield Finding(Level.UNRELIABLE, "end", f"The load was not whole: {lost}.")
@@ -261,8 +261,8 @@ def _whole(results: Results) -> Iterator[Finding]:
 
 
 _LIMITS = (
-    # Beyond these the load was not that of the document: a task, and the last of the clients that a
-    # task starts at one moment.
+    # Beyond these limits the load was not the document's: a task, and the last of the clients that
+    # a task starts at one moment.
     ("start_error_seconds", 0.05, "a task began {} late"),
     ("client_start_error_seconds", 0.25, "a client's first request was {} late"),
     # Of moments that are spread over time.
@@ -270,17 +270,17 @@ _LIMITS = (
     # The end of an answer is noticed too late: of an answer in a hundred, and of any answer.
     ("loop_lag_p99_seconds", 0.25, "1 % of the time its event loop was {} late"),
     ("loop_lag_max_seconds", 1.0, "once its event loop was {} late"),
-    # A task has one event loop, which one core serves.
+    # A task has one event loop, served by one core.
     ("cpu_share", 0.95, "a task used {} of a core"),
     ("unstarted_share", 0.05, "{} of the requests could not be started"),
 )
 """Figures of the generator with the limit of each, and words for a value above the limit."""
-# Of fewer than a hundred the 99th percentile would be the latest, which has limits of its own.
+# Of fewer than a hundred the 99th percentile would be the maximum, which has other limits.
 FEWEST_MOMENTS = 100
-# Of shorter runs the share of a core says nothing.
+# In shorter runs the share of a core is meaningless.
 SHORTEST_CPU_SECONDS = 2.0
 _OWN_FAILURES = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
-"""Errors by which this machine, not the server, made no connection."""
+"""Errors of connecting that this machine caused, not the server."""
 
 
 def generator_figures(results: Results) -> dict[str, float | None]:
@@ -307,9 +307,9 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 
 
 def _generator(results: Results) -> Iterator[Finding]:
-    """Yield whether the generator, and not the server, was the limit: one limit is enough.
+    """Yield findings on the generator's limits: a single exceeded limit makes a run unreliable.
 
-    Failures that a server can cause, such as closed connections, count for no limit.
+    Failures that a server can cause, such as closed connections, are excluded.
     """
     found = generator_figures(results)
     started = found["started_share"]

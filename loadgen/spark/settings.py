@@ -1,4 +1,4 @@
-"""Settings of Spark that a load needs, each with its reason, as a spark-defaults.conf has them."""
+"""Settings of Spark for a load, each with a reason, in the form of spark-defaults.conf."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 def by_spark_submit() -> bool:
-    """Say whether spark-submit started this process: then the JVM runs, and knows its master."""
+    """Return whether spark-submit started this process: then the JVM runs, with a master."""
     return _STARTED_BY_SPARK_SUBMIT in os.environ
 
 
 def is_local(master: str | None) -> bool:
-    """Say whether the tasks of a master, or of none that is named, run on this machine."""
+    """Return whether the tasks of a master, or without a master, run on this machine."""
     if master is None:
         return not by_spark_submit()
     return master.startswith("local") and not master.startswith("local-cluster")
@@ -45,7 +45,7 @@ spark.task.maxFailures 1
 # Nor must a failed stage.
 spark.stage.maxConsecutiveAttempts 1
 """)
-"""Settings of a session that drives clients; what makes topics may be done again."""
+"""Settings of a session that drives clients; jobs that make topics may be retried."""
 
 EVERYWHERE = _settings(f"""\
 # A copy of a slow task would be more load.
@@ -69,11 +69,11 @@ spark.executor.memoryOverhead 1g
 # A process that is kept has imported everything already.
 spark.python.worker.reuse true
 """)
-"""Settings of a cluster beside them; sessions leave it to the cluster's own files."""
+"""Further settings of a cluster; sessions leave these to the cluster's own files."""
 
 
 def cluster_settings(archive: str) -> tuple[Setting, ...]:
-    """Return everything that a cluster needs to run loadgen of a packed environment."""
+    """Return all settings for running loadgen from a packed environment on a cluster."""
     packed = f"""\
 # What `loadgen spark package` made; each executor unpacks it as ./environment.
 spark.archives {archive}#environment
@@ -86,5 +86,5 @@ spark.pyspark.driver.python {sys.executable}
 
 
 def as_properties(settings: tuple[Setting, ...]) -> str:
-    """Return settings as a spark-defaults.conf, each with its reason above it."""
+    """Return settings in the form of spark-defaults.conf, each below its reason."""
     return "\n".join(f"# {each.reason}\n{each.key} {each.value}" for each in settings) + "\n"

@@ -1,1 +1,1 @@
-"""Studies: loops that run an experiment many times, and ask the tables of each run."""
+"""Studies: experiments run many times, with questions to the tables of each run."""

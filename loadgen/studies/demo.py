@@ -1,6 +1,6 @@
-"""The demo: the same restart storm three times, and one client that reads nothing, twice.
+"""The demo: the same restart storm three times, and a client that never reads, twice.
 
-Each run is a shipped document with settings, with servers and topics of its own. At the end the
+Each run is a shipped document with settings, and with servers and topics of its own. At the end the
 storm is simulated for consumers with retries, and limits are advised for the storm.
 """
 
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
 CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
 RETURNING_SECONDS = 60.0
-"""The first are refused after 25 s, then ask again, and wait once more: so long it takes."""
+"""Time for the first clients to be refused after 25 s, to retry, and to wait once more."""
 _LIMIT_KEYS = (KEYS["heap_mb"], KEYS["direct_mb"])
 SUMMARY_NAME, SUMMARY_VERSION = "summary.json", 4
 SOCKET_BUFFER_BYTES = 65_536
 ADVICE_GOAL = Goal(back_within_seconds=60.0)
 _ADVICE_NAMESPACES = 10
-"""Namespaces of the advice: all are alike, and making the topics of more takes time."""
+"""Most namespaces of the advice: all are alike, and making the topics of more takes time."""
 _TOLD = {"title", "verdict", "total", "reasons", "back", "servers"}
-"""Parts of the summary of each run that ``summary.json`` keeps."""
+"""Parts of each run's summary kept in ``summary.json``."""
 _ALL_AT_ONCE, _BESIDE = "list topics at the same moment", "list topics, one of which reads none"
 STORMS = (
     DemoRun("off", "Limits off", _ALL_AT_ONCE, "pulsar"),
@@ -73,7 +73,7 @@ class DemoOptions:
     """The options of the demo.
 
     Attributes:
-        topics: How many are made.
+        topics: Number of topics to make.
         namespaces: None: one for ten thousand topics.
         clients: Connections, with one request each.
         read_rate: Bytes a second of each client; 0 is unlimited.
@@ -114,7 +114,7 @@ class DemoResult(NamedTuple):
     """The answer of the demo.
 
     Attributes:
-        runs: The judged runs, in their order.
+        runs: The judged runs, in order.
         notes: Sentences on runs whose times are rough.
         last_words: Sentences on consumers with retries, and the advice.
     """
@@ -131,13 +131,13 @@ class DemoResult(NamedTuple):
 
     @property
     def headline(self) -> str:
-        """The verdict, and how many checks failed."""
+        """The verdict, and the number of failed checks."""
         count = failures([each.passed for each in self.checks])
         return f"{'passed' if self.fine else 'failed'}: {count}"
 
     @property
     def exit_code(self) -> ExitCode:
-        """The status that the demo's process exits with: a wrong answer weighs most."""
+        """The exit code of the demo: a wrong answer has precedence."""
         if any(each.summary.verdict.level == "wrong" for each in self.runs):
             return ExitCode.CORRECTNESS
         return ExitCode.PASSED if self.fine else ExitCode.THRESHOLDS
@@ -147,8 +147,8 @@ class DemoResult(NamedTuple):
 
 
 def demo_runs(options: DemoOptions) -> list[tuple[DemoRun, Document, Place]]:
-    """Return each run with its document, and where it runs."""
-    # In a plain process whatever drives the storms.
+    """Return each run with its document, and its place."""
+    # In a plain process, whatever the place of the storms.
     beside: Place = "virtual" if options.virtual else "processes"
     return [
         *((run, storm_document(run, options), options.place) for run in STORMS),
@@ -175,7 +175,7 @@ def storm_document(run: DemoRun, options: DemoOptions) -> Document:
     if limit_mb:
         servers, kinds = ("broker", "proxy"), ("heap", "direct")
         expect += [f"{server}.{kind}.used.max <= limit" for server in servers for kind in kinds]
-    if judged and not options.virtual:  # In virtual time no process has a memory of its own.
+    if judged and not options.virtual:  # In virtual time servers share the memory of this process.
         expect.append("broker.resident.rise <= 64MiB")
     document = read_document("storm", settings, parse_expectation)
     return document.model_copy(update={"topics": options.made, "expect": tuple(expect)})
@@ -195,8 +195,8 @@ def returning_document(options: DemoOptions) -> Document:
     """Return the storm of Java consumers whose programs restart after a refusal.
 
     Clients with a single request disconnect after a refusal, and the queue becomes shorter. These
-    consumers retry after five seconds, and the queue stays long: there are more requests, and
-    hardly more answers.
+    consumers retry after five seconds, and the queue stays long: more requests, and hardly more
+    answers.
     """
     document = storm_document(RETURNING, options)
     (group,) = document.clients
@@ -215,11 +215,11 @@ def run_demo(
     say: Callable[[str], None] = lambda step: None,
     run: Experiment = experiment,
 ) -> DemoResult:
-    """Run all, judge, and write ``summary.json``.
+    """Run the whole demo, judge, and write ``summary.json``.
 
     Args:
-        options: The size of the demo, and its place.
-        say: Told of each run before it begins, a line each.
+        options: The size of the demo, and the place.
+        say: Called with a line about each run before it begins.
         run: Runs a document.
 
     Raises:
@@ -228,7 +228,7 @@ def run_demo(
     """
     begun, summary = time.monotonic(), options.out / SUMMARY_NAME
     with writing(options.out):
-        summary.unlink(missing_ok=True)  # of an earlier demo, which must not pass for this one
+        summary.unlink(missing_ok=True)  # an earlier demo's must not pass for the new one
     ran: dict[str, Ran] = {}
     for each, document, place in demo_runs(options):
         clients = sum(group.count for group in document.clients)
@@ -264,7 +264,7 @@ def run_demo(
 
 
 def _returned(ran: Ran) -> str:
-    """Say how many consumers with retries recover."""
+    """Return a sentence on the number of consumers with retries that recover."""
     (back,) = ran.summary.back
     operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
     lists, again = operations["list"], ran.summary.total.refused
@@ -277,7 +277,7 @@ def _returned(ran: Ran) -> str:
 
 
 def _advised(options: DemoOptions) -> list[str]:
-    """Say which limits would bring all clients back within a minute, in a few lines."""
+    """Return lines on the limits that would bring all clients back within a minute."""
     read = Reader(rate=options.read_rate or None)
     once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)

@@ -1,4 +1,4 @@
-"""Checks of the demo, a sentence each: of every run alone, and of runs beside each other."""
+"""Checks of the demo, a sentence each: of every run alone, and of runs compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MEMORY_RATIO = 5.0
 # The full size of the demo: a thousand answers of a million bytes.
 FULL_STORM_BYTES, FULL_PENDING_BYTES = 1_000_000_000, 300 * MB_BYTES
-# Under this share of the full storm, other memory than that of answers hides the ratio.
+# Under this share of the full storm, memory other than that of answers hides the ratio.
 JUDGED_SHARE = 0.5
 # Healthy clients beside the silent one, from its first list until it leaves.
 _BESIDE = """SELECT count(*) FILTER (there) AS due,
@@ -35,7 +35,7 @@ FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS t
 
 
 class DemoRun(NamedTuple):
-    """One run of the demo; ``does`` says what its clients do."""
+    """A run of the demo; ``does`` describes the clients' behaviour."""
 
     name: str
     label: str
@@ -47,7 +47,7 @@ class Ran(NamedTuple):
     """A finished run.
 
     Attributes:
-        beside: Answers of the other clients while one client read nothing.
+        beside: Answers of the other clients during the time of a client that never reads.
         grown_bytes: The peak of all servers together over idle, at one moment.
     """
 
@@ -59,10 +59,10 @@ class Ran(NamedTuple):
 
     @classmethod
     def of(cls, run: DemoRun, directory: Path) -> Self:
-        """Judge a run, and write its files.
+        """Judge a run, and write the run's files.
 
         Raises:
-            KeyboardInterrupt: It was interrupted.
+            KeyboardInterrupt: The run was interrupted.
         """
         with Results.open(directory) as results:
             verdict = write_files(results)
@@ -78,7 +78,7 @@ class Ran(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Say why the times of the run are rough, where its generator was late; else empty."""
+        """Return the reason for rough times, if the generator was late; otherwise empty."""
         late = [each.sentence for each in self.summary.findings if each.level == "unreliable"]
         if not late:
             return ""
@@ -91,7 +91,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """A sentence with its figures; ``neutral`` is a fault of Pulsar, reproduced and not praised."""
+    """A sentence with figures; ``neutral`` is a fault of Pulsar, reproduced and not praised."""
 
     name: str
     passed: bool
@@ -119,7 +119,7 @@ def grown_bytes(results: Results) -> float:
 
 
 def check_of(ran: Ran) -> Check:
-    """Judge a run by its own findings; a late generator makes no finding wrong."""
+    """Judge a run by its own findings; a late generator invalidates no finding."""
     expected = {each.expectation for each in ran.summary.expectations}
     bad = [each for each in ran.summary.findings if each.level not in ("fine", "unreliable")]
     told = bad or [each for each in ran.summary.findings if each.source in expected]
@@ -128,12 +128,12 @@ def check_of(ran: Ran) -> Check:
 
 
 def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) -> list[Check]:
-    """Judge runs beside each other.
+    """Judge runs compared with each other.
 
     Args:
-        ran: The runs by their names.
+        ran: The runs by name.
         asked_bytes: Bytes of all answers of a storm.
-        measured: Whether servers are processes with a memory of their own.
+        measured: Whether servers are processes with memory of their own.
     """
     off, pulsar, floodgate = ran["off"], ran["pulsar"], ran["floodgate"]
     refused = (
@@ -151,7 +151,7 @@ def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) 
 
 
 def effect_visible(off: Ran, asked_bytes: int) -> Check:
-    """Judge whether a storm without limits shows enough to compare with."""
+    """Judge whether a storm without limits shows enough memory for a comparison."""
     unread = max(off.of_servers("unread"), default=0.0)
     needed = FULL_PENDING_BYTES * min(1.0, asked_bytes / FULL_STORM_BYTES)
     told = (

@@ -1,7 +1,7 @@
-"""A dry run: the needs of a run, which follow from its document, beside the means of this machine.
+"""A dry run: the needs of a run, derived from the document, beside the means of this machine.
 
-Requests, memory and disk are estimates. A need above the means is refused before anything is
-touched, a sentence each with its remedy.
+Requests, memory and disk are estimates. A need above the means is refused before the run starts, a
+sentence each with a remedy.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 _UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
-"""Of each process; of a proxy of profile ``floodgate`` to its broker, for any number of clients."""
+"""Files of each process; connections of a ``floodgate`` proxy to the broker, with any clients."""
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
 """Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
 _ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
-"""Of an answer: each name's tag and length; its ids and hash; the whole answer to a lookup."""
+"""Of an answer: each name's tag and length; ids and hash; the whole answer to a lookup."""
 
 
 class Machine(NamedTuple):
     """The means of a machine; None is unknown.
 
     Attributes:
-        descriptors: The limit of one process.
-        ports: Free for one pair of source and destination address.
+        descriptors: The limit of a process.
+        ports: Free for a pair of source and destination address.
         memory_bytes: Available now.
         disk_bytes: Free in the folder of the run.
     """
@@ -61,14 +61,14 @@ class Machine(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupSchedule:
-    """The requests of one group of clients, as far as known before the run.
+    """The requests of a group of clients, as far as known before the run.
 
     Attributes:
         connections: Through a proxy, at most.
-        requests: About how many.
-        first_start_seconds, last_start_seconds: When its clients start.
+        requests: Estimated number.
+        first_start_seconds, last_start_seconds: When the clients start.
         answer_bytes: The mean size of an answer, on the wire.
-        later: True if clients ask again, at moments known only in the run.
+        later: True if clients send more requests, at moments known only in the run.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Need:
 
     Attributes:
         has: None is unknown.
-        remedy: What to do against a lack; empty: the need has no limit.
+        remedy: The remedy of a lack; empty: the need has no limit.
     """
 
     what: str
@@ -104,7 +104,7 @@ class Need:
 
     @property
     def obstacle(self) -> str | None:
-        """The lack, with its remedy; None if the machine has enough."""
+        """The lack, with a remedy; None if the machine has enough."""
         if self.has is None or self.needed <= self.has:
             return None
         needed, has = self.text(self.needed), self.text(self.has)
@@ -120,7 +120,7 @@ class DryRun(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long all repeats take at most, besides starting and connecting."""
+        """The longest time of all repeats, without starting and connecting."""
         return self.document.repeats * (self.document.phases.end + self.document.phases.drain)
 
     @property
@@ -139,7 +139,7 @@ class DryRun(NamedTuple):
 
 
 def dry_run(document: Document, options: RunOptions, machine: Machine | None = None) -> DryRun:
-    """Reckon the needs of a run on a machine; None is this one.
+    """Compute the needs of a run on a machine; None is this machine.
 
     Raises:
         UsageError: The options do not fit each other or the document.
@@ -177,7 +177,7 @@ def this_machine(out: Path) -> Machine:
 
 
 def _numbers(file: str, behind: str = "") -> list[int]:
-    """Return the numbers in a line of a file in /proc, by its beginning; empty without the file."""
+    """Return the numbers in a line of a file in /proc, by the beginning; empty without the file."""
     try:
         text = Path("/proc", file).read_text()
     except OSError:
@@ -190,7 +190,7 @@ def _schedules(document: Document) -> Iterator[GroupSchedule]:
     namespaces, end = known_namespaces(document.topics), document.phases.end
     for seed, group in enumerate(document.clients, document.seed):
         starts = start_moments(group, seed)
-        waiting = group.count - len(starts)  # They begin where others are done.
+        waiting = group.count - len(starts)  # The rest start when earlier clients are done.
         requests = sum(group.requests_each(end - each) for each in starts if each < end)
         requests += waiting * group.requests_each(0.0)
         asked = namespaces[slice(*(group.namespaces or (None, None)))][: group.count]
@@ -217,7 +217,7 @@ def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) 
 
 
 def _answers(groups: Sequence[GroupSchedule], topics: int, machine: Machine) -> Iterator[Need]:
-    """Yield the bytes of answers, and of the run's files."""
+    """Yield the needs of answers, and of the run's files, in bytes."""
     answers = sum(group.requests for group in groups)
     size = sum(group.requests * group.answer_bytes for group in groups)
     more = ", and what clients ask for later" if any(group.later for group in groups) else ""
@@ -253,7 +253,7 @@ def _over_sockets(
     read = sum({group.answer_bytes for group in groups})
     processes = [("worker", tasks, math.ceil(connections / tasks), read, not options.elsewhere)]
     if proxy:
-        # A tunnel has a connection of its own; other requests share the connections of the proxy.
+        # A tunnel has a connection of its own; other requests share the proxy's connections.
         of_broker = tunnels + (clients if servers.profile == "pulsar" else _SHARED_CONNECTIONS)
         held = limits_of(servers.proxy or {}).accounted_mb * _MB
         processes.append(("proxy", 1, connections + of_broker, held, own))
@@ -295,7 +295,7 @@ def told(run: DryRun) -> dict[str, Any]:
 
 
 def duration(run: DryRun) -> str:
-    """Say how long the run takes, by its phases."""
+    """Describe the length of the run, by phase."""
     phases, repeats = run.document.phases, run.document.repeats
     words = {"warm_up": "warm-up", "measure": "measuring", "hold": "hold", "drain": "draining"}
     lengths = [(word, getattr(phases, name)) for name, word in words.items()]
@@ -313,7 +313,7 @@ def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
 
 
 def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return the requests of each group, and when its clients start."""
+    """Return the requests of each group, and the clients' start."""
     rows = []
     for each in run.groups:
         starts = map(format_seconds, (each.first_start_seconds, each.last_start_seconds))

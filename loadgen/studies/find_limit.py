@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Experiment, Point, Study, Value
 
 _MOST_PROBES = 60
-"""A limit at 0 is never close enough: no bracket is a small share of it."""
+"""Bounds a search towards 0, of which no bracket is a small share."""
 _FAR_APART = 4
 _KINDS = [TypeAdapter[Any](each) for each in (Moment, RateOrNone, Share, Bytes, Speed)]
-"""The numbers of a document with a unit."""
+"""Numbers of a document with units."""
 _UNIT = re.compile(r"(?<=\d)\s*([a-zA-Z/%]+)$")
 _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
 
 
 class Range(NamedTuple):
-    """A setting by its path, and two ends in a unit; plain numbers are without a unit."""
+    """A setting by path, and two ends in a unit; plain numbers are without a unit."""
 
     path: str
     low: float
@@ -44,23 +44,23 @@ class Range(NamedTuple):
         return not self.unit and self.low == int(self.low) and self.high == int(self.high)
 
     def exact(self, value: float) -> float | int:
-        """Return a value as the search tries it."""
+        """Return a value rounded as the search tries it."""
         return round(value) if self.whole else value
 
     def written(self, value: float) -> Value:
         """Return a value for a document: a number, or a text with the unit."""
         if not self.unit:
             return self.exact(value)
-        # No unit stands behind an exponent.
+        # No unit may follow an exponent.
         return f"{np.format_float_positional(float(f'{value:.6g}'), trim='-')}{self.unit}"
 
     def spread(self, count: int) -> list[Value]:
-        """Return so many values between both ends, and the ends."""
+        """Return a number of values between both ends, and the ends."""
         return list(dict.fromkeys(map(self.written, spaced(self.low, self.high, count))))
 
 
 def spaced(low: float, high: float, count: int) -> list[float]:
-    """Return so many values from low to high: in equal ratios where the ends are far apart."""
+    """Return a number of values from low to high: in equal ratios if the ends are far apart."""
     far = low > 0 and high / low > _FAR_APART
     found: list[float] = (np.geomspace if far else np.linspace)(low, high, count).tolist()
     return found
@@ -89,7 +89,7 @@ def parse_range(text: str) -> Range:
 
 
 def _ends(first: str, last: str) -> tuple[float, float, str]:
-    """Return two ends in the unit of one of them.
+    """Return two ends in a common unit.
 
     Raises:
         ValueError: The ends are no numbers, or of units of two kinds.
@@ -119,7 +119,7 @@ class Limit:
 
     @property
     def sentence(self) -> str:
-        """The answer with its bracket."""
+        """The answer with the bracket."""
         if self.kind == "all":
             return "Both ends pass: there is no limit between them."
         if self.kind == "none":
@@ -137,15 +137,15 @@ def find_limit(
     """Find where passing ends between two values.
 
     Args:
-        study: The document, and where it runs.
+        study: The document, and the place.
         wanted: The path of the setting, and the two ends.
         precision: The bracket is at most this share of the value that passes.
-        on_probe: Told of each run.
+        on_probe: Called with each run.
         run: Runs a document.
 
     Raises:
-        UsageError: The document expects nothing, or does not take a value.
-        LoadgenError: A run is not to be relied on, with its exit code, or could not be made.
+        UsageError: The document has no expectation, or does not take a value.
+        LoadgenError: A run is unreliable, with its exit code, or could not be made.
     """
     if not study.job({}).document.expect:
         raise UsageError(
@@ -166,19 +166,19 @@ def find_limit(
 
 
 def in_words(point: Point) -> str:
-    """Say the outcome of a probe in a line."""
+    """Describe the outcome of a probe in a line."""
     figures = ", ".join(f"{SHOWN[n]} {figure_text(n, point.figures[n])}" for n in _PROBED)
     return f"{point.place}: {'; '.join((point.verdict, *point.missed))} ({figures})"
 
 
 def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:
-    """Find the end of passing: the highest value if the low end passes, else the smallest.
+    """Find the end of passing: the highest value if the low end passes, otherwise the smallest.
 
     Args:
         wanted: The ends.
         passes: Tries a value of a document.
-        precision: The bracket is at most this share of the value that passes; of whole numbers it
-            is never under 1.
+        precision: The bracket is at most this share of the value that passes, and for whole
+            numbers at least 1.
     """
     probes: list[tuple[Value, bool]] = []
 

@@ -1,6 +1,6 @@
-"""A point of a study: a document with some values laid over it, its run, its verdict and figures.
+"""A point of a study: a document with some values laid over it, the run, verdict and figures.
 
-A complete run of the same document in the same folder is not made again.
+A complete run of the same document in the same folder is reused.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class Job(NamedTuple):
 
     @property
     def options(self) -> RunOptions:
-        """The options of its run."""
+        """The options of the run."""
         told = json.dumps(self.values, sort_keys=True)
         name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")
         return RunOptions(
             out=self.study.out,
             name=f"{name[:_LONGEST_NAME]}-{zlib.crc32(told.encode()):08x}",
-            # Runs of other seeds are repeats, which share a label.
+            # Runs with other seeds are repeats, which share a label.
             label=values_text({path: one for path, one in self.values.items() if path != SEED}),
             place=self.study.place,
             files=self.study.files,
@@ -119,7 +119,7 @@ class Point:
     """The outcome of a point, with the names of its JSON.
 
     Attributes:
-        figures: By their names; None is not measured, infinite never happened.
+        figures: By name; None is not measured, infinite never happened.
         passed: True if all expectations were met.
         missed: Sentences of bad findings, the worst first.
         run: The run directory.
@@ -135,7 +135,7 @@ class Point:
 
     @property
     def valid(self) -> bool:
-        """True if the figures are to be relied on: the run tells whether expectations hold."""
+        """True if the run is reliable: its result decides whether expectations hold."""
         return self.level in (Level.FINE, Level.MISSED)
 
     @property
@@ -145,12 +145,12 @@ class Point:
 
 
 def values_text(values: Mapping[str, Value]) -> str:
-    """Write values by their paths as they may be typed."""
+    """Write values by path, in the form of options."""
     return ", ".join(f"{path}={in_short(value)}" for path, value in values.items())
 
 
 def in_short(value: Value) -> str:
-    """Write a value as it may be typed."""
+    """Write a value in the form of an option."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -160,11 +160,11 @@ def figure_text(name: str, value: float | None) -> str:
 
 
 def run_job(job: Job, run: Experiment = experiment) -> Point:
-    """Run a point, in whatever process; the same job in virtual time has the same answer anywhere.
+    """Run a point, in any process; the same job in virtual time has the same answer anywhere.
 
     Raises:
         LoadgenError: The run could not be made.
-        KeyboardInterrupt: The run was interrupted, and half a run says nothing.
+        KeyboardInterrupt: The run was interrupted, and half a run has no result.
     """
     directory = kept(job.document, job.options) or run(job.document, job.options)
     with Results.open(directory) as results:

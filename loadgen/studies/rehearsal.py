@@ -1,4 +1,4 @@
-"""A rehearsal: the storm of an advice with an event at its servers, and the outcome.
+"""A rehearsal: the storm of an advice with an event at the servers, and the outcome.
 
 Clients, topics, limits and links are those of :func:`storm_document`, so that a rehearsal and an
 advice of the same files are the same storm.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Event = Literal["restart", "rolling", "proxy", "deploy"]
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
 _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
-"""Rather more than a real broker needs for a listing: before the event no client is to wait."""
+"""Rather more than a real broker needs for a listing: no client is to wait before the event."""
 _IN_TIME = 0.8
 _PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
 _SPREAD = 2.0
@@ -48,12 +48,12 @@ FROM ({clients}) WHERE "group" = :name"""
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """An event at a cluster, with its clients and topics.
+    """An event at a cluster, with clients and topics.
 
     Attributes:
         question: The whole cluster, with the limits of today.
-        brokers: How many share namespaces and clients.
-        away_seconds: From the end of a server until it is there again.
+        brokers: Number of brokers that share namespaces and clients.
+        away_seconds: From the end of a server until its return.
         notes: Sentences on differences from the operator's cluster.
     """
 
@@ -95,9 +95,9 @@ class Rehearsal:
         return tuple(self.warm_up_seconds + step * apart for step in range(steps))
 
     def due_seconds(self, group: Group) -> float:
-        """Return the time of clients to come back: the goal's, behind the absence of a server.
+        """Return the time of clients to come back: the goal's, plus the absence of a server.
 
-        A polling client learns of the event with its next poll.
+        A polling client learns of the event with the next poll.
         """
         due = self.question.goal.back_within_seconds
         if self.event != "deploy":
@@ -106,7 +106,7 @@ class Rehearsal:
         return due
 
     def told(self) -> Iterator[str]:
-        """Yield how near the largest list is to the limits, and how much is luck."""
+        """Yield sentences on the largest list's distance to the limits, and on luck."""
         largest, today = self.share.largest, self.share.today
         sizes = {"heap": largest.charged_bytes, "direct": largest.answer_bytes}
         near = ", ".join(
@@ -153,8 +153,8 @@ class Rehearsal:
 def fullest(question: Question, brokers: int) -> Question:
     """Return the share of the fullest broker, as full as in 95 of 100 random placings.
 
-    A namespace's watches are at one broker. Lists of polling clients go anywhere: the fullest has
-    two deviations more of these clients than its even share.
+    A namespace's watches are at a single broker. Lists of polling clients go anywhere: the fullest
+    has two deviations more of these clients than the even share.
     """
     chance, listed = random.Random(question.seed), question.listed
     draws: list[tuple[int, list[int]]] = []
@@ -174,7 +174,7 @@ def fullest(question: Question, brokers: int) -> Question:
 
 
 def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> int:
-    """Return how many clients of a group the fullest broker has."""
+    """Return the number of clients of a group at the fullest broker."""
     if group.family in WATCHING:
         each, more = divmod(group.count, namespaces)
         return sum(each + (number < more) for number in own)
@@ -195,7 +195,7 @@ def rehearsal_text(rehearsal: Rehearsal) -> str:
         if rehearsal.brokers == 1:
             role = "proxy" if rehearsal.event == "proxy" else "broker"
             happening = [{"restart": role, "for": rehearsal.away_seconds}]
-        else:  # Others are there: the connections alone are lost.
+        else:  # Other brokers take over: only connections are lost.
             happening = [{"anew": each["name"]} for each in said["clients"]]
         said["shocks"] = [{"at": at, **each} for at in rehearsal.moments for each in happening]
         due = max(map(rehearsal.due_seconds, share.groups))
@@ -222,7 +222,7 @@ class Rehearsed:
 
     Attributes:
         back: A row for each group of clients, of the event with the longest return; with the lists
-            and watches of the whole run, and those refused.
+            and watches of the whole run, and the refused ones.
         reasons: Requests without an answer, by reason.
         seen: Memory of the servers, and the largest value in a scrape.
         missed: A sentence on each group with too many late clients.

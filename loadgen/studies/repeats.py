@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Side(NamedTuple):
-    """One side of a comparison: its document, and its options with the label."""
+    """A side of a comparison: a document, and options with the label."""
 
     document: Document
     options: RunOptions
 
 
 class FinishedSide(NamedTuple):
-    """A finished run: its directory and its verdict."""
+    """A finished run: directory and verdict."""
 
     directory: Path
     verdict: Verdict
@@ -63,7 +63,7 @@ def beside(
         document: The requests to both.
         options: Of both; addresses and files of servers are for Floodgate alone.
         service_url: The real Pulsar's.
-        admin_url: The web port of that Pulsar, for its metrics; empty: no metrics.
+        admin_url: The web port of that Pulsar, for metrics; empty: no metrics.
     """
     urls = {"broker": admin_url} if admin_url else {}
     own = replace(options, name="floodgate", label="Floodgate")
@@ -78,19 +78,19 @@ def run_sides(
     on_run: Callable[[FinishedSide], None] = lambda finished: None,
     run: Experiment = experiment,
 ) -> list[FinishedSide]:
-    """Run every side so often, in turn, so that changes of the machine meet all sides.
+    """Run every side repeatedly, in turn, so that changes of the machine affect all sides.
 
     In virtual time no machine changes: each repeat has the next seed, the same for all sides.
     Each run is judged and its files are written. A Ctrl-C ends the loop with its run.
 
     Args:
-        sides: One for repeats of one run.
+        sides: One for repeats of a run.
         repeats: Of each.
-        on_run: Told of each finished run.
+        on_run: Called with each finished run.
         run: Runs a document.
 
     Returns:
-        All runs of the first side, then those of the next.
+        All runs of the first side, then of the next.
 
     Raises:
         UsageError: The options do not fit; no run was made.
@@ -113,7 +113,7 @@ def run_sides(
 
 
 def _repeat(side: Side, number: int, of: int) -> Side:
-    """Return a repeat of a side: of several each has a number in its name, and all one label."""
+    """Return a repeat of a side: of several each has a numbered name, and all the same label."""
     document, options = side
     full = resolved(document, options)[1]
     options = replace(options, name=full.name)
@@ -127,7 +127,7 @@ def _repeat(side: Side, number: int, of: int) -> Side:
 def compared(
     directories: Sequence[Path], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare finished runs; runs of one label are repeats.
+    """Compare finished runs; runs with the same label are repeats.
 
     Raises:
         UsageError: A directory is no run or is named twice, or the runs cannot be compared.

@@ -1,6 +1,6 @@
 """A sweep: a document run with every combination of some values, and a table of the outcomes.
 
-Points in virtual time run side by side, in processes or as one Spark job; points with real servers
+Points in virtual time run in parallel, in processes or as a Spark job; points with real servers
 run one after the other.
 """
 
@@ -52,7 +52,7 @@ MOST_POINTS = 10_000
 
 
 class Varied(NamedTuple):
-    """A setting by its path, and its values in turn."""
+    """A setting by path, and the values in turn."""
 
     path: str
     values: tuple[Value, ...]
@@ -62,7 +62,7 @@ def parse_varied(text: str) -> Varied:
     """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
 
     Raises:
-        UsageError: The text is not of one of these forms.
+        UsageError: The text has another form.
     """
     path, _, values = text.partition("=")
     if ".." in values:
@@ -87,7 +87,7 @@ def parse_grid(text: str, file: Path) -> list[Varied]:
     """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
 
     Raises:
-        UsageError: The text is not of this form.
+        UsageError: The text has another form.
     """
     found = parse_values(text, str(file)).plain()
     rows = found.values() if isinstance(found, dict) else [None]
@@ -101,9 +101,9 @@ class SweepOptions(Study):
     """The options of a sweep.
 
     Attributes:
-        varied: Every combination of their values runs.
+        varied: Settings; every combination of their values runs.
         repeats: Runs of each combination, with seeds 1, 2, ...
-        workers: Points at once, in virtual time.
+        workers: Points in parallel, in virtual time.
     """
 
     varied: Sequence[Varied] = ()
@@ -120,7 +120,7 @@ def jobs_of(options: SweepOptions) -> list[Job]:
     """Return every point as a job.
 
     Raises:
-        UsageError: A point is no scenario, or the grid is none.
+        UsageError: A point is no scenario, or the grid is invalid.
     """
     for mistake in _mistakes(options):
         raise UsageError(mistake)
@@ -155,9 +155,9 @@ def sweep(
 
     Args:
         options: The question.
-        on_done: Told how many points are done.
+        on_done: Called with the number of finished points.
         run: Runs a document.
-        session: Of Spark, for all points in virtual time as one job.
+        session: Of Spark, for all points in virtual time as a job.
 
     Raises:
         UsageError: See :func:`jobs_of`; no point has been run.
@@ -169,7 +169,7 @@ def sweep(
         points += in_spark(session, on_done)(lambda part: [run_job(jobs[part])], len(jobs))
     else:
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-            # One that fails cancels those that have not begun.
+            # A failed point cancels the points that have not begun.
             made = pool.map(run_job, jobs) if workers > 1 else (run_job(job, run) for job in jobs)
             for point in made:
                 points.append(point)
@@ -182,7 +182,7 @@ def require_valid(points: Sequence[Point]) -> None:
     """Refuse a sweep with an unreliable run; a missed expectation is reliable.
 
     Raises:
-        LoadgenError: A run is unreliable; the sentence and the exit code are of the worst.
+        LoadgenError: A run is unreliable; sentence and exit code are the worst run's.
     """
     bad = [each for each in points if not each.valid]
     if bad:
@@ -195,7 +195,7 @@ def require_valid(points: Sequence[Point]) -> None:
 
 
 def write_points(points: Sequence[Point], out: Path) -> None:
-    """Write a row for each point: its values, its figures, its verdict and its run.
+    """Write a row for each point: values, figures, verdict and run.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -213,7 +213,7 @@ def write_points(points: Sequence[Point], out: Path) -> None:
 
 
 def _column(values: Sequence[Value]) -> pa.Array:
-    """Return a column of one type: numbers where all are, else texts."""
+    """Return a column of a single type: numbers if all values are, otherwise texts."""
     kinds = {type(value) for value in values}
     plain = kinds <= {int, float} or kinds == {bool}
     return pa.array(values if plain else [in_short(value) for value in values])
@@ -232,7 +232,7 @@ def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
 
 
 def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
-    """Return the heads of a table, and a row for each combination: medians, and how many passed."""
+    """Return the heads of a table, and a row for each combination: medians, and passes."""
     groups = combinations(points)
     doubtful = any(not point.valid for point in points)
     heads = [path for path, _ in next(iter(groups))]
@@ -249,18 +249,18 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
 
 
 def measurements(points: Sequence[Point], name: str) -> list[float]:
-    """Return the values of a figure where it was measured."""
+    """Return the measured values of a figure."""
     return [value for point in points if (value := point.figures[name]) is not None]
 
 
 def lines_of(
     points: Sequence[Point], figure: str = "clients.back.p99"
 ) -> tuple[str, dict[str, list[tuple[float, list[float]]]]] | None:
-    """Return the lines of a chart of a sweep; None where no setting has several numbers.
+    """Return the lines of a chart of a sweep; None if no setting has several numbers.
 
     Returns:
         The path of the first setting with several numbers, and by all other values a line: the
-        numbers in their order, each with the figures over its seeds.
+        numbers in order, each with the figures over the seeds.
     """
     for along in (path for path in points[0].values if path != SEED):
         numbers = [point.values[along] for point in points]

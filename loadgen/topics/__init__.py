@@ -1,1 +1,1 @@
-"""Topics: made up, of a list, or a server's; kept as a corpus, and loaded into a server."""
+"""Topics: generated, listed or a server's; stored as a corpus, and loaded into a server."""

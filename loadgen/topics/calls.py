@@ -1,4 +1,4 @@
-"""Calls of a server's admin REST: made again when it has no time, some at once, errors as words."""
+"""Calls of a server's admin REST: retries, parallel calls, errors as sentences."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _PASSING = {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)} - {HTTPStatus.NOT_IM
 
 @dataclass
 class Retries:
-    """Makes calls again, with waits that grow and differ.
+    """Repeats failed calls, after growing random waits.
 
-    429 and the errors of a server that is too busy or restarts (500 and above) pass; everything
-    else a server refuses it would refuse again. A server that nobody answers for is not waited for.
+    Only 429 and the errors of a busy or restarting server (500 and above) are retried; all other
+    refusals are final, and so is a failed connection.
 
     Attributes:
-        waits_seconds: The longest wait before each further attempt; half of it at least is waited.
-        sleep: Waits; another one in tests.
-        count: How many calls were made again.
+        waits_seconds: The longest wait before each retry; the shortest is half as long.
+        sleep: Waits; replaced in tests.
+        count: Number of retries.
     """
 
     waits_seconds: Sequence[float] = (0.2, 0.5, 1, 2, 5, 10)
@@ -47,7 +47,7 @@ class Retries:
     _chance: random.Random = field(default_factory=random.Random, repr=False)
 
     async def call(self, attempt: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        """Return what a call answers, at the latest the last time that it is made.
+        """Return the answer to a call, retried as often as allowed.
 
         Raises:
             AdminError: The server refuses for good, or every time.
@@ -66,7 +66,7 @@ class Retries:
 
 
 async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a coroutine so many times at once; the first error ends all of them."""
+    """Run several instances of a coroutine in parallel; the first error ends all."""
     try:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):
@@ -77,10 +77,10 @@ async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]
 
 @contextmanager
 def admin_errors(what: str, where: str = "the broker") -> Iterator[None]:
-    """Turn an error of the admin client into one sentence on what was tried, and where.
+    """Turn an error of the admin client into a sentence with the attempted action and the address.
 
     Raises:
-        LoadgenError: There was one.
+        LoadgenError: The admin client failed.
     """
     try:
         yield

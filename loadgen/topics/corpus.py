@@ -1,7 +1,7 @@
-"""A corpus: topics as Parquet files, and the manifest that says what they hold.
+"""A corpus: topics as Parquet files, and a manifest of their contents.
 
-The tasks of a job each write one file with whole namespaces, ordered by name, and hand back what
-the manifest needs, computed from the rows while they are in memory.
+Each task of a job writes a file with whole namespaces, ordered by name, and returns the manifest's
+entries, computed from the rows while in memory.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 ROW_GROUP_ROWS = 100_000
 _NEEDED = ("namespace", "topic")
-"""Columns without which a file is not topics; others that it lacks are null."""
+"""Required columns of a file of topics; further missing columns are null."""
 _FOOTERS_AT_ONCE = 16
 SCRATCH = ".scratch"
 _LEFT = re.compile(rf"part-\d+\.parquet|\{SCRATCH}")
-"""Names in a folder of a store whose corpus was interrupted."""
+"""Names left in a store's folder by an interrupted corpus."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +63,21 @@ class Corpus:
 
     @property
     def file_bytes(self) -> int:
-        """Size of the Parquet files together."""
+        """Total size of the Parquet files."""
         return sum(file.stat().st_size for file in self.files)
 
 
 def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> Corpus:
-    """Make the topics of a plan and put them at ``out``, where an older corpus is replaced.
+    """Generate the topics of a plan at ``out``, replacing an older corpus.
 
     Args:
-        plan: What to make.
+        plan: The topics to generate.
         out: The directory of the corpus.
-        parts: Most files; the rows do not depend on it.
-        executor: What runs :func:`write_part` for every part, here or in Spark's tasks.
+        parts: Most files; the rows do not depend on the number.
+        executor: Runs :func:`write_part` for every part, here or in Spark's tasks.
 
     Raises:
-        UsageError: ``out`` holds something else than a corpus.
+        UsageError: ``out`` holds other files than a corpus.
         LoadgenError: The files cannot be written, or the job lost a namespace.
     """
     with replacing(out) as directory:
@@ -92,7 +92,7 @@ def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> 
 
 
 def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[Entry]:
-    """Write one of the files of a corpus and return the manifest entries of its namespaces."""
+    """Write a file of a corpus and return the manifest entries of the file's namespaces."""
     namespaces = plan_parts(plan, parts)[part]
     return write_part_file(directory, part, (namespace_rows(plan, one) for one in namespaces))
 
@@ -100,8 +100,7 @@ def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[
 def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) -> list[Entry]:
     """Write a file of namespaces, the rows of each in order, and return their manifest entries.
 
-    Row groups hold whole namespaces while those are small. Memory is bounded by a row group and
-    a namespace.
+    Row groups hold whole namespaces while small. Memory is bounded by a row group and a namespace.
     """
     entries: list[Entry] = []
     pending: list[pa.Table] = []
@@ -111,7 +110,7 @@ def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) 
             writer.write_table(pa.concat_tables(pending), row_group_size=ROW_GROUP_ROWS)
             pending.clear()
 
-    # A task that is tried again must not meet, or leave, half a file.
+    # A retried task must neither find nor leave half a file.
     with (
         written_whole(directory / f"part-{part:05d}.parquet") as file,
         pq.ParquetWriter(file, TOPIC_SCHEMA, compression="zstd") as writer,
@@ -126,16 +125,16 @@ def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) 
 
 
 def open_corpus(directory: Path) -> Corpus:
-    """Return the corpus in a directory after checking that it is one, from its footers alone.
+    """Return the corpus in a directory after a check of the files' footers alone.
 
     Raises:
-        UsageError: It is not; the sentence says what is missing or different.
+        UsageError: The directory is no corpus; names the missing or different part.
     """
     if not directory.is_dir():
         how = f"Make a corpus with: loadgen topics --out {directory}"
         raise UsageError(f"{directory} is not a directory. {how}")
     corpus = Corpus(directory, read_manifest(directory))
-    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:  # in a store each is a call or two
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as threads:  # in a store each footer is a call or two
         rows = sum(threads.map(parquet_rows, corpus.files))
     if rows != (topics := corpus.manifest.topics):
         told = f"{rows} topics, but its {manifest_path(directory).name} says {topics}"
@@ -144,10 +143,10 @@ def open_corpus(directory: Path) -> Corpus:
 
 
 def parquet_rows(file: Path) -> int:
-    """Return the number of rows of a Parquet file that has the columns of a corpus.
+    """Return the number of rows of a Parquet file with the columns of a corpus.
 
     Raises:
-        UsageError: It is no Parquet, or has other columns.
+        UsageError: The file is not Parquet, or has other columns.
     """
     with opened(file) as parquet:
         found = {each.name: each.type for each in parquet.schema_arrow}
@@ -161,14 +160,14 @@ def parquet_rows(file: Path) -> int:
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """Hand out a directory beside ``out`` that takes its place if the block succeeds.
+    """Yield a directory beside ``out`` that replaces ``out`` if the block succeeds.
 
-    A store cannot rename: there it is ``out`` itself, which is no corpus from now on until its
-    manifest is written.
+    A store cannot rename: there the directory is ``out`` itself, and no corpus until the manifest
+    is written.
 
     Raises:
-        UsageError: ``out`` holds something else than a corpus.
-        LoadgenError: It cannot be written.
+        UsageError: ``out`` holds other files than a corpus.
+        LoadgenError: The directory cannot be written.
     """
     stored = isinstance(out, StoredPath)
     found: Iterable[Path] = out.iterdir() if out.is_dir() else [out] if out.exists() else ()
@@ -192,7 +191,7 @@ def _beside(out: Path) -> Iterator[Path]:
     try:
         directory.mkdir(parents=True)
         yield directory
-        for left in directory.glob(".part-*"):  # By a task that was killed, and done again.
+        for left in directory.glob(".part-*"):  # Left by a killed and repeated task.
             left.unlink()
         if out.exists():
             shutil.rmtree(out)

@@ -1,4 +1,4 @@
-"""Topics as a data source of Spark: made up, or of a list or a corpus, without a file of their own.
+"""Topics as a data source of Spark: generated, or of a list or a corpus, without separate files.
 
     from loadgen.topics.data_source import register
 
@@ -6,13 +6,13 @@
     made_up = spark.read.format("floodgate").option("topics", 1_000_000).load()
     own = spark.read.format("floodgate").load("topics.txt")
 
-With ``path`` the rows are those of a text of one name a line, a Parquet file, or a folder of such
-files, as ``loadgen topics --from`` reads them; an invalid name ends the read, unless
-``skip_invalid`` leaves it out. Partitions are null where a text does not say them.
+With ``path`` the rows come from a text of one name a line, a Parquet file, or a folder of such
+files, as in ``loadgen topics --from``; an invalid name ends the read, unless ``skip_invalid`` is
+set. Partitions not stated in a text are null.
 
-Without it they are made up. Options are then ``topics``, ``namespaces``, ``seed``,
-``partitions_of_frame`` (tasks that read it; the rows do not depend on it), and every field of
-:class:`loadgen.topics.plan.TopicShape` by its name. Python data sources came with Spark 4.
+Without ``path`` the topics are generated. Options are then ``topics``, ``namespaces``, ``seed``,
+``partitions_of_frame`` (number of reading tasks; the rows do not depend on the number), and every
+field of :class:`loadgen.topics.plan.TopicShape`. Python data sources came with Spark 4.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ class _MadeUp(TopicShape):
 
 
 def register(session: SparkSession) -> None:
-    """Make ``spark.read.format("floodgate")`` known to a session."""
+    """Register ``spark.read.format("floodgate")`` with a session."""
     here = {"folder": str(Path.cwd()), "variables": store_variables()}
     session.dataSource.register(type("FloodgateTopics", (FloodgateTopics,), here))
 
 
 class FloodgateTopics(DataSource):  # type: ignore[misc]
-    """The data source; Spark makes one for each ``load()``, in a process of its own.
+    """The data source; Spark creates an instance for each ``load()``, in a separate process.
 
     Attributes:
-        folder: Where relative paths begin.
-        variables: The environment's with a store's address and credentials.
+        folder: Base of relative paths.
+        variables: The environment's variables with a store's address and credentials.
     """
 
     folder = ""
@@ -79,7 +79,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Return what ``format`` calls it."""
+        """Return the name for ``format``."""
         return NAME
 
     def schema(self) -> str:
@@ -87,7 +87,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
         return _SCHEMA
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ANN401
-        """Return what plans the tasks and reads in them."""
+        """Return the reader, which plans the tasks and reads in each task."""
         if schema.names != (names := [each.split()[0] for each in _SCHEMA.split(", ")]):
             raise ValueError(f"{NAME} has the columns {', '.join(names)}: select some of them")
         if "path" in self.options:
@@ -97,10 +97,10 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
 
 def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
-    """Return the plan that options ask for, and the number of tasks.
+    """Return the plan described by options, and the number of tasks.
 
     Raises:
-        ValueError: An option is unknown or has a value that it cannot have.
+        ValueError: An option is unknown or has an invalid value.
     """
     asked = _options(_MadeUp, options)
     shape = TopicShape(**{each.name: getattr(asked, each.name) for each in fields(TopicShape)})
@@ -150,7 +150,7 @@ class _ListReader(DataSourceReader):  # type: ignore[misc]
             return [InputPartition(piece) for piece in pieces_of(self._path)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
-        # Spark has a partition of its own where there are none.
+        # Without partitions of ours Spark reads a partition of its own.
         pieces = [] if partition.value is None else [partition.value]
         invalid = InvalidRows(self._path)
         with patch.dict(os.environ, self._variables):

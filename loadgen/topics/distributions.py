@@ -1,7 +1,7 @@
-"""What synthetic topics are drawn from: random numbers without state, distributions, and words.
+"""Random numbers without state, distributions, and words, for synthetic topics.
 
-All is a function of a seed and an id alone. Only sums and products of what the counter hash gives
-decide, never a logarithm, so that it comes out the same on every processor.
+All values are functions of a seed and an id alone. Only sums and products of the counter hash
+decide, never a logarithm, so that the values are equal on every processor.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ PARTITIONS = (
     f"{FEW} ({FEWEST_PARTITIONS} to {MOST_PARTITIONS}, small counts more often), "
     f"{_ZIPF}EXPONENT (1 to {MOST_PARTITIONS}), a number, or {ONE_TOPIC} (a namespace is one topic)"
 )
-"""The words that name a distribution of partitions, for people."""
+"""Names of the distributions of partitions, for people."""
 EVEN, FIXED, LONG_TAIL = "even", "fixed", "long-tail"
 LENGTHS = (EVEN, FIXED, LONG_TAIL)
 LONGEST_NAME_BYTES = 512
 _PARTITION_COUNTS = np.array([3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64])
 EVEN_SPREAD = 12
-# A long tail: quantiles of a log-normal law (sigma 0.35), in parts of its mean.
+# A long tail: quantiles of a log-normal law (sigma 0.35), in parts of the mean.
 _TAIL = np.array([0.33, 0.53, 0.62, 0.70, 0.77, 0.84, 0.91, 0.98, 1.07, 1.18, 1.34, 1.58, 2.7])
 _GAMMA = 0x9E3779B97F4A7C15
 _MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _MASK64 = (1 << 64) - 1
 
-# -- Words: invented names that read like those of a large cluster ------------------------------
+# -- Words: invented names in the style of a large cluster --------------------------------------
 TENANTS = (
     "payments", "orders", "logistics", "identity", "catalog", "telemetry", "marketing", "billing",
     "search", "fraud", "inventory", "pricing", "support", "mobility", "media", "insurance",
@@ -65,17 +65,17 @@ TIERS = ("gold", "silver", "bronze")
 
 
 def counter_hash(seed: int, stream: int, counters: UInt64s) -> UInt64s:
-    """Return 64 random bits for each counter; streams of one seed are independent.
+    """Return 64 random bits for each counter; streams of a seed are independent.
 
-    SplitMix64 read as a function of its counter (Steele, Lea, Flood, "Fast splittable pseudorandom
-    number generators", 2014). No state, so rows do not depend on the order in which they are made.
+    SplitMix64 as a function of the counter (Steele, Lea, Flood, "Fast splittable pseudorandom
+    number generators", 2014). Without state, so rows do not depend on the order of generation.
     """
     key = np.full(1, _key(seed, stream), dtype=np.uint64)
     return _mix(counters * np.uint64(_GAMMA) + key)
 
 
 def fractions(seed: int, stream: int, counters: UInt64s) -> npt.NDArray[np.float64]:
-    """Return an evenly distributed number of [0, 1) for each counter (53 bits)."""
+    """Return a uniform number of [0, 1) for each counter (53 bits)."""
     bits = counter_hash(seed, stream, counters) >> np.uint64(11)
     return bits.astype(np.float64) * 2.0**-53
 
@@ -83,7 +83,7 @@ def fractions(seed: int, stream: int, counters: UInt64s) -> npt.NDArray[np.float
 def choices(
     seed: int, stream: int, counters: UInt64s, weights: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
-    """Return for each counter an index into ``weights``, as often as its weight says."""
+    """Return for each counter a random index into ``weights``, in proportion to the weights."""
     edges = np.cumsum(weights) / np.sum(weights)
     picked = np.searchsorted(edges, fractions(seed, stream, counters), side="right")
     # The last edge may be an ulp below 1.
@@ -93,7 +93,7 @@ def choices(
 def permuted32(key: int, indexes: UInt64s) -> UInt64s:
     """Return for distinct 32-bit indexes distinct, random-looking 32-bit numbers.
 
-    MurmurHash3's 32-bit finalizer: every step of it can be undone, so nothing collides.
+    MurmurHash3's 32-bit finalizer: every step is invertible, so no numbers collide.
     """
     mask = np.uint64(0xFFFFFFFF)
     mixed = indexes ^ np.uint64(key & 0xFFFFFFFF)
@@ -103,13 +103,13 @@ def permuted32(key: int, indexes: UInt64s) -> UInt64s:
 
 
 def _key(seed: int, stream: int) -> int:
-    """Return the starting point of one stream of a seed."""
+    """Return the starting point of a stream of a seed."""
     key = (seed * _GAMMA + stream * _MULTIPLIERS[0] + 1) & _MASK64
     return int(_mix(np.full(1, key, dtype=np.uint64))[0])
 
 
 def _mix(values: UInt64s) -> UInt64s:
-    """Apply SplitMix64's finalizer; multiplication wraps at 64 bits, as it must."""
+    """Apply SplitMix64's finalizer; multiplication wraps at 64 bits, as required."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(_MULTIPLIERS[0])
     values = (values ^ (values >> np.uint64(27))) * np.uint64(_MULTIPLIERS[1])
     return values ^ (values >> np.uint64(31))
@@ -119,23 +119,23 @@ def _mix(values: UInt64s) -> UInt64s:
 
 
 def zipf_weights(count: int, exponent: float) -> npt.NDArray[np.float64]:
-    """Return 1 / rank^exponent for the ranks 1 to ``count``; all alike with exponent 0."""
+    """Return 1 / rank^exponent for the ranks 1 to ``count``; all equal with exponent 0."""
     ranks = np.arange(1, count + 1, dtype=np.float64)
     return np.asarray(1.0 / ranks**exponent, dtype=np.float64)
 
 
 def dealt(total: int, weights: npt.NDArray[np.float64]) -> list[int]:
-    """Deal a number of things to takers: one each, the rest in proportion to their weights."""
+    """Deal items to takers: one each, the rest in proportion to the weights."""
     shares = np.cumsum(weights) / weights.sum() * (total - len(weights))
     counts = np.diff(np.rint(shares).astype(np.int64), prepend=0)
     return [1 + int(count) for count in counts]
 
 
 def checked_partitions(text: str) -> str:
-    """Return the name of a distribution of partitions if it is one.
+    """Return the name of a distribution of partitions, checked.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The name is unknown.
     """
     known = text in (FEW, ONE_TOPIC)
     if re.fullmatch(r"\d{1,6}", text):
@@ -152,8 +152,7 @@ def partition_counts(
 ) -> npt.NDArray[np.int64]:
     """Return the partitions of topics that have ``names`` partitions together, or a few fewer.
 
-    What is left when the next topic would have too many is a last topic of its own, if that is not
-    fewer partitions than the distribution knows.
+    The remainder becomes a last topic, unless smaller than the distribution's smallest.
     """
     if name == ONE_TOPIC or names == 0:
         return np.array([names] if names else [], dtype=np.int64)
@@ -172,7 +171,7 @@ def _drawn(name: str, seed: int, stream: int, ids: UInt64s) -> npt.NDArray[np.in
     if name.isdecimal():
         return np.full(len(ids), int(name))
     if name == FEW:
-        # Small topics are more common: a count is as likely as it is small.
+        # Small topics are more common: the probability is inverse to the count.
         weights = 1.0 / _PARTITION_COUNTS.astype(np.float64)
         return _PARTITION_COUNTS[choices(seed, stream, ids, weights)]
     weights = zipf_weights(MOST_PARTITIONS, float(name.removeprefix(_ZIPF)))
@@ -182,7 +181,7 @@ def _drawn(name: str, seed: int, stream: int, ids: UInt64s) -> npt.NDArray[np.in
 def length_spread(
     name: str, seed: int, stream: int, ids: UInt64s, mean: float
 ) -> npt.NDArray[np.float64]:
-    """Return for each id how much longer than the mean its name is, in bytes."""
+    """Return for each id the difference of the name's length from the mean, in bytes."""
     if name == FIXED:
         return np.zeros(len(ids))
     drawn = fractions(seed, stream, ids)

@@ -1,4 +1,4 @@
-"""Executors of the parts of a corpus: this process, processes beside it, or the tasks of Spark.
+"""Executors of the parts of a corpus: this process, worker processes, or the tasks of Spark.
 
 All run the same function for each part, so all write the same rows.
 """
@@ -26,7 +26,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Executor(Protocol):
-    """Runs a function for each part, in any order, and returns what all of them returned."""
+    """Runs a function for each part, in any order, and returns all results."""
 
     def __call__(self, work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
         """Run ``work(0)`` to ``work(parts - 1)``."""
@@ -34,7 +34,7 @@ class Executor(Protocol):
 
 
 def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
-    """Return the executor that does one part after the other, without Spark or Java."""
+    """Return an executor of one part after the other, without Spark or Java."""
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         for part in range(parts):
@@ -45,11 +45,11 @@ def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
 
 
 def in_processes(on_part_done: Callable[[int], None], processes: int | None = None) -> Executor:
-    """Return the executor that has a process for each processor, without Spark or Java."""
+    """Return an executor with a process for each processor, without Spark or Java."""
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         workers = min(parts, processes or os.cpu_count() or 1)
-        # Spawned: a fork would copy this process's threads' locks as they are.
+        # Spawned: a fork would copy locks held by this process's threads.
         pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=follow_driver)
         try:
             futures = [pool.submit(work, part) for part in range(parts)]
@@ -69,17 +69,17 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
 def _with_variables(
     variables: Mapping[str, str], work: Callable[[int], list[ResultT]], part: int
 ) -> list[ResultT]:
-    """Do a part on a host that has to be told how to reach a store."""
+    """Execute a part on a host that lacks the variables for reaching a store."""
     with patch.dict(os.environ, variables):
         return work(part)
 
 
 def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
-    """Return the executor that does every part in a task of its own.
+    """Return an executor of every part in a Spark task.
 
-    The directory must be one that all executors and this process share: a store, or local Spark's.
-    Tasks hand back a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
-    want pandas for the same (pyspark 4.3).
+    The directory must be shared by all executors and this process: a store, or local Spark's.
+    Tasks return a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would
+    need pandas for the same (pyspark 4.3).
     """
     from loadgen.spark.jobs import collect_with_progress
 

@@ -1,8 +1,8 @@
-"""Makes a corpus of an operator's own list, a text or Parquet, in any order and of any length.
+"""A corpus from an operator's own list, a text or Parquet, in any order and of any length.
 
-Two rounds, each a task for each part: the first reads a piece of the list, looks at every name and
-deals the rows to buckets by their namespace; the second sorts a bucket and writes it as a file of
-the corpus. Memory is bounded by a piece and a bucket, whichever executor runs them.
+Two rounds, each a task for each part: the first reads a piece of the list, checks every name and
+deals the rows to buckets by namespace; the second sorts a bucket and writes a file of the corpus.
+Memory is bounded by a piece and a bucket, with any executor.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from loadgen.topics.manifest import Entry
 
 BUCKET_ROWS = 500_000
-"""Topics of a bucket, where namespaces are much smaller."""
+"""Topics of a bucket, if namespaces are much smaller."""
 MOST_BUCKETS = 1_000
 
 
 @dataclass(frozen=True)
 class ListedCorpus:
-    """A corpus made of a list, and what of the list is not in it."""
+    """A corpus made of a list, and counts of the list's rows left out."""
 
     corpus: Corpus
     duplicates: int
@@ -54,17 +54,17 @@ class ListedCorpus:
 def write_listed_corpus(
     path: Path, out: Path, executors: Sequence[Executor], *, skip_invalid: bool = False
 ) -> ListedCorpus:
-    """Make a corpus of a list and put it at ``out``, where an older corpus is replaced.
+    """Make a corpus of a list at ``out``, replacing an older corpus.
 
     Args:
         path: A text of one name a line, a Parquet file with a column ``topic``, or a folder of
             such files.
         out: The directory of the corpus.
-        executors: What runs the tasks of the first round, and of the second.
-        skip_invalid: Leave invalid names out; otherwise they are refused.
+        executors: Run the tasks of the first round, and of the second.
+        skip_invalid: Leave invalid names out; otherwise invalid names are refused.
 
     Raises:
-        UsageError: The list cannot be read, lies in ``out``, holds no topic, or has invalid ones.
+        UsageError: The list cannot be read, lies in ``out``, has no topic, or invalid topics.
         LoadgenError: The files cannot be written.
     """
     pieces = pieces_of(path.resolve())  # tasks may run in another folder
@@ -93,7 +93,7 @@ def write_listed_corpus(
 def deal_piece(
     path: Path, pieces: Sequence[Piece], buckets: int, scratch: Path, number: int
 ) -> list[tuple[int, InvalidRows]]:
-    """Read one piece and write its rows to files of the buckets that they belong to."""
+    """Read a piece and write each row to the file of its bucket."""
     invalid = InvalidRows(path)
     rows = pa.concat_tables([CHECKED.empty_table(), *rows_of([pieces[number]], invalid)])
     namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
@@ -109,9 +109,9 @@ def deal_piece(
 
 
 def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
-    """Sort the rows of a bucket and write them as a file of the corpus, if there are any.
+    """Sort the rows of a bucket and write a file of the corpus, unless the bucket is empty.
 
-    Returns the entries of its namespaces, and how many names came twice.
+    Returns the entries of the bucket's namespaces, and the number of duplicate names.
     """
     files = sorted((scratch / f"{bucket:05d}").glob("*.parquet"))
     if not files:
@@ -135,7 +135,7 @@ def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list
 
 
 def _with_partitions(rows: pa.Table) -> pa.Table:
-    """Fill in the partitions where the list did not say them: one more than the last one listed."""
+    """Fill in the partitions that the list left open: one more than the last listed partition."""
     counted = rows.group_by("base").aggregate([("index", "max")])
     places = pc.index_in(rows.column("base"), counted.column("base"))
     listed = pc.add(counted.column("index_max").take(places), pa.scalar(1, pa.int32()))

@@ -1,7 +1,7 @@
-"""A server's listings by admin REST: written down as a corpus, or compared with one.
+"""A server's listings by admin REST: saved as a corpus, or compared with a corpus.
 
-Namespaces are read a few at once, so that memory is bounded by these and by the rows that wait for
-a file of their own.
+A few namespaces are read in parallel, so memory is bounded by these and by the rows that wait for
+a file.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 ROWS_PER_FILE = 200_000
 NAMESPACES_AT_ONCE = 4
-"""Each holds all names of a namespace."""
+"""Namespaces read in parallel; each holds all names of a namespace."""
 CALLS_AT_ONCE = 16
 _SYSTEM_TENANT = "pulsar"
-"""Holds what a Pulsar keeps for itself."""
+"""Tenant of Pulsar's internal topics."""
 _NOT_FOUND = 404
 _SHOWN = 3
 
@@ -62,13 +62,13 @@ async def take_snapshot(
     namespaces: Sequence[str] = (),
     properties: bool = False,
 ) -> Corpus:
-    """Write the topics of a cluster down as a corpus at ``out``; an older one is replaced.
+    """Write the topics of a cluster as a corpus at ``out``, replacing an older corpus.
 
     Args:
-        admin_url: The web address of one of its brokers.
+        admin_url: The web address of a broker of the cluster.
         out: The directory of the corpus.
-        on_topics: Told how many topics were read.
-        namespaces: Those to read; all but Pulsar's own without it.
+        on_topics: Called with the number of topics read.
+        namespaces: Namespaces to read; by default all but Pulsar's own.
         properties: Read the properties of each topic too, a call for each.
 
     Raises:
@@ -93,7 +93,7 @@ async def take_snapshot(
 
 
 async def _all_namespaces(admin: PulsarAdmin) -> list[str]:
-    """Return the names of all namespaces but those that a Pulsar keeps for itself."""
+    """Return the names of all namespaces except Pulsar's own."""
     tenants = [each for each in await admin.tenants.list() if each != _SYSTEM_TENANT]
     return sorted([name for each in tenants for name in await admin.namespaces.list(each)])
 
@@ -101,7 +101,7 @@ async def _all_namespaces(admin: PulsarAdmin) -> list[str]:
 async def _written(
     reader: _Reader, names: Sequence[str], directory: Path, on_topics: Callable[[int], None]
 ) -> list[Entry]:
-    """Write namespaces that have topics into files of some size."""
+    """Write namespaces with topics into files of some size."""
     entries: list[Entry] = []
     pending: list[pa.Table] = []
     topics = files = 0
@@ -120,7 +120,7 @@ async def _written(
 
 @dataclass
 class _Reader:
-    """Reads namespaces; the mutable state is the count of what listings do not show."""
+    """Reads namespaces; the mutable state is the count of topics that listings do not show."""
 
     admin: PulsarAdmin
     properties: bool
@@ -135,7 +135,7 @@ class _Reader:
         bases = [
             base if (base := without_partition(topic)) in partitioned else topic for topic in topics
         ]
-        # Of the indexes of a base the last, which is the largest, stays.
+        # For each base the last index, which is the largest, stays.
         last = dict(sorted(zip(bases, map(partition_index, topics), strict=True)))
         partitions = {base: last[base] + 1 for base in partitioned & last.keys()}
         self.without_partitions += len(partitioned - partitions.keys())
@@ -150,14 +150,14 @@ class _Reader:
         return pa.Table.from_pydict(columns, TOPIC_SCHEMA)
 
     async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
-        """Return the properties of topics, by their names without partition."""
+        """Return the properties of topics, by name without partition."""
         waiting = iter([base for base in bases if base.startswith(f"{PERSISTENT}://")])
         found: dict[str, Mapping[str, str]] = {}
 
         async def read() -> None:
             for base in waiting:
                 topic = TopicName.parse(base)
-                # It may be gone, or may not be looked at.
+                # The topic may be deleted, or access forbidden.
                 with suppress(AdminRefusedError):
                     async with self._calls:
                         properties = self.admin.topics.properties
@@ -179,11 +179,11 @@ async def _names(listing: Callable[..., NameBatches], *arguments: object) -> lis
 
 @dataclass
 class Verification:
-    """The result of listings that were compared with the manifest of what was loaded.
+    """The result of a comparison of listings with a corpus's manifest.
 
     Attributes:
-        topics: Topics that were listed, and are right.
-        left_out: Non-persistent topics that were not compared.
+        topics: Number of right topics listed.
+        left_out: Number of non-persistent topics that were not compared.
     """
 
     namespaces: int = 0
@@ -194,13 +194,13 @@ class Verification:
 async def verify_loaded(
     path: Path, admin_url: str, on_namespaces: Callable[[int], None], *, imported: bool = False
 ) -> Verification:
-    """List every namespace of a corpus in a server and compare its topics with the manifest.
+    """List every namespace of a corpus in a server and compare the topics with the manifest.
 
-    What a Floodgate ``imported`` is compared whole. Of what was created by REST persistent topics
-    are: of others a Pulsar lists only those that are in use.
+    Topics ``imported`` by Floodgate are all compared. Of topics created by REST only persistent
+    topics are: Pulsar lists non-persistent topics only while in use.
 
     Raises:
-        LoadgenError: It cannot be asked, or lists something else: says what.
+        LoadgenError: The server cannot be asked, or the listing differs: names the difference.
     """
     corpus, found, wrong = open_corpus(path), Verification(), list[str]()
     domains = (PERSISTENT, NON_PERSISTENT) if imported else (PERSISTENT,)
@@ -229,7 +229,7 @@ async def verify_loaded(
 
 
 async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list[str]:
-    """Return the topics of a namespace; none of one that is not there."""
+    """Return the topics of a namespace; empty for a missing namespace."""
     try:
         return await _names(admin.topics.list, NamespaceName.parse(name), domains)
     except AdminRefusedError as error:
@@ -239,7 +239,7 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 
 
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
-    """Return what differs between a listing and the files of the corpus."""
+    """Return the difference between a listing and the files of the corpus."""
     of_namespace = pc.field("namespace") == name
     files = map(readable, corpus.files)
     tables = [pq.read_table(file, columns=["topic"], filters=of_namespace) for file in files]

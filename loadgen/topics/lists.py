@@ -1,7 +1,7 @@
 """A list of topics, an operator's own or a corpus, read by the batch: a text, Parquet, or a folder.
 
-It is cut into pieces that tasks can read one by one. Arrow takes the names of usual form apart, all
-at once; what it does not recognize is looked at one by one, as :mod:`proto.names` judges it.
+The list is cut into pieces, for tasks. Arrow splits names of usual form in bulk; other names are
+parsed one by one by :mod:`proto.names`.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ _READ = {
     "partitions": pa.int32(),
     "properties": pa.map_(pa.binary(), pa.binary()),
 }
-"""Texts as bytes, for no reader has looked at them. A topic is null on a line that names nothing,
-the others where the list does not say them."""
+"""Unchecked texts, as bytes. The topic is null on a line without a name, other columns if the list
+does not state them.
+"""
 _STRINGS = (pa.string(), pa.large_string())
 _PARQUET_MAGIC = b"PAR1"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LOOKED_AT_BYTES = 8_000
-"""Of a file, to see whether it is text."""
+"""First bytes of a file that decide whether the file is text."""
 _BATCH_ROWS = 50_000
-# ASCII without spaces; everything else is looked at one by one.
+# ASCII without spaces; all other names are parsed one by one.
 _USUAL = r"^(?:non-)?persistent://(?P<namespace>[-=:.\w]+/[-=:.\w]+)/[!-.0-~]+$"
 _PARTITION = rf"^(?P<base>.*){PARTITION_SEPARATOR}(?P<index>0|[1-9][0-9]{{0,4}})$"
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -55,15 +56,15 @@ _LARGE_NUMBER = rf"{PARTITION_SEPARATOR}[0-9]{{6,}}$"
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a list: whole lines, or one row group.
+    """A part of a list: whole lines, or a row group.
 
     Attributes:
-        place: What its rows are called to people, before their numbers.
+        place: The name of the rows for people, before their numbers.
         start: The first byte, or the number of the row group.
-        end: The byte behind the last, or the row group behind it.
-        rows: How many topics it has, blank lines and comments included.
-        first: The number of its first row in the file.
-        said: What its folders say of columns, by their names.
+        end: The byte after the last, or the row group after it.
+        rows: Number of rows, blank lines and comments included.
+        first: The number of the first row in the file.
+        said: Columns' values in the names of the folders, by column.
     """
 
     file: Path
@@ -77,10 +78,10 @@ class Piece:
 
 
 def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]:
-    """Yield the valid topics of pieces, in the schema ``CHECKED``, and count the others.
+    """Yield the valid topics of pieces, in the schema ``CHECKED``, and count the invalid ones.
 
     Raises:
-        UsageError: They cannot be read.
+        UsageError: A piece cannot be read.
     """
     for piece in pieces:
         for first, batch in batches_of(piece):
@@ -100,10 +101,10 @@ def with_tenants(rows: pa.Table) -> pa.Table:
 
 
 def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> None:
-    """Refuse a list without topics or, unless they are left out, with invalid ones.
+    """Refuse a list without topics or, unless ``skip_invalid``, with invalid topics.
 
     Raises:
-        UsageError: It is one.
+        UsageError: The list is refused.
     """
     if invalid.count and not skip_invalid:
         raise UsageError(invalid.refusal)
@@ -115,7 +116,7 @@ def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> N
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell by its first bytes whether a file is Parquet."""
+    """Tell by the first bytes whether a file is Parquet."""
     return _beginning(path).startswith(_PARQUET_MAGIC)
 
 
@@ -131,7 +132,7 @@ def pieces_of(path: Path) -> list[Piece]:
     """Return the pieces of a text, a Parquet file, or a folder of such files named ``*.parquet``.
 
     Raises:
-        UsageError: It cannot be read, or is none of these.
+        UsageError: The path cannot be read, or has another form.
     """
     files = parquet_files(path) if path.is_dir() else [path]
     if not files:
@@ -180,7 +181,7 @@ def opened(file: Path) -> pq.ParquetFile:
     """Open a Parquet file.
 
     Raises:
-        UsageError: It is none, or topics of a newer version.
+        UsageError: The file is not Parquet, or has topics of a newer version.
     """
     try:
         found = pq.ParquetFile(readable(file))
@@ -195,7 +196,7 @@ def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield all lines, or rows, of a piece, with the number of the first of each batch.
 
     Raises:
-        UsageError: They cannot be read.
+        UsageError: The piece cannot be read.
     """
     first = piece.first
     try:
@@ -217,7 +218,7 @@ def _line_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
 
 
 def _name_in(line: bytes) -> bytes | None:
-    """Return the name on a line; None for a blank one and for a comment."""
+    """Return the name on a line; None for a blank line or a comment."""
     text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
     return None if not text or text.startswith(b"#") else text
 
@@ -238,14 +239,14 @@ def _row_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
 
 
 def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tuple[int, str]]]:
-    """Look at the names of a batch; a partitioned topic without its partitions becomes these.
+    """Check the names of a batch; a topic with a number of partitions becomes its partitions.
 
-    Returns the valid ones in the schema ``CHECKED``, in no order; how many names there are, invalid
-    ones included; and of those the number and what is wrong.
+    Returns the valid topics in the schema ``CHECKED``, in no order; the number of names, invalid
+    names included; and number and fault of each invalid name.
 
     Args:
-        batch: As :func:`batches_of` yields it.
-        first: The number of its first row.
+        batch: From :func:`batches_of`.
+        first: The number of the first row.
     """
     usual = _usual(batch)
     named = pc.is_valid(batch["topic"])
@@ -261,7 +262,7 @@ def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tupl
 
 
 def _usual(batch: pa.RecordBatch) -> pa.Array:
-    """Tell which rows Arrow can take apart."""
+    """Tell which rows Arrow can split."""
     names, partitions, properties = batch.columns
     usual = pc.match_substring_regex(names, _USUAL)
     large = pc.match_substring_regex(names, _LARGE_NUMBER)
@@ -270,7 +271,7 @@ def _usual(batch: pa.RecordBatch) -> pa.Array:
     fits = pc.and_not(usual, pc.or_(large, expanded))
     try:
         _texts(properties)
-    except pa.ArrowInvalid:  # not all are UTF-8
+    except pa.ArrowInvalid:  # some names are not UTF-8
         fits = pc.and_(fits, pc.is_null(properties))
     return pc.fill_null(fits, False)
 
@@ -290,7 +291,7 @@ def _taken_apart(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _texts(properties: pa.Array) -> pa.Array:
-    """Return properties as texts; none where there are none."""
+    """Return properties as texts; empty without properties."""
     if properties.null_count == len(properties):
         return pa.array([[]] * len(properties), _TEXTS)
     return properties.cast(_TEXTS)
@@ -299,10 +300,10 @@ def _texts(properties: pa.Array) -> pa.Array:
 def _rows_of(
     topic: bytes, partitions: int | None, properties: list[tuple[bytes, bytes | None]] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a row names: a topic, or each partition of one that says how many it has.
+    """Yield the rows of a name: a topic, or each partition of a topic with a number of partitions.
 
     Raises:
-        InvalidNameError: It is no topic.
+        InvalidNameError: The name is no topic's.
     """
     name = _full_topic_name(topic)
     try:
@@ -324,7 +325,7 @@ def _full_topic_name(text: bytes) -> TopicName:
     """Parse a full name.
 
     Raises:
-        InvalidNameError: It is none, or that of a partition that no topic may have.
+        InvalidNameError: The text is no name, or that of a forbidden partition.
     """
     name = ""
     try:

@@ -1,7 +1,7 @@
-"""The state of a load, in a file beside what is loaded: where it goes on if it is killed.
+"""The state of a load, in a file beside the source: a killed load resumes from there.
 
-The file is gone when the load is complete. Whatever it says, nothing is lost: what it does not know
-to be loaded is loaded again, and what exists is as good as created.
+The file is deleted when the load is complete. A stale file loses no topic: items unknown to the
+file are loaded again, and existing topics count as created.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ SAVE_SECONDS = 1.0
 
 
 class LoadState:
-    """How much of one source is in one server; a block that does the load ends with it.
+    """The progress of loading a source into a server; a block does the load.
 
-    Bound: the numbers of items beyond the first that is not in, which are as many as are under way.
+    Bound: the numbers of items done beyond the first missing item, as many as are in flight.
 
     Args:
-        source: What is loaded.
-        admin_url: Where to; without a password.
-        way: How: files that are imported, or topics created one by one.
-        resume: Take over what an earlier load of the same source into the same server has done;
-            else that is forgotten.
+        source: The loaded path.
+        admin_url: The server's web address; without a password.
+        way: Import of files, or creation of topics one by one.
+        resume: Continue an earlier load of the same source into the same server;
+            otherwise the earlier state is deleted.
 
     Attributes:
-        done: So many items (files, or topics), from the first on, are in.
+        done: Number of items (files, or topics) loaded without a gap, from the first on.
 
     Raises:
-        UsageError: What is there to resume is of another load, or no such file.
+        UsageError: The state to resume is of another load, or unreadable.
     """
 
     def __init__(self, source: Path, admin_url: str, way: str, *, resume: bool = False) -> None:
@@ -65,7 +65,7 @@ class LoadState:
         raise UsageError(f"{said} ({str(content[other[0]])[:80]!r}): load without --resume")
 
     def item_done(self, number: int) -> None:
-        """Note that an item is in, in any order; written about once a second."""
+        """Record that an item is loaded, in any order; saved about once a second."""
         self._beyond.add(number)
         while self.done in self._beyond:
             self._beyond.remove(self.done)
@@ -80,7 +80,7 @@ class LoadState:
         self._forget() if kind is None else self._save()
 
     def _save(self) -> None:
-        """Write the file, which is whole at every moment; where nothing may be written, do not."""
+        """Write the file atomically; skip the write if the folder is read-only."""
         if self.done:
             with suppress(OSError, LoadgenError), written_whole(self.path) as file:
                 file.write(f"{json.dumps({**self._of, 'done': self.done})}\n".encode())
@@ -92,7 +92,7 @@ class LoadState:
 
 
 def _fingerprint(source: Path) -> str:
-    """Return what tells this source from another one, or from itself when it was changed."""
+    """Return a fingerprint of a source, which differs for other and for changed sources."""
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
     stats = [file.stat() for file in files]
     changed = max((stat.st_mtime for stat in stats), default=0)

@@ -1,4 +1,4 @@
-"""The two ways into a server: a Floodgate imports files, any Pulsar creates topics one by one."""
+"""The two ways into a server: Floodgate imports files, any Pulsar creates topics one by one."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
     Progress = Callable[[int], None]
 
 IMPORT_SECONDS = 86_400.0
-"""An import takes as long as it takes; a day bounds a server that has died."""
+"""Imports have no usual length; a day bounds a server that has died."""
 IMPORTS_AT_ONCE = 2
-"""A broker reads one file in a thread while it takes the other one in."""
+"""Two, so that a broker reads a file in a thread while it stores another."""
 LOOK_SECONDS = 1.0
-"""Between two looks at how far imports are."""
+"""Between two polls of the imports' progress."""
 _NOT_FOUND = (404, 405)
 _EXISTS = 409
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The counts of one loading: topics, namespaces, seconds.
+    """The counts of a load: topics, namespaces, seconds.
 
     Attributes:
-        existing: Topics that were there before; ``None`` where the server does not tell.
-        skipped: Invalid topics that were left out.
-        resumed: Files, or topics, that an earlier load had done.
-        retries: Calls that were made again.
-        verified: Topics that the server lists as the manifest says; ``None`` if nobody asked it.
-        not_verified: Non-persistent topics that were left out of that.
+        existing: Topics that existed before; ``None`` if the server does not tell.
+        skipped: Invalid topics left out.
+        resumed: Files, or topics, of an earlier load.
+        retries: Calls that were repeated.
+        verified: Topics listed by the server as in the manifest; ``None`` without verification.
+        not_verified: Non-persistent topics left out of the verification.
     """
 
     topics: int
@@ -77,7 +77,7 @@ async def load_by_import(
     skip_invalid: bool = False,
     resume: bool = False,
 ) -> Loaded:
-    """Ask a Floodgate broker to import a path of its own file system, file by file.
+    """Request a Floodgate broker to import a path of the broker's file system, file by file.
 
     Raises:
         LoadgenError: The broker refused, is not there, or imported another number of topics.
@@ -100,7 +100,7 @@ async def load_by_import(
                 on_topics(total.topics)
 
         async def look_at_imports() -> None:
-            with suppress(AdminError):  # An older broker does not tell.
+            with suppress(AdminError):  # Older brokers have no such page.
                 while True:
                     await asyncio.sleep(LOOK_SECONDS)
                     found = await admin.floodgate.imports()
@@ -118,7 +118,7 @@ async def load_by_import(
 
 
 class _Imported(BaseModel):
-    """The counts of what a broker has imported: topics, namespaces, invalid topics left out."""
+    """A broker's counts of an import: topics, namespaces, invalid topics left out."""
 
     topics: int
     namespaces: int
@@ -126,10 +126,10 @@ class _Imported(BaseModel):
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """Return the files that a source has, as a server finds them.
+    """Return the files of a source, in the server's order.
 
     Raises:
-        UsageError: It cannot find them.
+        UsageError: The files cannot be found.
     """
     path = path.resolve()
     if isinstance(path, StoredPath):
@@ -167,10 +167,10 @@ async def load_by_rest(
     skip_invalid: bool = False,
     resume: bool = False,
 ) -> Loaded:
-    """Create every topic of ``path`` through the admin REST API; invalid ones may be left out.
+    """Create every topic of ``path`` through the admin REST API, optionally without invalid topics.
 
     Raises:
-        LoadgenError: The server refused something, or is not there.
+        LoadgenError: The server refused a call, or is not there.
     """
     started, skipped = time.perf_counter(), InvalidRows(path)
     topics = read_topics(path, skipped if skip_invalid else None)
@@ -188,12 +188,12 @@ async def load_by_rest(
 
 @dataclass
 class TopicLoader:
-    """Creates topics as ``pulsar-admin`` does and, before them, their tenants and namespaces.
+    """Creates topics as ``pulsar-admin`` does and, before, their tenants and namespaces.
 
-    What exists already (409) is as good as created.
+    Existing topics (409) count as created.
 
     Attributes:
-        concurrency: So many calls at most are under way.
+        concurrency: The most calls in flight.
         names: Listed names created or found: a partitioned topic counts its partitions.
         existing: Topics (not names) that existed already.
     """
@@ -214,16 +214,16 @@ class TopicLoader:
         skip: int = 0,
         on_topic_done: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Create all topics; the first error ends it.
+        """Create all topics; the first error ends the load.
 
         Args:
-            topics: In an order that is the same each time.
-            on_names_created: Told how many names there are.
-            skip: So many topics, from the first on, are known to be there.
-            on_topic_done: Told the number of each topic that is there, as they come.
+            topics: In a repeatable order.
+            on_names_created: Called with the number of names.
+            skip: Number of topics, from the first on, known to exist.
+            on_topic_done: Called with the number of each created topic, in any order.
 
         Raises:
-            LoadgenError: The server refused something, or cannot be reached.
+            LoadgenError: The server refused a call, or cannot be reached.
         """
         numbered = enumerate(topics)
         for _, topic in islice(numbered, skip):
@@ -249,7 +249,7 @@ class TopicLoader:
             await topics.create(topic.name, topic.properties)
 
     async def prepare(self, namespace: NamespaceName) -> None:
-        """Create a namespace, and its tenant, unless that was done."""
+        """Create a namespace, and its tenant, unless already done."""
         tenant = namespace.tenant
         async with self._preparing:
             if tenant not in self._tenants:
@@ -263,7 +263,7 @@ class TopicLoader:
     async def _create(
         self, what: str, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object
     ) -> bool:
-        """Create something by a call of the admin client; false if it existed."""
+        """Create an object by a call of the admin client; return False if it existed."""
         with admin_errors(f"Creating {what}"):
             try:
                 await self.retries.call(lambda: call(*arguments))

@@ -1,6 +1,6 @@
-"""The manifest of a corpus: how many topics each namespace has, and their topics hash.
+"""The manifest of a corpus: number of topics and topics hash of each namespace.
 
-It is written last, so that a directory with a manifest is a whole corpus.
+Written last, so that a directory with a manifest is a whole corpus.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MANIFEST_NAME, _OLDER_NAME = "_manifest.json", "manifest.json"
-"""Spark and Arrow take each file of a folder for rows, unless its name begins with ``_`` or a dot;
-that of an older corpus does not."""
+"""Spark and Arrow read each file of a folder as rows, unless the name begins with ``_`` or a dot;
+an older corpus's name does not.
+"""
 _PERSISTENT = "persistent://"
 
 
 class Listing(BaseModel, frozen=True):
-    """A listing: number of names, their topics hash, sum of their lengths."""
+    """A listing: number of names, topics hash, sum of the names' lengths."""
 
     topics: int
     hash: str
@@ -36,21 +37,21 @@ class Listing(BaseModel, frozen=True):
 
 
 class NamespaceEntry(Listing, frozen=True):
-    """The topics of one namespace.
+    """The topics of a namespace.
 
     Attributes:
-        persistent: The listing of persistent topics, where there are others beside them.
+        persistent: The listing of persistent topics, if the namespace has other topics too.
     """
 
     persistent: Listing | None = Field(default=None, exclude_if=lambda listing: listing is None)
 
     @property
     def asked(self) -> Listing:
-        """The listing that a client is answered with: it asks for persistent topics."""
+        """The expected listing for a client, which requests persistent topics."""
         return self.persistent or self
 
     def expected(self, name: str) -> Namespace:
-        """Return the namespace as a run asks for it, with what right answers hold."""
+        """Return the namespace for a run, with the contents of right answers."""
         return Namespace(name=name, topics=self.asked.topics, hash=self.asked.hash)
 
 
@@ -58,11 +59,11 @@ Entry: TypeAlias = tuple[str, NamespaceEntry]
 
 
 class Manifest(BaseModel, frozen=True):
-    """The contents of a corpus, and what it was made from.
+    """The contents of a corpus, and its origin.
 
     Attributes:
-        seed: None of topics that nobody made up.
-        shape: The proportions of synthetic topics, or where others come from.
+        seed: None for topics that were not generated.
+        shape: The proportions of synthetic topics, or the origin of other topics.
     """
 
     schema_version: Literal[1]
@@ -78,12 +79,12 @@ class Manifest(BaseModel, frozen=True):
 
     @property
     def tenants(self) -> set[str]:
-        """Names of the tenants that hold the namespaces."""
+        """Names of the namespaces' tenants."""
         return {name.partition("/")[0] for name in self.namespaces}
 
 
 def namespace_entry(names: pa.ChunkedArray) -> NamespaceEntry:
-    """Return the manifest entry of a namespace's names, which are in the order of their bytes."""
+    """Return the manifest entry of a namespace's names, given in the order of their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
     others = pc.all(persistent).as_py() is False
     asked = _listing(names.filter(persistent)) if others else None
@@ -96,7 +97,7 @@ def _listing(names: pa.ChunkedArray) -> Listing:
 
 
 def _hash(names: pa.ChunkedArray) -> str:
-    """Return the topics hash of sorted names; ASCII ones are in Java's order already."""
+    """Return the topics hash of sorted names; ASCII names are in Java's order already."""
     if not pc.all(pc.string_is_ascii(names)).as_py():
         return topics_hash(names.to_pylist())
     value, separator = 0, b""
@@ -108,7 +109,7 @@ def _hash(names: pa.ChunkedArray) -> str:
 
 
 def manifest_path(directory: Path) -> Path:
-    """Return where the manifest of a corpus is."""
+    """Return the path of a corpus's manifest."""
     older = directory / _OLDER_NAME
     return older if older.is_file() else directory / MANIFEST_NAME
 
@@ -116,7 +117,7 @@ def manifest_path(directory: Path) -> Path:
 def write_manifest(
     directory: Path, seed: int | None, shape: Mapping[str, Any], entries: Iterable[Entry]
 ) -> Manifest:
-    """Write what is in a corpus, from the entries of its namespaces, into its directory."""
+    """Write the manifest of a corpus into its directory, from the entries of the namespaces."""
     found = dict(sorted(entries, key=lambda entry: entry[0]))
     manifest = Manifest(
         schema_version=1,
@@ -133,7 +134,7 @@ def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of a corpus.
 
     Raises:
-        UsageError: There is none, or it is not one of this version.
+        UsageError: The manifest is missing, or of another version.
     """
     path = manifest_path(directory)
     try:
@@ -154,5 +155,5 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def expected_namespaces(corpus: Path) -> tuple[Namespace, ...]:
-    """Return the namespaces of a corpus as a run asks for them, with what right answers hold."""
+    """Return the namespaces of a corpus for a run, with the contents of right answers."""
     return tuple(entry.expected(name) for name, entry in read_manifest(corpus).namespaces.items())

@@ -1,4 +1,4 @@
-"""Namespaces that exist for a block: made by admin REST, and deleted behind it."""
+"""Temporary namespaces: created by admin REST, and deleted after a block."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SUFFIX_BYTES = len("-partition-0000")
 def own_namespaces(
     admin_url: str, sizes: Mapping[str, int], name_bytes: int
 ) -> Iterator[tuple[str, ...]]:
-    """Have namespaces of the tenant ``loadgen-measure`` for a block; hand out their full names.
+    """Create namespaces of the tenant ``loadgen-measure`` for a block; yield the full names.
 
     Args:
         admin_url: ``http://host:port`` of the broker's web port.
-        sizes: Listed names of each, by the namespace's own name; 0 for none.
-        name_bytes: Bytes that a full name has.
+        sizes: Number of listed names, by the namespace's local name; 0 for an empty namespace.
+        name_bytes: Bytes of a full name.
 
     Raises:
         LoadgenError: The broker refuses, or cannot be reached.
@@ -48,7 +48,7 @@ def own_namespaces(
 
 
 def _topic(namespace: NamespaceName, length: int) -> TopicName:
-    """Return the partitioned topic whose partitions a namespace has."""
+    """Return the partitioned topic that fills a namespace."""
     return TopicName.parse(f"persistent://{namespace}/m".ljust(length, "m"))
 
 
@@ -65,7 +65,7 @@ async def _make(
 
 
 async def _delete(admin_url: str, topics: list[TopicName], names: list[NamespaceName]) -> None:
-    """Delete what was made, and nothing else: a namespace that has other topics stays."""
+    """Delete the created topics and namespaces only: a namespace with other topics stays."""
     with admin_errors(f"Deleting what was measured with, of tenant {TENANT},", admin_url):
         async with admin_of(admin_url, CALL_SECONDS) as admin:
             retries, topic, namespace = Retries(), admin.topics, admin.namespaces

@@ -1,4 +1,4 @@
-"""The plan of a corpus: its size and shape, and the namespaces that share its ids.
+"""The plan of a corpus: size and shape, and the namespaces' ranges of ids.
 
 Ids 0 to ``topics - 1`` are dealt to the namespaces in the order of their names; each namespace gets
 a contiguous range.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MOST_TOPICS_PER_NAMESPACE = 10_000_000
 MOST_NAME_BYTES = 2**31 - 1
-"""Of a namespace: the offsets of an Arrow string column, which is sorted as one, have 31 bits."""
+"""Most names of a namespace, by bytes: a sorted Arrow string column has 31-bit offsets."""
 MOST_PROPERTIES = 32
 WORDS_NAME_BYTES, SHORTEST_NAME_BYTES, UNIQUE_DIGITS = 90, 32, 8
 _RANGES = {
@@ -48,13 +48,13 @@ _RANGES = {
     "namespace_skew": (0, 3),
 }
 USUAL, NONE = "usual", "none"
-# The random streams of the names of namespaces, and of the order in which they are large.
+# The random streams of the namespaces' names, and of the order of their sizes.
 _STREAM, _SIZE_STREAM = 1, 12
 
 
 @dataclass(frozen=True)
 class TopicShape:
-    """The shape of a corpus: its proportions and named distributions.
+    """The shape of a corpus: proportions and named distributions.
 
     Attributes:
         mean_name_bytes: Mean length of a full name, ``persistent://`` and partition included.
@@ -64,7 +64,7 @@ class TopicShape:
         tenants: Number of tenants; None is the root of the number of namespaces.
         name_lengths: ``even`` (12 bytes around the mean), ``fixed`` or ``long-tail``.
         partitions: See :data:`loadgen.topics.distributions.PARTITIONS`.
-        properties: ``usual`` (team, environment and for most one more), ``none``, or how many.
+        properties: ``usual`` (team, environment and mostly a third), ``none``, or a number.
         non_persistent_share: Share of the topics that are non-persistent.
     """
 
@@ -99,17 +99,17 @@ class TopicShape:
 
     @property
     def short(self) -> bool:
-        """True if there is no room for words in names, and none for partitions."""
+        """True if names are too short for words and partitions."""
         return self.mean_name_bytes < WORDS_NAME_BYTES
 
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """The topics to make: listed names, namespaces, seed and proportions.
+    """The topics to generate: listed names, namespaces, seed and proportions.
 
     Attributes:
-        sizes: Names of each namespace; none: the shape says how they are dealt.
-        names: Names of the namespaces, in the order of their sizes; none: they are made up.
+        sizes: Names of each namespace; empty: dealt by the shape.
+        names: Names of the namespaces, in the order of the sizes; empty: generated.
     """
 
     topics: int
@@ -148,7 +148,7 @@ class TopicPlan:
 
 @dataclass(frozen=True)
 class NamespacePlan:
-    """One namespace of a plan: its name and its range of ids."""
+    """A namespace of a plan: name and range of ids."""
 
     tenant: str
     name: str
@@ -158,10 +158,10 @@ class NamespacePlan:
 
 @lru_cache(maxsize=4)
 def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
-    """Return the namespaces of a plan, ids dealt out; names that are made up are in order.
+    """Return the namespaces of a plan, with ids; generated names are in order.
 
-    Without skew all have the same number of topics; where the total is no multiple, the first ones
-    have one more. With skew it is chance which namespace is how large.
+    Without skew all have the same number of topics; a remainder goes to the first namespaces, one
+    each. With skew the sizes are dealt at random.
     """
     names = plan.names or ["/".join(each) for each in sorted(_namespace_names(plan))]
     sizes = _topics_by_rank(plan)
@@ -178,9 +178,9 @@ def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
 
 
 def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
-    """Return the namespaces that come into one file each: at most ``parts``, none empty.
+    """Return the namespaces of each file: at most ``parts`` files, all non-empty.
 
-    Where namespaces differ in size, the files hold about as many topics each.
+    With namespaces of different sizes, the files hold about as many topics each.
     """
     planned, count = plan_namespaces(plan), plan.namespaces
     parts = min(parts, count)
@@ -192,7 +192,7 @@ def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
 
 
 def _topics_by_rank(plan: TopicPlan) -> list[int]:
-    """Return the sizes of the namespaces, the largest first; as given where they are."""
+    """Return the sizes of the namespaces, the largest first; in the given order if given."""
     if plan.sizes:
         return list(plan.sizes)
     if plan.skewed:

@@ -1,4 +1,4 @@
-"""Topics of a corpus or a list, as a stream: to create them one by one, or counted by namespace."""
+"""Topics of a corpus or a list, streamed for creation one by one, or counted by namespace."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NAMESPACES_SHOWN = 3
 
 @dataclass(frozen=True)
 class TopicToCreate:
-    """A topic as an admin API creates it.
+    """A topic in the form of the admin API.
 
     Attributes:
         name: Without partition: an API creates a partitioned topic once, not its partitions.
-        partitions: Number of partitions; 0 for a topic without.
+        partitions: Number of partitions; 0 for a non-partitioned topic.
     """
 
     name: TopicName
@@ -35,10 +35,10 @@ class TopicToCreate:
 
 
 def count_names(path: Path) -> int | None:
-    """Return how many names a source lists; ``None`` where only reading it would tell.
+    """Return the number of names of a source; ``None`` if only reading would tell.
 
     Raises:
-        UsageError: It does not exist or is not what it seems.
+        UsageError: The source does not exist or is invalid.
     """
     if path.is_dir():
         return open_corpus(path).manifest.topics
@@ -48,14 +48,14 @@ def count_names(path: Path) -> int | None:
 def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
     """Return the topics of a corpus directory, a Parquet file or a text of one name a line.
 
-    All names are looked at before the first topic is returned.
+    All names are checked before the first topic is returned.
 
     Args:
-        path: Where they are.
-        skipped: Told of invalid ones, which are left out; without it they are refused.
+        path: The source.
+        skipped: Called with invalid names, which are left out; by default they are refused.
 
     Raises:
-        UsageError: It does not exist, holds no topic, or has invalid ones: says which.
+        UsageError: The source does not exist, has no topic, or invalid topics: names them.
     """
     count_names(path)
     invalid = InvalidRows(path) if skipped is None else skipped
@@ -68,8 +68,8 @@ def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[Topi
 def _topics(path: Path) -> Iterator[TopicToCreate]:
     """Yield the valid topics of a source.
 
-    Those of which it does not say how many partitions they have come last, and are in memory until
-    then: one more than the last partition that is listed.
+    Topics without a stated number of partitions come last, and stay in memory until then: their
+    number is one more than the last listed partition.
     """
     listed: dict[str, int] = {}
     for rows in rows_of(pieces_of(path), InvalidRows(path)):
@@ -78,7 +78,7 @@ def _topics(path: Path) -> Iterator[TopicToCreate]:
         for base, index, partitions, pairs in zip(*values, strict=True):
             if partitions is None:
                 listed[base] = max(listed.get(base, 0), index + 1)
-            elif index <= 0:  # partition 0 stands for all of its topic
+            elif index <= 0:  # partition 0 stands for the whole topic
                 yield TopicToCreate(TopicName.parse(base), partitions, dict(pairs or ()))
     for base, count in listed.items():
         yield TopicToCreate(TopicName.parse(base), count)
@@ -93,14 +93,14 @@ class NamespaceSize:
 
 
 def read_own_topics(path: Path, names: Sequence[str] = ()) -> dict[str, NamespaceSize]:
-    """Count the topics of a text file (a full name a line), a Parquet file or a folder of them.
+    """Count the topics of a text file (a full name a line), a Parquet file or a folder of Parquet.
 
     Args:
-        path: Where they are.
-        names: Of the namespaces that are wanted; none: all of them.
+        path: The source.
+        names: The wanted namespaces; empty: all.
 
     Raises:
-        UsageError: It cannot be read, has invalid topics, or names no persistent topic, in all or
+        UsageError: The source cannot be read, has invalid topics, or no persistent topic, in all or
             in a namespace.
     """
     sizes: dict[str, NamespaceSize] = {}

@@ -1,7 +1,7 @@
-"""An event loop of virtual time: when nothing is ready, time jumps to the next timer.
+"""An event loop of virtual time: with no callback ready, time jumps to the next timer.
 
-Plain asyncio without a selector. Threads do not exist: what is handed to an executor is done at
-once. Connections that the servers open lead into a simulated network.
+Plain asyncio without a selector or threads: work for an executor runs immediately. Connections
+opened by servers lead into a simulated network.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ if TYPE_CHECKING:
 EPOCH_MS = 1_767_225_600_000
 """The wall clock's reading at the loop's beginning: the same in every run."""
 LATE_SECONDS = 1e-9
-"""Sums of times are not exact: who looks at the clock when a timer fires must not find that its
-moment has not come yet."""
+"""Lateness of timers. Sums of times are inexact: a callback that reads the clock must not find its
+moment still ahead.
+"""
 _FEWEST_PURGED = 1_000
 _EVENTS_BETWEEN_LOOKS = 1_000
 
 
 class StandstillError(Exception):
-    """Nothing is ready and no timer is armed: nothing would ever happen again."""
+    """Deadlock: no callback is ready and no timer is armed."""
 
 
 class CutError(Exception):
-    """The simulation is cut: its caller does not want to wait for the end."""
+    """The simulation is cut: the caller does not want to wait for the end."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
     """A loop whose time passes only between callbacks.
 
-    Timers that are due at the same moment run in the order in which they were armed; what one of
-    them makes ready runs before the next.
+    Timers due at the same moment run in the order in which they were armed; callbacks made ready by
+    a timer run before the next timer.
 
     Attributes:
         dial: Opens connections by address; the network's, if there is one.
-        events: Timers that have run.
+        events: Number of timers run.
 
     Args:
-        may_go_on: Asked now and then; when it says no, the loop ends with :class:`CutError`.
+        may_go_on: Polled; False ends the loop with :class:`CutError`.
     """
 
     def __init__(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
@@ -67,10 +68,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """End the simulation if it may not go on.
 
         Raises:
-            CutError: It may not.
+            CutError: ``may_go_on`` returned False.
         """
         if not self._may_go_on():
-            self._may_go_on = lambda: True  # what is cut is still cleared away
+            self._may_go_on = lambda: True  # the clean-up of a cut simulation still runs
             raise CutError
 
     def after(self, when: float, callback: Work, *args: object) -> None:
@@ -81,7 +82,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(
         self, when: float, callback: Work, *args: object, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Arm a timer; as a real one it fires a little late and never early."""
+        """Arm a timer; like a real timer it fires a little late and never early."""
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._sequence += 1
         heappush(self._timers, (when + LATE_SECONDS, self._sequence, timer, None))
@@ -90,7 +91,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: object
     ) -> asyncio.Future[Any]:
-        """Do the work at once: there are no threads here."""
+        """Run the work immediately: the loop has no threads."""
         done = self.create_future()
         try:
             done.set_result(func(*args))
@@ -110,7 +111,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise OSError("there is no network")
         return await self.dial(protocol_factory, host, port)
 
-    # What asyncio's own machinery asks for.
+    # Called by asyncio itself.
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         self._cancelled += 1
@@ -133,7 +134,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 break
 
     def _next_timer(self) -> None:
-        """Run the next timer; one that was cancelled does not move the time."""
+        """Run the next timer; a cancelled timer does not move the time."""
         timers = self._timers
         while timers:
             when, _, callback, args = heappop(timers)
@@ -153,10 +154,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise StandstillError(f"nothing is left to happen after {self._now:g} s of virtual time")
 
     def _write_to_self(self) -> None:
-        """Do nothing: there is no thread to wake."""
+        """Do nothing: no thread has to be woken."""
 
     def _process_events(self, event_list: object) -> None:
-        """Do nothing: there are no sockets."""
+        """Do nothing: the loop has no sockets."""
 
 
 class VirtualClock:

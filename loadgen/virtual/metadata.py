@@ -1,10 +1,10 @@
-"""The time that a listing takes where topics are not in memory: a metadata store's, and its own.
+"""Durations of listings from a metadata store, for simulations of a real Pulsar.
 
-A real Pulsar asks its metadata store for each listing, so that those of many clients are under way
-at once, each with the little heap that a first estimate reserves. Names are read and sorted by a
-thread, once for all who ask for a namespace meanwhile. They are matched for each request: those of
-lists by the one thread that grants permits, those of watches by the event loops of connections.
-Behind these stand the answers that have their direct memory, and hold it until they are written.
+A real Pulsar queries its metadata store for each listing, so many listings are in flight, each with
+the small heap of a first estimate. A thread reads and sorts the names, once for all listings of a
+namespace that arrive meanwhile. Patterns are matched for each request: of lists by the one thread
+that grants permits, of watches by the connections' event loops. Then come the answers with direct
+memory, held until written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EVERYTHING = ".*"
 
 
 def take_time(broker: BrokerService, processor: Processor) -> None:
-    """Let each listing of a broker take its stated times from now on."""
+    """Delay each listing of a broker by its stated times from now on."""
     times = processor.times
     if times.match_name or times.watch_name:
         threads = Threads(processor, times.match_threads)
@@ -48,7 +48,7 @@ def take_time(broker: BrokerService, processor: Processor) -> None:
 
 
 def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTimes) -> None:
-    # The one that listings and watches share.
+    # Shared by listings and watches.
     pattern_filter, watches = broker.watches._context.pattern_filter, broker.watches
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
     each_alone = watches._profile.lists_for_each_request
@@ -66,7 +66,7 @@ def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTi
 
     async def set_found(watch: Watch) -> None:
         await find_set(watch)
-        # Watches of one pattern share a set here; a real Pulsar matches all names for each of them.
+        # Watches of a pattern share a set here; a real Pulsar matches all names for each watch.
         if each_alone and (found := await store(watch.namespace.namespace)) is not None:
             await match(watch.pattern, found.persistent.totals, times.watch_name)
 
@@ -75,7 +75,7 @@ def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTi
 
 
 def _let_answers_wait(broker: BrokerService, threads: Threads) -> None:
-    # Lists have the same.
+    # Lists use the same memory.
     memory = broker.watches._context.memory
     granted = memory.direct
 
@@ -112,7 +112,7 @@ def _let_store_wait(broker: BrokerService, processor: Processor) -> None:
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.count
-        # As upstream: listings of a namespace that come meanwhile join the query under way.
+        # As upstream: later listings of a namespace join the query in flight.
         work = partial(thread.work, times.list_name * names, times.list_wait)
         await flights.join(namespace, work)
         return found

@@ -1,7 +1,7 @@
-"""The processor of one simulated process, which serves one piece of work after another.
+"""The processor of a simulated process, which serves pieces of work one after the other.
 
-Virtual time stands still while Python runs. So each piece of work has a stated time: the code runs
-at the beginning of it, and what it sends leaves at its end.
+Virtual time stands still while Python runs, so each piece of work has a stated time: the code runs
+at the beginning of that time, and sent bytes leave at the end.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Processor:
-    """One process's processor. Mutable state: until when it is busy, and waiting work.
+    """A process's processor. Mutable state: the end of the busy time, and waiting work.
 
-    Bound: every connection waits here once at most for each of its directions.
+    Bound: at most one waiting piece of work for each direction of each connection.
 
     Attributes:
-        times: What its work takes.
-        busy_until: When what was charged so far is done.
-        spent_seconds: All that was charged.
+        times: The service times of the work.
+        busy_until: When all charged work is done.
+        spent_seconds: Sum of all charges.
     """
 
     __slots__ = ("_armed", "_loop", "_waiting", "busy_until", "spent_seconds", "times")
@@ -41,18 +41,18 @@ class Processor:
         self._armed = False
 
     def charge(self, seconds: float) -> None:
-        """Let work take its time; bytes sent from now on leave when the work is done."""
+        """Charge the time of some work; bytes sent from now on leave when the work is done."""
         self.busy_until = self.done_at + seconds
         self.spent_seconds += seconds
 
     @property
     def done_at(self) -> float:
-        """The moment at which what was charged so far is done."""
+        """The moment at which all charged work is done."""
         now = self._loop._now
         return self.busy_until if self.busy_until > now else now
 
     def serve(self, work: Callable[..., object], *args: object) -> None:
-        """Do some work when what came before it is done."""
+        """Do some work when all earlier work is done."""
         self._waiting.append((work, args))
         if not self._armed:
             self._next()
@@ -79,13 +79,13 @@ class _Work(NamedTuple):
 
 
 class Threads:
-    """Threads of one simulated process, which work beside its processor, in the order of requests.
+    """Threads of a simulated process, beside the processor, served in the order of requests.
 
-    Mutable state: who works, and waiting work. Bound: as many as the process has requests.
+    Mutable state: busy threads, and waiting work. Bound: the requests of the process.
 
     Args:
-        processor: Of the process; what threads do is in its ``spent_seconds``.
-        count: How many work at once.
+        processor: Of the process; threads' time adds to ``spent_seconds``.
+        count: Number of threads.
     """
 
     def __init__(self, processor: Processor, count: int = 1) -> None:
@@ -97,12 +97,12 @@ class Threads:
         self._waiting_alone: deque[_Work] = deque()
 
     async def work(self, seconds: float, wait: float = 0.0, *, alone: bool = False) -> None:
-        """Have a thread do some work, and go on when the processor may.
+        """Do some work in a thread, and return when the processor is free.
 
         Args:
-            seconds: What the thread needs.
-            wait: What passes before, and takes nobody's time.
-            alone: Whether no other such work may be under way meanwhile.
+            seconds: The thread's time.
+            wait: A delay before, without use of a thread.
+            alone: Whether the work excludes other such work.
         """
         processor, loop = self._processor, self._processor._loop
         done: asyncio.Future[None] = loop.create_future()
@@ -123,7 +123,7 @@ class Threads:
             loop.after(loop._now + work.seconds, self._end, work)
 
     def _next(self) -> _Work | None:
-        """Take the oldest work that may begin."""
+        """Return the oldest work that may begin."""
         queues = [self._waiting] if self._alone_busy else [self._waiting, self._waiting_alone]
         ready = [each for each in queues if each]
         return min(ready, key=itemgetter(0)).popleft() if ready else None
@@ -137,6 +137,6 @@ class Threads:
 
 
 def finish(done: asyncio.Future[None]) -> None:
-    """End a wait, unless it was given up."""
+    """End a wait, unless cancelled."""
     if not done.done():
         done.set_result(None)

@@ -1,4 +1,4 @@
-"""The servers of a simulation: broker and proxy as they are, on a simulated network."""
+"""The servers of a simulation: the real broker and proxy code, on a simulated network."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ CUT_BY_TIME = (
     "server.tasks.cooperative",
     "server.tasks.shared_turns",
 )
-"""Modules that ask for ``perf_counter`` to end a turn."""
+"""Modules that read ``perf_counter`` to end a turn."""
 _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
 class VirtualServers:
-    """A document's servers for a block. Mutable state: they, others after a restart.
+    """A document's servers for a block. Mutable state: the servers, replaced by a restart.
 
     Args:
-        wanted: They.
+        wanted: The document's servers.
         topics: The broker's topics; None without topics.
-        network: Where they listen.
+        network: The simulated network to listen on.
 
     Attributes:
         running: The servers that run now, by role.
-        namespaces: Those of the broker's topics, with what right listings hold.
-        processors: What each of them runs on.
+        namespaces: Namespaces of the broker's topics, with the contents of right listings.
+        processors: The processor of each server.
     """
 
     def __init__(self, wanted: Servers, topics: TopicPlan | None, network: Network) -> None:
@@ -95,7 +95,7 @@ class VirtualServers:
                 exits.push_async_exit(service)
 
     async def restart(self, role: str, moment: float, away_seconds: float) -> None:
-        """End a server's process at a moment, as by SIGKILL, and start it anew some time later."""
+        """Kill a server's process at a moment, as by SIGKILL, and start another some time later."""
         await clock_sleep(self._network.clock, moment - self._network.clock.now())
         service = self.running.pop(role)
         for cnx in list(service.connections):
@@ -123,13 +123,13 @@ class VirtualServers:
 
 
 def service_url(servers: Servers) -> str:
-    """Return the address that clients connect to."""
+    """Return the address for clients."""
     port = BROKER_PORT if servers.proxy is None else PROXY_PORT
     return f"pulsar://{HOST}:{port}"
 
 
 def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
-    """Return why a server refuses to start with these keys; empty if the server starts."""
+    """Return the reasons for which a server refuses these keys; empty if the server starts."""
     try:
         _config(role, Servers(broker=dict(keys), proxy=dict(keys)))
     except ConfigError as error:
@@ -146,9 +146,9 @@ def _config(role: str, servers: Servers) -> Any:  # noqa: ANN401 - of the role
 async def fill(
     broker: BrokerService, plan: TopicPlan, look: Callable[[], None]
 ) -> tuple[Namespace, ...]:
-    """Put topics into a broker's store; return its namespaces, with what right listings hold.
+    """Put topics into a broker's store; return the namespaces, with the contents of right listings.
 
-    ``look`` may end it between namespaces.
+    ``look`` may end the work between namespaces.
     """
     found = []
     for namespace in plan_namespaces(plan):
@@ -162,12 +162,12 @@ async def fill(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Keep what would disturb a simulation out of this process while a block runs.
+    """Isolate a simulation from the process for a block: turns, logs, garbage collection.
 
-    Turns of the servers' work never end by the time that Python took: that must decide nothing in
-    virtual time. Nothing is logged, since servers in virtual time have no log of their own. Nobody
-    looks for garbage before the end: a hundred thousand connections that live are long to look at,
-    a sixth of a storm's time, and cycles are one or two hundredths of the memory.
+    Turns of the servers' work never end by Python's own time, which must not affect virtual time.
+    Logging is off, because simulated servers have no log. Garbage collection waits for the end:
+    scanning a hundred thousand live connections costs a sixth of a storm's time, and cycles are
+    one or two hundredths of the memory.
     """
     with ExitStack() as before:
         before.callback(logging.disable, logging.root.manager.disable)

@@ -1,9 +1,9 @@
 """The advice: obstacles first, then a search in virtual time, then real storms to confirm.
 
-Advised limits stay away from the growth stall and bear growth, more clients and slow servers; the
-edge, limits that only just pass, is shown and never advised.
+Advised limits stay away from the growth stall and withstand growth, more clients and slow servers.
+The edge, limits that only just pass, is shown and never advised.
 
-Each try and each storm is one run of the same document.
+Each try and each storm is a run of the same document.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Experiment
 
 MOST_CLIENTS = 20_000
-"""Sockets of a storm on one machine beside its servers."""
+"""Most sockets of a storm on one machine, beside the servers'."""
 _STORMS, _NAMED = 3, 3
 HERE = RunOptions()
 MOST_ROOM = 2.5
-"""Slow servers get so many times the memory of the edge at most; a need for more is told."""
+"""Most memory for slow servers, relative to the edge; a larger need is reported."""
 _AROUND_SECONDS = 15.0
-"""For topics, servers and connections before a storm, and the report behind the storm."""
+"""Seconds for topics, servers and connections before a storm, and for the report after."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class Advice:
         setting: The advised limits; None: no limits help.
         outcome: The outcome of the advised limits in virtual time.
         today: The outcome of the operator's present limits; None: not tried.
-        shaky: Present limits meet the goal as asked, but not with a broker at the slow end.
+        shaky: Present limits meet the goal as stated, but not with a broker at the slow end.
         promised: The advised limits meet the goal with a broker at the slow end, too.
-        edge: The smallest limits found to just meet the goal as asked; None: not looked for.
+        edge: The smallest limits found to just meet the goal as stated; None: not searched.
         breaks: Strains on which the advised limits break, with the outcomes.
         bears: Strains on which the advised limits hold.
         obstacles: Why no limits help.
         tries: Storms in virtual time, which took ``seconds``.
         complete: False if time ran out before every strain was tried.
         not_confirmed: Why there was no real storm.
-        confirmations: Real storms, in their order; the last one's setting is advised.
+        confirmations: Real storms, in order; the last storm's setting is advised.
         stormed: The address of the cluster in these storms; empty: servers of this machine.
     """
 
@@ -102,7 +102,7 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if the advised limits are sure to meet the goal: all that tried them met it."""
+        """True if the advised limits surely meet the goal: every trial has met it."""
         tried = [each.met for each in self.confirmations[-1:]]
         if self.outcome is not None:
             tried.append(not self.question.goal.misses(self.outcome))
@@ -128,7 +128,7 @@ def run_storm(
         KeyboardInterrupt: The user pressed Ctrl-C.
     """
     document = parse_document(document_text(question, setting))
-    if options.service_url:  # There its namespaces are, under their own names.
+    if options.service_url:  # A running cluster has the namespaces under their own names.
         topics = Topics(of=tuple(each.name for each in question.listed))
         document = document.model_copy(update={"topics": topics})
     try:
@@ -146,7 +146,7 @@ def run_storm(
 def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
     """Return a function to run the storm of a setting in virtual time.
 
-    After so many seconds from now a storm under way is cut: ``OutOfTimeError``.
+    After the given seconds from now a storm in progress is cut: ``OutOfTimeError``.
     """
     until = time.perf_counter() + seconds
 
@@ -167,13 +167,13 @@ def advise(
     storm: Storm | None = None,
     on_try: OnTry = lambda *_: None,
 ) -> Advice:
-    """Search limits that meet the goal with room for differences on the day.
+    """Search limits that meet the goal with a margin for differences on the day.
 
     Args:
         question: Topics, clients and goal.
         storm: Returns the outcome of a setting under a question; None: storms in virtual time, in
             the time of the question.
-        on_try: Told of each storm.
+        on_try: Called with each storm.
 
     Raises:
         UsageError: The time was too short for a single storm.
@@ -200,7 +200,7 @@ def advise(
 
 
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
-    """Return the advice with limits that bear all strains, as far as time allows to try."""
+    """Return the advice with limits that withstand all strains, as far as time permits."""
     question, borne, breaks = found.question, list[str](), list[tuple[str, Outcome]]()
     setting, tried = start(question), strains(question)
     found = replace(found, setting=setting)
@@ -209,13 +209,13 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         found = replace(found, shaky=not holds and not tries.misses(question, question.today))
         if _may_be_kept(question) and holds:
             setting = larger_of(setting, question.today, question.goal.accounted_mb)
-            # The switch of PIP-434 is as the profile can bear it.
+            # The switch of PIP-434 is on if the profile can bear it.
             pause = question.profile == "floodgate"
             setting = replace(setting, broker=replace(setting.broker, pause=pause))
             found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         edge = tries.edge(tried[:2], setting, least_setting(question), most)
-        # Slow servers are a reason for more memory, but not for any amount.
+        # Slow servers justify more memory, but not any amount.
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
         outcome = tries.outcome(question, setting)
@@ -234,14 +234,14 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
 
 
 def _may_be_kept(question: Question) -> bool:
-    """Say if the limits in force bound memory, by no more than may be accounted."""
+    """Return whether the present limits bound memory, by no more than may be accounted."""
     today, budget = question.today, question.goal.accounted_mb
     limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
 
 
 def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
-    """Say by how much all accountable memory misses the goal, and which other key is in the way."""
+    """Yield by how much all accountable memory misses the goal, and which other key interferes."""
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
@@ -267,18 +267,18 @@ def confirm(
     run: Experiment = experiment,
     at: RunOptions = HERE,
 ) -> Advice:
-    """Run the advised limits over sockets, and after a missed goal limits one step above.
+    """Run the advised limits over sockets, and after a missed goal limits a step above.
 
-    No limits take more than may be accounted: where no step is left, the missed goal stands.
+    No limits take more than may be accounted: without a further step, the missed goal stands.
 
     The servers are Floodgate's own, in the profile of the question, or a cluster with limits of its
-    own, for one storm.
+    own, for a single storm.
 
     Args:
         advice: The advice with the setting to run.
         out: The folder of the run directories.
         seconds: The time for all storms.
-        note: Told of each step.
+        note: Called with each step.
         run: Runs a document.
         at: The addresses of a cluster, to storm instead.
 

@@ -1,8 +1,8 @@
 """Bounds of the keys, known before the first storm.
 
-A limit is at least the largest single answer; answers pin the bytes of readers times the time of
-reading in direct memory (Little's law for bytes); a queue takes the burst; and all waits on the way
-of one request end before its client gives up.
+A limit is at least the largest single answer; direct memory holds the bytes of readers times the
+time of reading (Little's law for bytes); a queue takes the burst; and all waits on the way of a
+request end before the client gives up.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.question import NamespaceShape, Question
 
 SERVED_PER_SECOND = 50.0
-"""Answers of 1 MB that a first guess expects of a server, whatever the limits."""
+"""Answers of 1 MB that a first guess expects of a server, with any limits."""
 SHORTEST_WAIT_MILLIS = 1_000
 _MARGIN_SECONDS = 1.0
 _QUEUE_AS_SHIPPED = 10_000
 
 
 def least_limits(shape: NamespaceShape) -> Least:
-    """Return the limits below which a namespace is never listed."""
+    """Return the limits below which a namespace can never be listed."""
     return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
 
 
@@ -40,12 +40,12 @@ class Least(NamedTuple):
 
 
 def safe_limits(question: Question) -> Least:
-    """Return the limits, in MB, out of reach of the growth stall, whatever the broker's speed.
+    """Return the limits, in MB, out of reach of the growth stall at any speed of the broker.
 
     A request for a namespace of unknown size holds a first guess, and waits for the rest behind all
-    other requests. Where first guesses fill the heap, no request ever grows (scenario
-    ``hold-and-wait``). So the guesses of all requests under way fit, and the largest list beside
-    them; of direct memory two of the largest answers, or one answer holds up all others.
+    other requests. If first guesses fill the heap, no request ever grows (scenario
+    ``hold-and-wait``). So the heap has to fit the guesses of all requests in flight and the largest
+    list; direct memory has to fit two of the largest answers, or a single answer blocks the rest.
     """
     harder = larger(more_clients(question, MORE_CLIENTS), GROWTH)
     under_way = min(harder.clients, question.lookups)
@@ -76,19 +76,19 @@ def splits(question: Question) -> list[Setting]:
 
 
 def least_setting(question: Question) -> Setting:
-    """Return the limits below which the largest namespace is never listed, on each server."""
+    """Return the limits below which the largest namespace can never be listed, on each server."""
     return _setting(question, *least_limits(question.largest))
 
 
 def needed_queue(clients: int) -> int:
-    """Return places for the whole burst, in thousands; at least the shipped number."""
+    """Return the queue length for the whole burst, in thousands; at least the shipped number."""
     return max(_QUEUE_AS_SHIPPED, -(-clients // 1_000) * 1_000)
 
 
 def _pinned_mb(question: Question) -> int:
     """Return the direct memory that readers hold: bytes of an answer times the time of reading.
 
-    All readers start together, so all places are free again together: whole rounds of readers pass
+    All readers start together, so all memory is free again together: whole rounds of readers pass
     within the goal's time, less the servers' own time. Readers that never read stay.
     """
     goal, answer, direct = question.goal, question.mean.answer_bytes, 0
@@ -107,7 +107,7 @@ def _pinned_mb(question: Question) -> int:
 
 
 def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
-    """Return a setting with these limits on each server, and timeouts that clients wait for."""
+    """Return a setting with these limits on each server, and timeouts within clients' patience."""
     flow, queue = question.profile == "floodgate", needed_queue(question.clients)
     reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
     total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
@@ -126,8 +126,8 @@ def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
             pause=flow,
         )
 
-    # Requests wait at the proxy, which holds them while the broker answers, and what the proxy lets
-    # through is less than the broker takes.
+    # Requests wait at the proxy, which holds them while the broker answers, and the proxy admits
+    # fewer requests than the broker takes.
     return Setting(limits(1 / 3), limits(2 / 3)) if question.proxy else Setting(limits(1.0))
 
 

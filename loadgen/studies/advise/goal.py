@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one storm.
+    """The outcome of a storm.
 
     Attributes:
         back: Clients that were back by the end of the goal's time.
         slowest_seconds: When the last client was back; None: no client was.
-        requests: Lists and watches asked for.
+        requests: Lists and watches requested.
         refused: Of these: see the question ``clients``.
         accounted: The most that each server's limiter held, in bytes: heap and direct.
-        reasons: Texts of refusals, and how many had each.
-        stalled_seconds: Seconds in which hundreds waited for heap, and next to nothing was answered
-            though direct memory was free: the growth stall, also with an end.
+        reasons: Texts of refusals, with the number of each.
+        stalled_seconds: Seconds in which hundreds waited for heap, and hardly a request was
+            answered though direct memory was free: the growth stall, also a temporary one.
     """
 
     clients: int
@@ -42,11 +42,11 @@ class Outcome:
 
     @property
     def refused_share(self) -> float:
-        """Share of requests that were refused."""
+        """Share of refused requests."""
         return self.refused / self.requests if self.requests else 0.0
 
     def as_good_as(self, other: Outcome) -> bool:
-        """Say if as many were back and as few refused as in another outcome, about, unstalled."""
+        """Return whether clients back and refusals are about as good, and no stall occurred."""
         back = self.back >= (1 - _ALIKE) * other.back
         refused = self.refused_share <= other.refused_share + _ALIKE
         return back and refused and not self.stalled_seconds
@@ -75,7 +75,7 @@ class Goal:
         )
 
     def misses(self, outcome: Outcome) -> list[str]:
-        """Say where an outcome falls short; empty: the goal is met."""
+        """Return the shortfalls of an outcome; empty: the goal is met."""
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
@@ -90,7 +90,7 @@ class Goal:
         return found
 
     def told(self, outcome: Outcome) -> str:
-        """Say in a few words how an outcome does."""
+        """Describe an outcome in a few words."""
         missed, last = self.misses(outcome), outcome.slowest_seconds
         if missed:
             return f"goal missed: {', '.join(missed)}"

@@ -17,7 +17,7 @@ _LIST, _CHANNEL = "maxTopicListInFlight", "pulsarChannel"
 _HEAP, _DIRECT = (f"{_LIST}{kind}MemSizePermitsAcquire" for kind in ("Heap", "Direct"))
 _SWITCH = f"{_CHANNEL}PauseReceivingRequestsIfUnwritable"
 MEMORY = ("direct_mb", "heap_mb")
-"""Keys of the search, the first limit to bind first: direct memory waits for readers."""
+"""Keys of the search, in the order in which limits bind: direct memory waits for readers."""
 
 
 def _key(name: str, shipped: Any, title: str = "") -> Any:  # noqa: ANN401 - a field of its type
@@ -26,7 +26,7 @@ def _key(name: str, shipped: Any, title: str = "") -> Any:  # noqa: ANN401 - a f
 
 @dataclass(frozen=True)
 class Limits:
-    """The values of one server; the defaults are Pulsar's."""
+    """The values of a server; the defaults are Pulsar's."""
 
     heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100, "heap MB")
     direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100, "direct MB")
@@ -42,7 +42,7 @@ class Limits:
     cooldown_period_millis: int = _key(f"{_CHANNEL}PauseReceivingCooldownRateLimitPeriodMs", 10)
 
     def __str__(self) -> str:
-        """Say the memory."""
+        """Return the memory limits as text."""
         return ", ".join(
             f"{size} MB {memory}" if size > 0 else f"{memory} without a limit"
             for size, memory in ((self.heap_mb, "heap"), (self.direct_mb, "direct"))
@@ -67,11 +67,11 @@ FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
-    """Return a server's values; keys that its configuration leaves out are as shipped.
+    """Return a server's values; keys missing in the configuration are as shipped.
 
     Args:
-        keys: Of a file that the server starts with.
-        pause: The switch, where the file leaves it out.
+        keys: Of the server's configuration file.
+        pause: The switch's default.
     """
     checked = known_keys("broker").check(keys)
     found: dict[str, Any] = {name: checked.value(key) for name, key in KEYS.items()}
@@ -82,20 +82,20 @@ def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
 
 @dataclass(frozen=True)
 class Setting:
-    """The values of both servers; ``proxy`` is None where clients ask the broker."""
+    """The values of both servers; ``proxy`` is None if clients connect to the broker."""
 
     broker: Limits
     proxy: Limits | None = None
 
     def __str__(self) -> str:
-        """Say the memory of each server, once where both servers have the same."""
+        """Return the memory of each server as text, once if both are the same."""
         each = {server: str(self.of(server)) for server in self.servers}
         if len({*each.values()}) == 1:
             return each["broker"]
         return "; ".join(f"{server} {told}" for server, told in each.items())
 
     def of(self, server: Role) -> Limits:
-        """Return the values of one server."""
+        """Return the values of a server."""
         limits = self.broker if server == "broker" else self.proxy
         assert limits is not None, server
         return limits
@@ -111,7 +111,7 @@ class Setting:
 
 
 class Knob(NamedTuple):
-    """One key of one server."""
+    """A key of a server."""
 
     server: Role
     name: str
@@ -127,7 +127,7 @@ class Knob(NamedTuple):
 
 
 def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
-    """Return a setting with so many times the memory of each limit, rounded up; not below least."""
+    """Return a setting with a multiple of each memory limit, rounded up; not below least."""
     for knob in memory_knobs(setting):
         value = math.ceil(factor * knob.value(setting))
         setting = knob.set(setting, max(value, knob.value(least)))
@@ -135,7 +135,7 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
 
 
 def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
-    """Return a setting with so many times the memory, or with all that may be accounted."""
+    """Return a setting with a multiple of the memory, or with all that may be accounted."""
     for knob in memory_knobs(setting):
         value = knob.value(setting)
         room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
@@ -151,9 +151,9 @@ def capped(setting: Setting, most: Setting) -> Setting:
 
 
 def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting:
-    """Return the larger of the limits in force and the limits of a setting, key by key.
+    """Return the larger of the present limits and the limits of a setting, key by key.
 
-    Where a raised limit takes the accountable memory, the other limit gets the rest.
+    If a raised limit takes the accountable memory, the other limit gets the rest.
     """
     raised = {knob for knob in memory_knobs(setting) if knob.value(setting) > knob.value(in_force)}
     for knob in raised:
@@ -166,5 +166,5 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:
-    """Return the keys of the search: the limits of each server, the first limit to bind first."""
+    """Return the keys of the search: the limits of each server, in the order of binding."""
     return [Knob(server, name) for server in setting.servers for name in MEMORY]

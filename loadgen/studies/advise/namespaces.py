@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
-    """Return the made-up namespaces of a scenario.
+    """Return the generated namespaces of a scenario.
 
     Raises:
         UsageError: The topics are in a file or a server.
@@ -35,7 +35,7 @@ def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
 
 
 def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces of a list of topics, of these names; without names all.
+    """Return the named namespaces of a list of topics; without names all.
 
     Raises:
         UsageError: The list cannot be read, or lacks persistent topics, in all or in a namespace.
@@ -50,7 +50,7 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
 
 
 def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Ask a running cluster, Floodgate or Pulsar, for the topics of its namespaces.
+    """Query a running cluster, Floodgate or Pulsar, for the topics of its namespaces.
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.

@@ -24,7 +24,7 @@ _POLITE_PERIODS = 1.5
 
 
 def obstacles(question: Question) -> tuple[str, ...]:
-    """Say why no limit meets the goal; empty: no obstacle is known."""
+    """Return the reasons why no limit meets the goal; empty: no obstacle is known."""
     return (
         *_too_large_for_frames(question),
         *_too_large_for_goal(question),
@@ -69,7 +69,7 @@ def _too_polite(question: Question) -> Iterator[str]:
 
 
 def _too_slow(question: Question) -> Iterator[str]:
-    """Say which readers, grouped by speed, miss the goal, or their own timeout."""
+    """Yield sentences on readers, grouped by speed, that miss the goal, or their own timeout."""
     allowed = math.floor(question.clients * question.goal.refused_share)
     sizes = [each.answer_bytes for each in question.listed]
     alike: Counter[tuple[Reader, float]] = Counter()
@@ -81,7 +81,7 @@ def _too_slow(question: Question) -> Iterator[str]:
             (timeout, "they wait for an answer before they give up"),
         ):
             late = [size for size in sizes if reading_seconds(read, size) > limit]
-            # Namespaces are asked for in turn.
+            # Clients list the namespaces in turn.
             count = clients * len(late) // len(sizes)
             if count > allowed:
                 yield said(
@@ -98,7 +98,7 @@ def _too_slow(question: Question) -> Iterator[str]:
 
 
 def _too_many_slow(question: Question) -> Iterator[str]:
-    """Say if readers that hold memory for the goal's whole time can hold all memory."""
+    """Yield a sentence if readers holding memory for the goal's whole time can hold all memory."""
     goal, answer = question.goal, question.mean.answer_bytes
     slow = sum(
         each.count
@@ -120,7 +120,7 @@ def _too_many_slow(question: Question) -> Iterator[str]:
 
 
 def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
-    """Say what the switch of PIP-434 does to a broker with these limits, if the switch is on.
+    """Yield sentences on the effects of PIP-434's switch with these limits, if the switch is on.
 
     Floodgate's own profile ends silent peers.
     """

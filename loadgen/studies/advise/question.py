@@ -28,35 +28,35 @@ if TYPE_CHECKING:
 
 LONGEST_SECONDS = 86_400.0
 LOOKUP_KEYS = {"broker": "maxConcurrentLookupRequest", "proxy": "maxConcurrentLookupRequests"}
-"""Keys of the places for lookups, lists and watches."""
+"""Keys of the permits for lookups, lists and watches."""
 MORE_KEYS: Mapping[str, tuple[str, ...]] = {
     "broker": (LOOKUP_KEYS["broker"], "subscriptionPatternMaxLength"),
     "proxy": (LOOKUP_KEYS["proxy"],),
 }
-"""Keys of the operator's files that decide, beside the advised keys."""
+"""Keys of the operator's files that affect the outcome, beside the advised keys."""
 LOOKUP_REFUSALS = {
     "broker": "too many pending lookup requests",
     "proxy": "Too many concurrent lookup",
 }
-"""Words of refusals for want of such a place."""
+"""Words of refusals for want of such a permit."""
 ONCE = "once"
-"""Clients that list once and never try again; all other clients are libraries."""
+"""Family of clients that list once without retries; all other families are libraries."""
 WATCHING = frozenset({"polite", "java-watch"})
-"""Families whose clients ask for a watch behind their first list."""
+"""Families whose clients request a watch after the first list."""
 MOST_SIZES = 16
-"""So many sizes are kept; of more, so many groups have two sizes each at most."""
+"""Most sizes kept exactly; more become as many groups of at most two sizes each."""
 RECEIVE_BUFFER_BYTES, LEAST_BUFFER_BYTES = 65_536, 4_096
 LONGEST_NAME_BYTES, LONGEST_ONE_BYTE_LENGTH, ANSWER_HEAD_BYTES = 512, 127, 40
 _KEPT = {"name", "count", "arrive", "after", "read", "timeout", "library", "period", "restart"}
-"""Keys of a group that count in a storm, where each group lists, or discovers."""
+"""Keys of a group that affect a storm, for groups that list, or discover."""
 _ALIKE, _WIDTH = 0.02, 100
 _LONGER = 1.5
-"""A storm lasts so many times the goal's time, to see by how much a goal is missed."""
+"""Length of a storm in the goal's times, to measure by how much a goal is missed."""
 
 
 @dataclass(frozen=True)
 class NamespaceShape:
-    """A namespace: its number of listed names, and the bytes of all names."""
+    """A namespace: number of listed names, and bytes of all names."""
 
     name: str
     topics: int
@@ -79,18 +79,19 @@ class Question:
     """A load, and a goal for limits; a question is equal to itself alone.
 
     Attributes:
-        groups: Clients that list or discover: in each group namespaces are asked for in turn, the
+        groups: Clients that list or discover: in each group namespaces are listed in turn, the
             largest first.
         today: The limits of the operator's files, or as shipped.
-        network_bytes: Bytes of an answer in kernels and network, whose memory the server has back.
+        network_bytes: Bytes of an answer in kernels and network, outside the server's memory.
         max_message_bytes: ``maxMessageSize``.
-        lookups: ``maxConcurrentLookupRequest``: so many lists and watches may be under way.
+        lookups: ``maxConcurrentLookupRequest``: the most lists and watches in flight.
         times: Service times of a server.
-        jvm: Memory of the broker's JVM, where its options are known.
-        seed: Of all chances.
+        jvm: Memory of the broker's JVM, if its options are known.
+        seed: Of all random choices.
         seconds: The time of the search.
-        more: Further keys of the operator's files that decide, by role; see ``MORE_KEYS``.
-        strain: By what it is harder than the question that was asked, in a few words.
+        more: Further keys of the operator's files that affect the outcome, by role; see
+            ``MORE_KEYS``.
+        strain: The added strain in a few words; empty for the question as stated.
     """
 
     groups: tuple[Group, ...]
@@ -130,12 +131,12 @@ class Question:
 
     @property
     def usual(self) -> Group:
-        """The group of most clients, whose patience and speed decide about waits."""
+        """The largest group of clients, whose patience and speed decide waits."""
         return max(self.groups, key=lambda group: group.count)
 
     @property
     def spread_seconds(self) -> float:
-        """The time over which all clients start; 0: at once."""
+        """The time over which all clients start; 0: simultaneously."""
         return max(
             each.after + max(each.arrive.moments(each.count, self.seed)) for each in self.groups
         )
@@ -147,7 +148,7 @@ class Question:
         return min(seconds, LONGEST_SECONDS)
 
     def held_seconds(self, read: Reader, answer_bytes: int) -> float:
-        """Return the time of an answer in direct memory: until its last byte has left."""
+        """Return how long an answer stays in direct memory: until the last byte has left."""
         return reading_seconds(read, max(0, answer_bytes - self.network_bytes))
 
     # -- namespaces ---------------------------------------------------------------------------
@@ -177,7 +178,7 @@ class Question:
 
 
 def reading_seconds(read: Reader, answer_bytes: int) -> float:
-    """Return the time of a reader for an answer; infinite for a reader that never reads."""
+    """Return a reader's time for an answer; infinite for a reader that never reads."""
     if read.never:
         return math.inf
     return answer_bytes / read.rate if read.rate else 0.0
@@ -199,7 +200,7 @@ def listing_groups(document: Document) -> tuple[Group, ...]:
 
 
 def document_text(question: Question, setting: Setting) -> str:
-    """Return the document of an advice, to try, to confirm and to check a setting."""
+    """Return the document of an advice: to try, confirm and check a setting."""
     return as_text(storm_document(question, setting))
 
 
@@ -227,7 +228,7 @@ def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
         "description": f"Checks an advice: {goal}.",
         "seed": question.seed,
         "topics": _topics(question),
-        # As shipped, a real Pulsar is advised.
+        # By default the advice is for a real Pulsar.
         "servers": {"profile": question.profile, "service_times": times, **servers},
         "clients": [_storming(group, receive) for group in question.groups],
         "phases": {"measure": question.storm_seconds, "drain": 0},
@@ -248,8 +249,8 @@ def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:
 def _topics(question: Question) -> dict[str, Any]:
     """Return the listed namespaces, by size classes, with topics' names of their mean length.
 
-    A namespace with longer or shorter names has so many more or fewer names that its list counts
-    as much.
+    The number of names in a namespace with longer or shorter names is adjusted, so that the list's
+    size is right.
     """
     name_bytes = round(question.mean.name_bytes / max(1, question.mean.topics))
     name_bytes = min(max(name_bytes, SHORTEST_NAME_BYTES), LONGEST_NAME_BYTES)
@@ -269,7 +270,7 @@ def _topics(question: Question) -> dict[str, Any]:
 
 
 def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return how many namespaces have how many names, the largest first.
+    """Return pairs of a number of namespaces and their number of names, the largest first.
 
     The number of namespaces, the number of all names, and the largest namespaces are kept.
     """
@@ -281,7 +282,7 @@ def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _evened(ordered: Sequence[int]) -> Iterator[int]:
-    """Yield sizes, made alike within groups of about as many names each."""
+    """Yield sizes, averaged within groups of about equal numbers of names."""
     groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
     total, before = sum(ordered), 0
     for size in ordered:

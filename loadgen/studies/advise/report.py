@@ -1,4 +1,4 @@
-"""The report of an advice: Markdown for a ticket, the same as JSON, and files ready to paste."""
+"""The report of an advice: Markdown for a ticket, JSON, and files ready to paste."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_MEMORY = {TITLES[name] for name in MEMORY}
 
 @dataclass(frozen=True)
 class KeyFinding:
-    """One key of one server.
+    """A key of a server.
 
     Attributes:
         title: The name of the key in a table.
@@ -127,14 +127,14 @@ def write(advice: Advice, out: Path) -> list[Path]:
         texts[DOCUMENT_NAME] = document_text(advice.question, advice.setting)
     with writing(out):
         for name in ("broker.conf", "proxy.conf", DOCUMENT_NAME):
-            (out / name).unlink(missing_ok=True)  # an older advice must not pass for this one
+            (out / name).unlink(missing_ok=True)  # an older advice must not pass for the new advice
         for name, text in texts.items():
             (out / name).write_text(text, encoding="utf-8")
     return [out / name for name in texts]
 
 
 def fragment(advice: Advice, server: Role) -> str:
-    """Return the part of one server's configuration file, a reason for each key."""
+    """Return the part of a server's configuration file, with a reason for each key."""
     assert advice.setting is not None
     goal, profile = advice.question.goal, advice.question.profile
     keys = advice.setting.of(server).keys()
@@ -185,7 +185,7 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> list[str]:
-    """Say the outcome of today and the outcome of the advice, a sentence each."""
+    """Return a sentence each on the outcome of today and of the advice."""
     question, told, found = advice.question, advice.question.goal.told, []
     if advice.today is not None:
         luck = said("shaky", band=question.times.band) if advice.shaky else ""
@@ -201,7 +201,7 @@ def verdict(advice: Advice) -> list[str]:
 
 
 def sure(advice: Advice) -> list[str]:
-    """Say on which strains the advice holds and breaks, and how sure that is."""
+    """Return sentences on the strains that the advice withstands or not, and the certainty."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []
@@ -228,7 +228,7 @@ def sure(advice: Advice) -> list[str]:
 
 
 def _figures(question: Question) -> dict[str, Any]:
-    """Return the figures of sentences on the load and the assumptions."""
+    """Return the figures for sentences on the load and the assumptions."""
     families, spread = question.families.items(), question.spread_seconds
     return {
         "question": question,
@@ -261,7 +261,7 @@ def _speeds(question: Question) -> str:
 
 
 def what_else(question: Question) -> list[str]:
-    """Return sentences on help beside the keys."""
+    """Return sentences on measures beside the keys."""
     many = len(question.namespaces) < question.clients
     helps = {
         "spread-starts": not question.spread_seconds,

@@ -1,11 +1,11 @@
-"""The search: limits that hold under every strain, and the edge, limits that just pass as asked.
+"""The search: limits that withstand every strain, and the edge, limits that just pass as stated.
 
 Limits that only just pass a simulation are no advice: a namespace grows, a deploy adds clients, and
 a cold or busy broker takes longer than any stated time. These are the strains.
 
-The search knows nothing of servers: it asks a function for the outcome of a setting under a
-question. More memory is not taken to be better: outcomes are not monotone near the edge, and the
-answer keeps away from the edge.
+The search is independent of servers: a function returns the outcome of a setting under a question.
+More memory is not assumed to be better: outcomes are not monotone near the edge, and the answer
+keeps away from the edge.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     OnTry = Callable[[int, Question, Setting, Outcome], None]
 
 STEP = 1.5
-"""The memory of the next try, beside limits that do not hold."""
+"""The next try's memory, relative to limits that do not hold."""
 _STEPS, _EDGE_STEPS = 16, 6
 GROWTH, MORE_CLIENTS, SLOWER = 1.5, 1.25, 3.0
-"""By how much the largest namespace, the clients and a server's times may be off."""
+"""Errors to withstand: of the largest namespace, the clients and a server's times."""
 _FURTHER = (1.5, 2.0, 3.0, 5.0)
-"""Factors of a single strain, to find the end of the advice."""
+"""Factors of a single strain, for finding the breaking point."""
 
 
 def strains(question: Question) -> tuple[Question, ...]:
-    """Return the question as asked, and harder ones: likely reasons for limits to break.
+    """Return the question as stated, and harder questions: likely reasons for limits to break.
 
     The first two are the question itself, with a usual and a slower broker.
     """
@@ -57,7 +57,7 @@ def directions(question: Question) -> list[list[Question]]:
 
 
 def more_clients(question: Question, factor: float) -> Question:
-    """Return a question with so many times the clients of each group."""
+    """Return a question with a multiple of the clients of each group."""
     groups = (
         each.model_copy(update={"count": math.ceil(factor * each.count)})
         for each in question.groups
@@ -66,7 +66,7 @@ def more_clients(question: Question, factor: float) -> Question:
 
 
 def larger(question: Question, factor: float) -> Question:
-    """Return a question with so many times the names in the largest namespace."""
+    """Return a question with a multiple of the names in the largest namespace."""
     largest = question.largest
     grown = replace(
         largest,
@@ -78,7 +78,7 @@ def larger(question: Question, factor: float) -> Question:
 
 
 def slower(question: Question, factor: float) -> Question:
-    """Return a question to servers with so many times the service times."""
+    """Return a question to servers with a multiple of the service times."""
     how = f"{factor:g}x as slow" if factor >= 1 else f"{1 / factor:g}x as fast"
     return _strained(question, f"a broker {how}", times=question.times.scaled(factor))
 
@@ -88,7 +88,7 @@ def _strained(question: Question, name: str, **said: Any) -> Question:  # noqa: 
 
 
 def reseeded(question: Question, further: int) -> Question:
-    """Return a question with other chances."""
+    """Return a question with another seed."""
     return replace(question, seed=question.seed + further)
 
 
@@ -96,7 +96,7 @@ def reseeded(question: Question, further: int) -> Question:
 
 
 class OutOfTimeError(Exception):
-    """The time for storms is over, and the storm under way is cut."""
+    """The time for storms is over, and the storm in progress is cut."""
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Tries:
     Args:
         storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.
         goal: The goal of every setting.
-        on_try: Told of each finished storm: its number, question, setting and outcome.
+        on_try: Called with each finished storm: number, question, setting and outcome.
     """
 
     storm: Storm
@@ -126,11 +126,11 @@ class Tries:
         return self.done[question, setting]
 
     def misses(self, question: Question, setting: Setting) -> list[str]:
-        """Say where a setting falls short of the goal; empty: the goal is met."""
+        """Return the shortfalls of a setting; empty: the goal is met."""
         return self.goal.misses(self.outcome(question, setting))
 
     def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
-        """Say if a setting meets the goal under a strain, or does as well as all memory would."""
+        """Return whether a setting meets the goal under a strain, or does as well as all memory."""
         outcome = self.outcome(strain, setting)
         if not self.goal.misses(outcome):
             return True
@@ -144,7 +144,7 @@ class Tries:
             return all(self.bears(each, setting, most) for each in strains)
 
         found = next(filter(all_borne, self._steps(start, most)), most)
-        for knob in memory_knobs(found):  # It may have been one of them that was too small.
+        for knob in memory_knobs(found):  # A single limit may have been too small.
             smaller = knob.set(found, min(knob.value(found), knob.value(start)))
             if smaller != found and all_borne(smaller):
                 found = smaller
@@ -175,7 +175,7 @@ class Tries:
 
     @staticmethod
     def _steps(start: Setting, most: Setting) -> Iterator[Setting]:
-        """Yield ever larger limits, none above the most."""
+        """Yield ever larger limits, all within the most."""
         setting = start
         for _ in range(_STEPS):
             yield setting

@@ -1,4 +1,4 @@
-"""The sentences of an advice, by name in ``sentences.yaml``, with places for figures."""
+"""The sentences of an advice, by name in ``sentences.yaml``, with placeholders for figures."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _UNITS: dict[str, Callable[[Any], str]] = {
 
 
 class _Figures(Formatter):
-    """Writes ``{size!b}`` with its unit."""
+    """Formats ``{size!b}`` with the unit."""
 
     def convert_field(self, value: Any, conversion: Any) -> Any:  # noqa: ANN401 - as its base
-        """Return a figure with its unit."""
+        """Return a figure with the unit."""
         return _UNITS[conversion](value) if conversion else value
 
 
 @cache
 def sentences() -> dict[str, str]:
-    """Return all sentences by their names."""
+    """Return all sentences by name."""
     file = Path(__file__).with_name("sentences.yaml")
     found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
 
 def said(name: str, **figures: Any) -> str:  # noqa: ANN401
-    """Return a sentence with its figures."""
+    """Return a sentence with the figures filled in."""
     return _Figures().format(sentences()[name], **figures)

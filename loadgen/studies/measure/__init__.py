@@ -1,1 +1,1 @@
-"""Service times of a broker that runs: small loads, and the times in their rows."""
+"""Service times of a running broker, from small loads."""

@@ -20,8 +20,9 @@ _ROUNDS = """SELECT regr_slope(first_byte - sent, topics) AS name,
 FROM requests WHERE operation = 'list' AND outcome = 'answered'
 GROUP BY client // :sizes HAVING count(*) = :sizes AND min(topics) < max(topics)
 ORDER BY min(sent)"""
-"""A round is one request for each namespace, in turn: a line through the times of first bytes, as
-later bytes take the time of the network and the generator."""
+"""A round is a request for each namespace, in turn: a line is fitted through the times of first
+bytes, because later bytes take the time of the network and the generator.
+"""
 _WINDOWS = """SELECT count(*) AS requests, sum(topics) AS names, sum(bytes) AS bytes,
   max(done) - min(before) AS seconds
 FROM (SELECT topics, bytes, done, lag(done) OVER (ORDER BY done) AS before,
@@ -38,10 +39,11 @@ _COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answere
   coalesce(mode(reason) FILTER (WHERE outcome <> 'answered'), '') AS reason FROM requests"""
 _FEWEST, _MOST_BAND = 3, 20.0
 _ONE_BY_ONE, _AT_ONCE = ("alone", "pattern"), ("small-64", "lists-8", "lists-64", "pattern-64")
-"""Probes by how they ask: in rounds, and many requests at once."""
+"""Probes by manner of requests: in rounds, and in parallel."""
 _REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
-"""The time of a list in virtual time on a connection of its own, names aside. The rest of the
-measured time is the time of names, so that virtual time takes as long."""
+"""The time of a list in virtual time on a connection of its own, without names. The rest of the
+measured time is the time of names, so that the sum is the measured time.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,17 @@ class Figure:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Figure:
-        """Return the figure of some samples; a sample below 0 counts as 0."""
+        """Return the figure of some samples; negative samples count as 0."""
         kept = [max(0.0, each) for each in samples]
         cuts = quantiles(kept, n=20, method="inclusive") if len(kept) > 1 else kept * 2
         return cls(median(kept), cuts[0], cuts[-1], len(kept))
 
     def times(self, factor: float) -> Figure:
-        """Return so many times the figure."""
+        """Return a multiple of the figure."""
         return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
 
     def over(self, *others: Figure) -> Figure:
-        """Return the same value, with a range around all of the ranges."""
+        """Return the same value, with a range around all ranges."""
         every = (self, *others)
         low, high = min(each.low for each in every), max(each.high for each in every)
         return replace(self, low=low, high=high)
@@ -75,7 +77,7 @@ class Fitted(NamedTuple):
     """The service times and figures of all probes.
 
     Attributes:
-        times: Service times that clients can measure, by their names.
+        times: Service times that clients can measure, by name.
         figures: Further figures, by words for people, in seconds or a number a second.
         refused: Sentences on probes with unanswered requests.
     """
@@ -86,7 +88,7 @@ class Fitted(NamedTuple):
 
     @property
     def band(self) -> float:
-        """The factor by which a name took longer than its median, at most."""
+        """The largest ratio of a name's time to the median."""
         names = [self.times[f"{each}_name"] for each in ("list", "match", "watch")]
         longest = max((each.high / each.value for each in names if each.value), default=1.0)
         return min(longest, _MOST_BAND)
@@ -101,7 +103,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
         fresh: Whether lookups were the first in their namespaces.
 
     Raises:
-        LoadgenError: Too little was answered to tell.
+        LoadgenError: Too few answers for service times.
     """
     refused = {name: _refused(directory) for name, directory in runs.items()}
 
@@ -128,7 +130,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     small = median(each["seconds"] / each["requests"] for each in loads["small-64"])
 
     def names(probe: str, request: float = _REQUEST) -> list[float]:
-        """Return the time of a name in each window, behind the time of its requests."""
+        """Return the time of a name in each window, less the time of the requests."""
         return [(w["seconds"] - request * w["requests"]) / w["names"] for w in loads[probe]]
 
     def rate(probe: str) -> Figure:
@@ -136,7 +138,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
 
     windows = loads["pattern-64"]
     per_100_bytes = 100 * sum(w["names"] for w in windows) / sum(w["bytes"] for w in windows)
-    # The time of a small list may be the generator's: then names took more than this.
+    # A small list may take the generator's time: then names took longer than computed.
     listed, matching = Figure.of(names("lists-64")), names("pattern-64")
     others = Figure.of(names("lists-8")), Figure.of(names("lists-64", small)), list_alone
     times = {
@@ -167,7 +169,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
 
 
 def _refused(directory: Path) -> str:
-    """Say how much of a run got no answer, and why; empty where all was answered."""
+    """Return the number and reasons of a run's unanswered requests; empty if all were answered."""
     with Results.open(directory) as results:
         (counts,) = results.sql(_COUNTS)
     if not (missing := counts["asked"] - counts["answered"]):

@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The times of profile ``pulsar`` among them, which were not measured."""
+        """The assumed times of profile ``pulsar``, which were not measured."""
         measured = {*self.fitted.times, "band"}
         return tuple(each for each in type(self.times).model_fields if each not in measured)
 
@@ -76,7 +76,7 @@ def _rounded(told: Any) -> Any:  # noqa: ANN401 - of mappings, lists and numbers
 
 
 def probes(sized: Sequence[str], fresh: Sequence[str], seconds: float) -> list[Document]:
-    """Return the loads that measure a broker, in their order.
+    """Return the loads that measure a broker, in order.
 
     Args:
         sized: Namespaces of different sizes, the smallest first.
@@ -134,7 +134,7 @@ def measured(
         sized: Namespaces of different sizes, the smallest first.
         fresh: Namespaces without an earlier lookup.
         seconds: The longest time of each probe.
-        on_probe: Told of each probe at its beginning.
+        on_probe: Called with each probe at the beginning.
 
     Raises:
         LoadgenError: The broker cannot be reached, or answers too little.

@@ -1,6 +1,6 @@
-"""A client's end of a simulated connection: the code of the client is that of a real run.
+"""A client's end of a simulated connection: the client's code is that of a real run.
 
-The client is handed the pieces that were sent, by reference, when its reader will have read them.
+The client gets the sent pieces by reference, at the moments of its reader.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class ClientEnd(asyncio.Transport):
     # -- the client's transport ---------------------------------------------------------------
 
     def write(self, data: bytes) -> None:  # type: ignore[override]
-        """Send at once."""
+        """Send immediately."""
         if not self._gone:
             self.out.send((data,), len(data))
 
     def is_closing(self) -> bool:
-        """Tell whether nothing can be sent any more."""
+        """Return whether no more bytes can be sent."""
         return self._gone
 
     def writable(self) -> None:
@@ -57,7 +57,7 @@ class ClientEnd(asyncio.Transport):
         self.out.go_on()
 
     def abort(self) -> None:
-        """Close at once; unread bytes make the close a reset."""
+        """Close immediately; unread bytes make the close a reset."""
         if not self._gone:
             self._gone = True
             self.arriving()
@@ -66,7 +66,7 @@ class ClientEnd(asyncio.Transport):
             self.out.end(reset=unread)
 
     def pause_reading(self) -> None:
-        """Read nothing, until told otherwise."""
+        """Stop reading until :meth:`resume_reading`."""
         self._read_by(NEVER)
 
     def resume_reading(self) -> None:
@@ -86,7 +86,7 @@ class ClientEnd(asyncio.Transport):
     # -- the sink of ``incoming`` -------------------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Keep what will be read."""
+        """Keep the pieces for reading."""
         if not self._gone:
             self._pieces.extend(buffers)
 
@@ -98,9 +98,9 @@ class ClientEnd(asyncio.Transport):
             incoming.was_read(read)
 
     def arrived(self) -> None:
-        """Read, and hand over what was read."""
+        """Read, and hand the bytes to the client."""
         if self._gone:
-            # The kernel drops what comes for a socket that was closed.
+            # The kernel drops bytes for a closed socket.
             return
         self.arriving()
         incoming = self.incoming
@@ -111,7 +111,7 @@ class ClientEnd(asyncio.Transport):
             self._arm()
 
     def _arm(self) -> None:
-        """Wait for the moment at which the client has something to do, or for the end."""
+        """Wait for the moment of the client's next work, or for the end."""
         incoming = self.incoming
         wanted = incoming.read + self._client.bytes_wanted
         if self._server_ended:
@@ -132,7 +132,7 @@ class ClientEnd(asyncio.Transport):
             self.arrived()
 
     def ended(self, *, reset: bool) -> None:
-        """Learn that the server has ended the connection."""
+        """Handle the server's end of the connection."""
         if self._gone:
             return
         self._server_ended = True

@@ -1,4 +1,4 @@
-"""The simulated network: who listens where, and the connections between them."""
+"""The simulated network: listening ports, and connections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 _FIRST_CLIENT_PORT = 10_000
 _CLIENT_SENDS_BYTES = 1 << 21
-"""A server's receive buffer for a client: no request waits for room."""
+"""A server's receive buffer for a client: requests always fit."""
 _Connected = tuple[asyncio.Transport, asyncio.BaseProtocol]
 
 
@@ -43,11 +43,11 @@ class _Door:
 
 
 class Network:
-    """The ports and connections of one simulation.
+    """The ports and connections of a simulation.
 
     Attributes:
         clock: Of virtual time.
-        doors: Who listens, by port.
+        doors: Listening processes, by port.
         dialing: The process that opens connections by address: the proxy.
     """
 
@@ -72,7 +72,7 @@ class Network:
             tls: ListenerTls | None = None,
         ) -> Listener:
             open_door = ExitStack()
-            if port_key != "webServicePort":  # nobody asks for metrics by HTTP here
+            if port_key != "webServicePort":  # metrics are not read by HTTP here
                 self.doors[port] = _Door(processor, factory, send_buffer_bytes)
                 open_door.callback(self.doors.pop, port, None)
             return Listener(HOST, port, (open_door,))
@@ -82,10 +82,10 @@ class Network:
     # -- connections --------------------------------------------------------------------------
 
     def connect(self, client: LoadConnection, port: int, receive_buffer_bytes: int) -> ClientEnd:
-        """Connect a client; ``connection_made`` is called when the connection stands.
+        """Connect a client; ``connection_made`` is called when connected.
 
         Raises:
-            OSError: Nobody listens there.
+            OSError: No process listens at the port.
         """
         if port not in self.doors:
             raise ConnectionRefusedError(111, "Connection refused")
@@ -100,7 +100,7 @@ class Network:
         """Connect from a server to another.
 
         Raises:
-            OSError: Nobody listens there.
+            OSError: No process listens at the port.
         """
         own = self.dialing
         if port not in self.doors or own is None or host != HOST:
@@ -116,7 +116,7 @@ class Network:
     def _reach(
         self, caller: ClientEnd | ServerTransport, port: int, receive_buffer_bytes: int = 0
     ) -> float:
-        """Link a caller to a port, where it is accepted a moment later if somebody listens still.
+        """Link a caller to a port, accepted a moment later if the port is still listening.
 
         Returns when the call has left the caller.
         """
@@ -153,7 +153,7 @@ class VirtualConnector(Connector):
         self._network = network
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
-        """Take the server's port from its URL: every server is in this process."""
+        """Take the server's port from the URL: every server is in this process."""
         self.service = urlsplit(service_url).netloc
 
     async def _connect(

@@ -1,22 +1,23 @@
 """One direction of a simulated connection: from a sender's memory to a reader, in counted bytes.
 
-Bytes are counted, never copied: what is sent goes to the sink by reference, once, and the pipe says
-how much of it is where. The counts only grow, in this order: sent, taken (by the sender's kernel),
-moved (to the receiver's), visible (arrived there), read.
+Bytes are counted, never copied: sent bytes go to the sink by reference, once, and the pipe counts
+their progress. The counts only grow, in this order: sent, taken (by the sender's kernel), moved (to
+the receiver's), visible (arrived), read.
 
-The kernel's buffers are those of Linux, as they were measured on the loopback. Linux doubles
-SO_SNDBUF and SO_RCVBUF. A receiver frees its memory a packet at a time, and joins what comes while
-the receiver holds something to the last packet: so once a window was full, the next one
-comes when everything was read, in one lump of almost three quarters of the buffer. A new connection
-fills the buffer once, and its first packet (of a quarter) is freed by itself.
+The kernel's buffers are those of Linux, as measured on the loopback. Linux doubles SO_SNDBUF and
+SO_RCVBUF. A receiver frees memory a packet at a time, and joins arriving bytes to the last packet
+while the buffer is not empty: so after a full window the next bytes come when all is read, in one
+lump of almost three quarters of the buffer. A new connection fills the buffer once, and the first
+packet (of a quarter) is freed alone.
 
-A sender takes whole segments (of half a window) until its buffer is full, so that the last of them
-goes beyond it; its writer is woken when a third is free, and learns of what was received from a
-delayed acknowledgement. Left alone, a send buffer grows to 4 MiB at once, and a receive buffer
-stays at 128 KiB for who reads slowly.
+A sender takes whole segments (of half a window) until the buffer is full, so the last segment goes
+beyond; the writer is woken when a third is free, and learns of received bytes from a delayed
+acknowledgement. By default, a send buffer grows to 4 MiB immediately, and a receive buffer stays at
+128 KiB for slow readers.
 
-6.18, SO_SNDBUF and SO_RCVBUF of 64 KiB, a small frame first: the byte counts of all lumps of a
-first answer. Other sizes, and a connection's later answers: bytes in the kernel within 15 %.
+Measured on Linux 6.18, with SO_SNDBUF and SO_RCVBUF of 64 KiB and a small frame first: the byte
+counts of all lumps of a first answer. Other sizes, and a connection's later answers: bytes in the
+kernel within 15 %.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ LARGEST_SEGMENT_BYTES = 65_483
 SEGMENT_OVERHEAD_BYTES = 832
 ACKNOWLEDGE_SECONDS = 0.041
 LATENCY_SECONDS = 20e-6
-"""From one kernel to the other."""
+"""From kernel to kernel."""
 
 
 class KernelBuffers:
@@ -53,16 +54,16 @@ class KernelBuffers:
 
     Args:
         so_sndbuf: 0 leaves the size to the kernel.
-        so_rcvbuf: The same.
+        so_rcvbuf: Likewise.
 
     Attributes:
-        receive_bytes: What the receiver's kernel takes, at first.
-        first_packet_bytes: When so much of that was read, the first lump of more comes.
-        second_bytes: How much that is.
-        window_bytes: Each further lump, which comes when everything was read.
-        send_bytes: What the sender's kernel takes.
+        receive_bytes: Capacity of the receiver's kernel, at first.
+        first_packet_bytes: Bytes to read before the first further lump arrives.
+        second_bytes: Size of that lump.
+        window_bytes: Size of each later lump, which arrives when all bytes are read.
+        send_bytes: Capacity of the sender's kernel.
         first_send_bytes: The same until a window was full and opened.
-        writable_bytes: A writer is woken when no more than this is left.
+        writable_bytes: Bytes left in the sender's kernel at which a writer is woken.
     """
 
     def __init__(self, so_sndbuf: int, so_rcvbuf: int) -> None:
@@ -84,7 +85,7 @@ def _whole_segments(send_bytes: int, segment_bytes: int) -> int:
 
 
 def take(pieces: deque[Buffer], size: int) -> list[Buffer]:
-    """Take so many bytes off the pieces that were sent, by reference."""
+    """Remove a number of bytes from the sent pieces, by reference."""
     taken: list[Buffer] = []
     while size:
         piece = pieces.popleft()
@@ -106,10 +107,10 @@ class Sink(Protocol):
         """Read the bytes due by now: more bytes become visible next."""
 
     def arrived(self) -> None:
-        """Go on: more is visible."""
+        """Continue: more bytes are visible."""
 
     def ended(self, *, reset: bool) -> None:
-        """Learn of the stream's end; after a reset no unread byte is read either."""
+        """Handle the stream's end; after a reset no unread byte is read either."""
 
 
 class Pipe:
@@ -117,11 +118,11 @@ class Pipe:
 
     Args:
         processor: The sending process's; None for a client, whose work takes no time.
-        writable: Called when a sender of whom not everything was taken may go on.
+        writable: Called when a sender with bytes left may continue.
 
     Attributes:
         shut: The receiver's window is closed.
-        opens_at: What must have been read before it opens.
+        opens_at: The count of read bytes that opens the window.
     """
 
     __slots__ = (
@@ -147,7 +148,7 @@ class Pipe:
         self._writable = writable
         self._opening = self._ended = self._unheard = self._delayed = False
         self._is_new = True  # no window was full yet
-        self._edge = buffers.receive_bytes  # as far as the window goes
+        self._edge = buffers.receive_bytes  # the window's end
         self.opens_at = 0
 
     @property
@@ -163,7 +164,7 @@ class Pipe:
     # -- the sender ---------------------------------------------------------------------------
 
     def send(self, buffers: Sequence[Buffer], size: int) -> None:
-        """Send; bytes that the kernel does not take at once wait for ``go_on``."""
+        """Send; bytes beyond the kernel's capacity wait for ``go_on``."""
         self.sink.sent(buffers)
         self.sent += size
         self.go_on()
@@ -184,7 +185,7 @@ class Pipe:
         self.sent = self.taken
 
     def end(self, *, reset: bool = False) -> None:
-        """End the stream: behind the taken bytes, or at once by a reset."""
+        """End the stream: after the taken bytes, or immediately by a reset."""
         if not self._ended:
             self._ended = True
             ended = partial(self.sink.ended, reset=reset)
@@ -219,7 +220,7 @@ class Pipe:
         self.visible = visible
         self.sink.arrived()
         if self._unheard and not self._delayed:
-            if self.read == self.moved:  # who empties the buffer acknowledges at once
+            if self.read == self.moved:  # an emptied buffer is acknowledged immediately
                 self._heard()
             else:
                 self._delayed = True
@@ -228,7 +229,7 @@ class Pipe:
     # -- the receiver -------------------------------------------------------------------------
 
     def was_read(self, offset: int) -> None:
-        """Count all up to an offset as read, which may open the window again."""
+        """Count all bytes up to an offset as read, which may open the window again."""
         self.read = offset
         if self.shut:
             self._open_if_read()
@@ -257,7 +258,7 @@ class Pipe:
         return self.sent > self.taken and self.unacknowledged <= self.buffers.writable_bytes
 
     def _heard(self) -> None:
-        """Let the sender, who learns of what was received, go on."""
+        """Resume the sender after an acknowledgement."""
         if self._unheard:
             self._unheard = self._delayed = False
             if self._lets_write():

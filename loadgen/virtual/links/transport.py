@@ -1,4 +1,4 @@
-"""A server's end of a simulated connection, as the asyncio transport that its protocol expects."""
+"""A server's end of a simulated connection, as an asyncio transport."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from loadgen.virtual.processor import Processor
 
 READ_BYTES = 262_144
-"""Bytes that a loop reads at once."""
+"""Most bytes of a loop's read."""
 JOINED_BYTES = 16_384
-"""Pieces that are smaller together are handed over in one."""
+"""Pieces with a smaller sum are handed over in one."""
 HANGUP_SECONDS = 0.1
-"""The servers look for peers that left while they were not read five times a second."""
+"""The servers detect departed peers of unread connections five times a second."""
 
 
 class ServerTransport(asyncio.Transport):
     """A process's end of a connection, and the sink of the bytes for the process.
 
     Attributes:
-        out: The pipe to the peer; the network sets it, ``incoming`` and ``names``.
-        names: The peer's address and its own.
+        out: The pipe to the peer; the network sets ``out``, ``incoming`` and ``names``.
+        names: Addresses of the peer and of this end.
     """
 
     def __init__(self, loop: VirtualLoop, processor: Processor) -> None:
@@ -45,7 +45,7 @@ class ServerTransport(asyncio.Transport):
         self._peer_ended = False
 
     def begin(self, protocol: asyncio.BaseProtocol) -> None:
-        """Hand the connection to its protocol."""
+        """Hand the connection to the protocol."""
         self._protocol = cast("asyncio.Protocol", protocol)
         protocol.connection_made(self)
         self.arrived()
@@ -53,7 +53,7 @@ class ServerTransport(asyncio.Transport):
     # -- asyncio's transport ------------------------------------------------------------------
 
     def get_extra_info(self, name: str, default: object = None) -> object:
-        """Return the names of both ends, and how much lies in the kernel."""
+        """Return the names of both ends, and the number of bytes in the kernel."""
         peer, own = self.names
         known: dict[str, object] = {"peername": peer, "sockname": own}
         known["unacknowledged_bytes"] = lambda: self.out.unacknowledged
@@ -67,11 +67,11 @@ class ServerTransport(asyncio.Transport):
         """Do nothing: the limits are 0, as the servers want them."""
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes the kernel has not taken."""
+        """Return the number of bytes that the kernel has not taken."""
         return self.out.unsent
 
     def is_closing(self) -> bool:
-        """Tell whether it was closed."""
+        """Return whether the transport was closed."""
         return self._closing
 
     def write(self, data: Buffer) -> None:  # type: ignore[override]
@@ -100,14 +100,14 @@ class ServerTransport(asyncio.Transport):
             self.arrived()
 
     def close(self) -> None:
-        """Close when the kernel has everything."""
+        """Close when the kernel has taken all bytes."""
         if not self._closing:
             self._closing = True
             if not self.out.unsent:
                 self._end(None)
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._closing = True
         self.out.forget_unsent()
         self._end(None)
@@ -115,7 +115,7 @@ class ServerTransport(asyncio.Transport):
     # -- sending ------------------------------------------------------------------------------
 
     def writable(self) -> None:
-        """Send the remaining bytes, when the process comes to the task."""
+        """Send the remaining bytes when the processor is free."""
         self.processor.serve(self._go_on)
 
     def _go_on(self) -> None:
@@ -134,14 +134,14 @@ class ServerTransport(asyncio.Transport):
     # -- receiving: the sink of ``incoming`` --------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Keep what will be read."""
+        """Keep the pieces for reading."""
         self._pieces.extend(buffers)
 
     def arriving(self) -> None:
         """Do nothing: visible bytes are read when the processor is free."""
 
     def arrived(self) -> None:
-        """Read when the process comes to it."""
+        """Read when the processor is free."""
         if self._read_is_due or self._paused or self._closing or self._protocol is None:
             return
         if self.incoming.visible > self.incoming.read:
@@ -165,7 +165,7 @@ class ServerTransport(asyncio.Transport):
         self.arrived()
 
     def ended(self, *, reset: bool) -> None:
-        """Learn that the peer has left; unseen for a moment while it is not read."""
+        """Handle the peer's departure, noticed a moment later while reading is paused."""
         if self._peer_ended or self._lost:
             return
         self._peer_ended = True
