@@ -1,8 +1,8 @@
-"""The table of instruments that measure a client, for all metrics libraries.
+"""The table of a client's metrics instruments, for all metrics libraries.
 
 Plain data: Prometheus (``client/statistics/metrics.py``) and OpenTelemetry
-(``client/statistics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
-instrument, add a row: it names the attribute that it is read from.
+(``client/statistics/otel.py``) derive their instruments from the table, and so cannot disagree. To
+add an instrument, add a row with the attribute to read.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PREFIX = "floodgate.client"
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """One row of the table.
+    """A row of the table.
 
     Attributes:
         name: OpenTelemetry's name, without the prefix.
-        attribute: Where it is read: an attribute of the statistics of the row's group.
-        unit: OpenTelemetry's unit; bytes and seconds are in Prometheus' name as well.
-        description: One sentence without a stop.
-        counts: Whether it only grows.
+        attribute: The attribute to read, of the statistics of the row's group.
+        unit: OpenTelemetry's unit; bytes and seconds also appear in Prometheus' name.
+        description: A sentence without a full stop.
+        counts: Whether the value only grows.
     """
 
     name: str
@@ -129,10 +129,10 @@ ALL_INSTRUMENTS = (*MEMORY_INSTRUMENTS, *PRODUCER_INSTRUMENTS, *CONSUMER_INSTRUM
 def values(
     instrument: Instrument, client: str, statistics: ClientStatistics
 ) -> Iterator[tuple[Attributes, float]]:
-    """Return what an instrument shows of a client with a name, each with its attributes.
+    """Return an instrument's values for a client, each with its attributes.
 
-    Producers of one name and topic, and consumers of one name, subscription and topic, are added
-    up: a metrics library has one place for both.
+    Producers of the same name and topic, and consumers of the same name, subscription and topic,
+    are summed: a metrics library has a single place for each.
     """
     sums: dict[tuple[tuple[str, str], ...], float] = {}
     for attributes, source in _sources(instrument, statistics):
@@ -158,7 +158,7 @@ def _sources(
 
 
 def attribute_names(instrument: Instrument) -> tuple[str, ...]:
-    """Return the attributes that the values of an instrument have."""
+    """Return the attribute names of an instrument's values."""
     if instrument in MEMORY_INSTRUMENTS:
         return ("client",)
     if instrument in PRODUCER_INSTRUMENTS:

@@ -53,7 +53,7 @@ def parsed_fault(text: str) -> dict[str, Any]:
     """Parse a fault.
 
     Raises:
-        typer.BadParameter: It is none.
+        typer.BadParameter: The text is not a fault.
     """
     found = document(text)
     if not isinstance(found, dict):
