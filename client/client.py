@@ -81,8 +81,8 @@ class Client(PulsarClient):
         operation_timeout_seconds: Timeout of a request, and of opening a producer or consumer.
         io_threads: 1; more are refused.
         message_listener_threads: 1; more are refused.
-        concurrent_lookup_requests: Most concurrent lookups and partition queries; more wait.
-            Identical concurrent requests are sent once.
+        concurrent_lookup_requests: Maximum number of concurrent lookups and partition queries; more
+            wait. Identical concurrent requests are sent once.
         log_conf_file_path: Without effect, as in the official client.
         stats_interval_in_seconds: Interval of logged statistics, at level INFO; 0 for never.
         use_tls: Without effect, as in the official client: the service URL decides.
@@ -95,7 +95,7 @@ class Client(PulsarClient):
         listener_name: The advertised listener for lookups.
         tls_private_key_file_path: The client's private key (PEM); requires the certificate.
         tls_certificate_file_path: The client's certificate (PEM).
-        memory_limit_bytes: Most memory for the messages of all producers and consumers; 0 for no
+        memory_limit_bytes: Maximum memory for the messages of all producers and consumers; 0 for no
             limit.
         memory_limit_controller: A memory limit shared by several clients, not closed with the
             client.

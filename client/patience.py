@@ -31,7 +31,7 @@ _SHARE = 10
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
 _WOKEN_AT_ONCE = 100
-"""Most attempts started in one event-loop iteration, of possibly thousands."""
+"""Maximum number of attempts started in one event-loop iteration, of possibly thousands."""
 
 
 class Patience:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 50
-"""Most lines logged in one event-loop iteration."""
+"""Maximum number of lines logged in one event-loop iteration."""
 
 
 class StatisticsLog:

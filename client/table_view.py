@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
-"""Most messages applied in one event-loop iteration."""
+"""Maximum number of messages applied in one event-loop iteration."""
 
 ASK_AGAIN_MS = 1_000
 """Wait for an announced message before the broker is asked again."""

@@ -8,7 +8,7 @@ import re
 from client.admin.errors import AdminAnswerError
 
 MAX_STRING_BYTES = 1024 * 1024
-"""Most bytes of a string: beyond, the answer is not a list of names."""
+"""Maximum bytes of a string: beyond, the answer is not a list of names."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE = b'"'

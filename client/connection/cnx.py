@@ -115,7 +115,7 @@ class ClientCnx(Connection):
 
     @property
     def max_message_size(self) -> int:
-        """Most bytes of a message, announced by the server."""
+        """Maximum bytes of a message, announced by the server."""
         return self._frame_limit_bytes - FRAME_PADDING_BYTES
 
     @property
@@ -367,7 +367,7 @@ class ClientCnx(Connection):
     def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
         """Send the current credentials: the earlier expire.
 
-        Source: upstream ClientCnx.handleAuthChallenge; like in the C++ client, the text is ignored.
+        Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the text is ignored.
         """
         if self._options.original_credentials is not None:
             self._options.original_credentials.give_valid(self._answer_challenge)

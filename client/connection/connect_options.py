@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 PROTOCOL_VERSION = 21
 """The newest supported protocol version."""
 MAX_PENDING_REQUESTS = 50_000
-"""Most unanswered requests of a connection (upstream: maxLookupRequest)."""
+"""Maximum number of unanswered requests of a connection (upstream: maxLookupRequest)."""
 OPERATION_TIMEOUT_SECONDS = 30.0
 """Timeout of a request (upstream: operationTimeoutMs)."""
 CONNECT_TIMEOUT_SECONDS = 10.0
 """Timeout of establishing a connection (upstream: connectionTimeoutMs)."""
 MAX_SERVERS = 1_000
-"""Most servers with pooled connections."""
+"""Maximum number of servers with pooled connections."""
 KEEP_ALIVE_SECONDS = 30.0
 """Interval of keep-alive pings (upstream: keepAliveIntervalSeconds)."""
 
@@ -39,7 +39,7 @@ class ConnectOptions:
         original_credentials: Passed-on credentials of the client behind a proxy, requested by the
             server's challenges.
         operation_timeout_seconds: Timeout of a request.
-        max_pending_requests: Most unanswered requests.
+        max_pending_requests: Maximum number of unanswered requests.
         keep_alive_seconds: Interval of keep-alive pings; 0 or less: never. A server silent for a
             whole interval is disconnected.
         drain_oversized: Whether a request or an answer above the frame limit fails only the
@@ -49,7 +49,7 @@ class ConnectOptions:
         connect_timeout_seconds: Timeout of establishing a connection.
         credentials: Sent in CONNECT and at every challenge, or None.
         tls: Creates the TLS layer for a host, for ``pulsar+ssl``; None refuses such addresses.
-        max_servers: Most servers with pooled connections.
+        max_servers: Maximum number of servers with pooled connections.
     """
 
     client_version: str = FLOODGATE_VERSION

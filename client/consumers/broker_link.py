@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _MOST_REDELIVERED = 1_000
 _MOST_PERMITS = 2**31 - 1
-"""Most permits in one FLOW: brokers read a signed number."""
+"""Maximum number of permits in one FLOW: brokers read a signed number."""
 
 
 class BrokerLink:
@@ -42,7 +42,7 @@ class BrokerLink:
         topic: Full name.
         alone: Whether only one consumer of the subscription is active; redelivery then covers
             everything unacknowledged.
-        cache_seconds: Longest age of cached consumer stats.
+        cache_seconds: Maximum age of cached consumer stats.
 
     Attributes:
         topic, alone: As given.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from client.schema.schema import WriterSchemas
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
-"""Shortest ack timeout, like in the official clients."""
+"""Shortest ack timeout, as in the official clients."""
 COMPACTED_TYPES = (ConsumerType.Exclusive, ConsumerType.Failover)
 QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 _NOT_NEGATIVE = (
@@ -64,20 +64,20 @@ class ConsumerOptions:
         schema: Schema for decoding messages; None for bytes.
         message_listener: Called with consumer and message instead of ``receive``; a coroutine
             function is awaited.
-        receiver_queue_size: Most messages queued in the client; 0 fetches single messages on
-            demand.
+        receiver_queue_size: Maximum number of messages queued in the client; 0 fetches single
+            messages on demand.
         max_total_receiver_queue_size_across_partitions: The same for all topics of the consumer.
         consumer_name: None for ten random hexadecimal digits.
         unacked_messages_timeout_ms: Ack timeout before redelivery: None for none, else at least
             10,000.
-        broker_consumer_stats_cache_time_ms: Longest age of cached broker statistics.
+        broker_consumer_stats_cache_time_ms: Maximum age of cached broker statistics.
         negative_ack_redelivery_delay_ms: Delay between negative acknowledgement and redelivery.
         is_read_compacted: Read the compacted topic (Exclusive and Failover).
         properties: Shown in the broker's statistics.
         pattern_auto_discovery_period: Seconds between two polls of a pattern's topics.
         initial_position: Start position of a new subscription.
         replicate_subscription_state_enabled: Passed on to the broker.
-        max_pending_chunked_message: Most incomplete chunked messages.
+        max_pending_chunked_message: Maximum number of incomplete chunked messages.
         auto_ack_oldest_chunked_message_on_queue_full: Acknowledge the chunks of an evicted
             incomplete message, instead of requesting redelivery.
         start_message_id_inclusive: Whether a seek delivers the target message itself, too.
@@ -93,7 +93,7 @@ class ConsumerOptions:
         negative_ack_backoff: Growing delays, instead of negative_ack_redelivery_delay_ms.
         retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.
         ack_group_time_ms: Longest time to group acknowledgements; 0 sends each immediately.
-        ack_group_size: Most acknowledgements in a group.
+        ack_group_size: Maximum number of acknowledgements in a group.
         ack_receipt_enabled: Whether ``acknowledge`` waits for the broker's receipt.
         receiver_queue_policy: Size of the receiver queue: "bytes" adapts to the client's memory
             limit, "fixed" is always receiver_queue_size.

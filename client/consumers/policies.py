@@ -100,7 +100,7 @@ class ConsumerBatchReceivePolicy:
 
     Args:
         max_num_message: Most messages; 0 or less for no limit.
-        max_num_bytes: Most payload bytes; 0 or less for no limit.
+        max_num_bytes: Maximum payload bytes; 0 or less for no limit.
         timeout_ms: Longest wait for more messages; 0 or less for no limit.
 
     Raises:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 50
-"""Most concurrent subscribes and unsubscribes."""
+"""Maximum number of concurrent subscribes and unsubscribes."""
 
 
 class SeveralTopics(Protocol):

@@ -28,7 +28,7 @@ _KNOWN_FLAGS = re.UNICODE | re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _COMPILED = 64
-"""Most compiled expressions in the process's cache: 15 kB each."""
+"""Maximum number of compiled expressions in the process's cache: 15 kB each."""
 _NAME_SECONDS = 0.01
 """Longest time, in seconds, to match a name without RE2."""
 

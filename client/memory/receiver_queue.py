@@ -40,7 +40,7 @@ class ReceiverQueue(Protocol):
 
     @property
     def current_size(self) -> int:
-        """Most in-flight and queued messages now."""
+        """Maximum number of in-flight and queued messages now."""
 
     def attached(self) -> None:
         """Grant anew: after a subscription earlier permits are void.

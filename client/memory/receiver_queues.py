@@ -42,7 +42,7 @@ class QueueOptions:
     Attributes:
         policy: Policy of their size.
         max_size: Most messages; 0 for one per request of the application.
-        batch_receive_messages: Most messages awaited by ``batch_receive``; 0 for none.
+        batch_receive_messages: Maximum number of messages awaited by ``batch_receive``; 0 for none.
         until_acknowledged: Whether to count messages until acknowledgement.
     """
 

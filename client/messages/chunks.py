@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_CHUNKS = 65_536
-"""Most chunks of a message: each costs memory of its own."""
+"""Maximum number of chunks of a message: each costs memory of its own."""
 
 
 class _Incomplete:
@@ -40,10 +40,10 @@ class ChunkAssembly:
         clock: The source of time.
         on_dropped: Called with the ids of abandoned chunks, and whether to acknowledge them or
             leave them unacknowledged.
-        most_messages: Most incomplete messages; 0 for no limit.
+        most_messages: Maximum number of incomplete messages; 0 for no limit.
         acknowledges_oldest: Whether to acknowledge the chunks of an evicted message.
         expiry_seconds: Longest time to completion; 0 for no limit.
-        max_message_bytes: Most bytes of all chunks of a message.
+        max_message_bytes: Maximum bytes of all chunks of a message.
 
     Attributes:
         pending_bytes: Bytes of the received chunks.

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from proto.frames import Frame
 
 MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
-"""Most bytes of a decompressed entry, under the default memory limit."""
+"""Maximum bytes of a decompressed entry, under the default memory limit."""
 _MOST_BYTES = 2**31 - 1
-"""Most bytes of a message: the wire's sizes are signed numbers."""
+"""Maximum bytes of a message: the wire's sizes are signed numbers."""
 MOST_AT_ONCE = 1_000
-"""Most messages of a batch read in a few milliseconds."""
+"""Maximum number of messages of a batch read in a few milliseconds."""
 MOST_BYTES_AT_ONCE = 1_048_576
-"""Most bytes of a batch read in a few milliseconds, even of metadata only."""
+"""Maximum bytes of a batch read in a few milliseconds, even of metadata only."""
 MENDED_BYTES = 128
 """Cost of a metadata byte with a broken text, in ordinary bytes."""
 MOST_MENDED_BYTES = 16_384
@@ -40,7 +40,7 @@ MOST_MENDED_BYTES = 16_384
 LARGE_METADATA_BYTES = 131_072
 """Size of metadata beyond which fields are counted before parsing."""
 MOST_FIELDS = 4_000
-"""Most fields of large metadata: parsed, each takes ten times its memory."""
+"""Maximum number of fields of large metadata: parsed, each takes ten times its memory."""
 LEAST_MESSAGE_BYTES = 6
 """Bytes of a batch's smallest message: the metadata's length, and a size."""
 
@@ -66,7 +66,7 @@ class EntrySource:
     Attributes:
         topic_name: Full name of the topic or partition.
         schema: Decodes the values.
-        max_uncompressed_bytes: Most bytes of a decompressed entry.
+        max_uncompressed_bytes: Maximum bytes of a decompressed entry.
         takes_encrypted: Whether encrypted entries are delivered undecrypted, or are broken.
     """
 
@@ -83,7 +83,7 @@ class Entry:
         head: The fields common to all messages.
         payload: The payload as received.
         is_chunk: Whether the entry is a chunk: see ChunkAssembly.
-        most_bytes: Most bytes after decompression.
+        most_bytes: Maximum bytes after decompression.
     """
 
     __slots__ = (
@@ -149,7 +149,7 @@ class Entry:
         Texts with invalid UTF-8 are mended, as by a broker.
 
         Args:
-            most: Most messages of a batch to look at; ``left`` counts the rest.
+            most: Maximum number of messages of a batch to look at; ``left`` counts the rest.
 
         Raises:
             BrokenEntryError: The entry is damaged; messages taken before are valid.

@@ -48,9 +48,10 @@ class ProducerOptions:
             broker's last number for the producer's name.
         send_timeout_millis: Milliseconds until a message without a receipt fails; 0 for no limit.
         compression_type: Compression of a whole batch, or of an unbatched message.
-        max_pending_messages: Most messages without a receipt; 0 leaves only the memory limit.
-        max_pending_messages_across_partitions: Most such messages, split evenly between partitions;
-            0 for no limit.
+        max_pending_messages: Maximum number of messages without a receipt; 0 leaves only the memory
+            limit.
+        max_pending_messages_across_partitions: Maximum number of such messages, split evenly
+            between partitions; 0 for no limit.
         block_if_queue_full: True and None: ``send`` waits for a queue slot and memory. False:
             ``send`` fails immediately. ``send_nowait`` never waits.
         batching_enabled: Whether to group messages into batches.

@@ -45,7 +45,7 @@ class Schema:
         self._record_cls = record_cls
         self._schema_info: pb.Schema | None = None
         if schema_type is not None:
-            # Formatted like in the official Python client: a broker compares definitions byte by
+            # Formatted as in the official Python client: a broker compares definitions byte by
             # byte.
             text = json.dumps(schema_definition, indent=True)
             self._schema_info = pb.Schema(

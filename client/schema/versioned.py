@@ -20,7 +20,7 @@ version fail for the same time without a request.
 """
 
 MAX_VERSIONS = 100
-"""Most remembered versions of a topic; beyond, the least recently used is evicted."""
+"""Maximum number of remembered versions of a topic; beyond, the least recently used is evicted."""
 
 
 class VersionedSchema(Schema):

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_PENDING = 100_000
-"""Most acknowledgements pending without a connection.
+"""Maximum number of acknowledgements pending without a connection.
 
 Beyond the limit the oldest is dropped, its message is redelivered, and pending receipts fail.
 """
 MOST_IDS = 1_000
-"""Most message ids in one command."""
+"""Maximum number of message ids in one command."""
 MOST_WORDS = 8_192
-"""Most bit-set words in one command: keeps the command below the brokers' size limit."""
+"""Maximum number of bit-set words in one command, below the brokers' size limit."""
 _UNSIGNED = 2**64
 
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_ENTRIES = 100_000
-"""Most pending entries; beyond the limit the oldest falls due immediately."""
+"""Maximum number of pending entries; beyond the limit the oldest falls due immediately."""
 
 MOST_AT_ONCE = 1_000
-"""Most entries reported in one event-loop iteration."""
+"""Maximum number of entries reported in one event-loop iteration."""
 
 
 class DueTimes:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 MOST_CHUNKED = 10_000
-"""Most chunked messages with remembered chunks.
+"""Maximum number of chunked messages with remembered chunks.
 
 Beyond the limit the oldest is forgotten: only its last chunk gets acknowledged.
 """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from client.messages.message_id import Place
 
 MOST_BATCHES = 10_000
-"""Most remembered batches.
+"""Maximum number of remembered batches.
 
 Beyond the limit the least recently acknowledged batch is forgotten: its acknowledged messages may
 be redelivered.

@@ -190,7 +190,7 @@ class Inbox:
 
         Args:
             policy: Limits of the batch.
-            most: Most messages ever queued: waiting for more would be futile.
+            most: Maximum number of messages ever queued: waiting for more would be futile.
 
         Raises:
             PulsarException: No message will arrive.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_IN_A_BATCH = 8_192
-"""Most messages in a batch: a receipt answers them all in one event-loop iteration."""
+"""Maximum number of messages in a batch: a receipt answers them all in one event-loop iteration."""
 
 HEAD_BYTES = 64
 """Upper bound of the bytes written before a batched message, besides keys and properties."""

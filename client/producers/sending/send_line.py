@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryWaiter
 
 MOST_WAITING = 10_000
-"""Most sends waiting in a producer's line; the next send fails."""
+"""Maximum number of sends waiting in a producer's line; the next send fails."""
 MOST_IN_A_TURN = 1_000
-"""Most messages admitted in one event-loop iteration."""
+"""Maximum number of messages admitted in one event-loop iteration."""
 BARE_MESSAGE_BYTES = 1_024
 """Overhead of a message, counted where the number of messages is unbounded."""
 _CLOSED = "the client was closed"
@@ -41,7 +41,7 @@ class SendLine:
 
     Args:
         memory: The client's memory limit.
-        max_places: Most messages or chunks without a receipt; 0 for no limit.
+        max_places: Maximum number of messages or chunks without a receipt; 0 for no limit.
         take: Sends an admitted message, or its next chunk; returns whether the message is
             completely sent. A message failed by ``take`` counts as sent.
         turn_came: Called when postponed messages may continue in a new event-loop iteration;

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LARGE_PART_BYTES = 1 << 20
 """Size of a slow chunk: after such a chunk the next waits for another event-loop iteration."""
 MOST_AT_ONCE = 8_192
-"""Most messages timed out in one event-loop iteration."""
+"""Maximum number of messages timed out in one event-loop iteration."""
 
 
 class SendQueue:
