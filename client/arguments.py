@@ -1,4 +1,4 @@
-"""Checks the arguments of clients, producers and consumers by name."""
+"""Validation of client, producer and consumer arguments by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validates a client's arguments, and converts them to connection options."""
+"""Validation of a client's arguments, and their conversion to connection options."""
 
 from __future__ import annotations
 

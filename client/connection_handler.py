@@ -1,4 +1,4 @@
-"""Keeps a producer or consumer attached to the broker of its topic."""
+"""The attachment of a producer or consumer to the broker of its topic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REOPEN_SECONDS = 0.1
 
 
 class Attach(Protocol):
-    """Attaches a producer or consumer to its topic."""
+    """A callback attaching a producer or consumer to its topic."""
 
     async def __call__(self, cnx: ClientCnx) -> None:
         """Send PRODUCER or SUBSCRIBE on a connection, and resume pending work.
@@ -38,7 +38,7 @@ class Attach(Protocol):
 
 
 class ConnectionHandler:
-    """Looks up a topic, connects and attaches, and repeats after each lost attachment.
+    """A loop of lookup, connect and attach, restarted after each lost attachment.
 
     Args:
         client: Looks up and connects.
@@ -157,7 +157,7 @@ class ConnectionHandler:
                 except self._final as error:
                     self._on_given_up(error)
                     return
-                except Exception as error:  # noqa: BLE001 - nobody else would ever attach again
+                except Exception as error:  # noqa: BLE001 - the only retry loop
                     self._tell(error)
                     await self._client.patience.delay(self._backoff.next(), error)
                 else:

@@ -52,7 +52,7 @@ class FileLogger(_Refused):
 
 
 class _NoLevels(type):
-    """Refuses the class attributes of a never instantiated class."""
+    """A metaclass refusing the attributes of a class never instantiated."""
 
     _reason: str
 

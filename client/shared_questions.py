@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class SharedQuestions(Generic[T]):
-    """Sends identical concurrent requests once, with bounded concurrency.
+    """Identical concurrent requests sent once, with bounded concurrency.
 
     A request without waiters is cancelled.
 

@@ -22,7 +22,7 @@ MOST_AT_ONCE = 50
 
 
 class StatisticsLog:
-    """Logs the statistics of a client's memory, producers, consumers and readers, a line each.
+    """A periodic log of a client's memory, producers, consumers and readers, a line each.
 
     Args:
         clock: The source of time.

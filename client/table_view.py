@@ -1,4 +1,4 @@
-"""A live table of a topic's newest values by key."""
+"""A table of a topic's newest values by key, updated continuously."""
 
 from __future__ import annotations
 

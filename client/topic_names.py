@@ -1,4 +1,4 @@
-"""Validates topic names given by programs."""
+"""Validation of topic names given by programs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Consumers and readers: receive the messages of topics, and acknowledge them."""
+"""Consumers and readers, which receive and acknowledge the messages of topics."""

@@ -31,7 +31,7 @@ _MOST_PERMITS = 2**31 - 1
 
 
 class BrokerLink:
-    """Sends commands and requests on the consumer's current connection.
+    """The commands and requests of a consumer, on its current connection.
 
     Without a connection, commands are dropped; requests wait for the next connection, for the
     operation timeout at most. Requests raise the errors of

@@ -38,7 +38,7 @@ _SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
 
 
 class Consumer(Receiver):
-    """Receives the messages of a subscription, and acknowledges them.
+    """A consumer of a subscription: receives messages and acknowledges them.
 
     Example:
         async with await client.subscribe("orders", "billing") as consumer:

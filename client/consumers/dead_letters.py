@@ -1,4 +1,4 @@
-"""Sends messages to the dead-letter and retry topics of a subscription."""
+"""Sending of messages to the dead-letter and retry topics of a subscription."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class DeadLetters:
                         topic.handed_out.acknowledge(message.message_id())
         except BrokenEntryError as error:
             topic.incoming.broken(place, error)
-        except Exception as error:  # noqa: BLE001 - as of what cannot be sent again; others wait
+        except Exception as error:  # noqa: BLE001 - an unsendable letter must not block the rest
             logger.warning(
                 "%s: a dead letter was not sent, and is tried again: %s", topic.topic, error
             )

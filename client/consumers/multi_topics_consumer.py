@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class MultiTopicsConsumer:
-    """Subscribes to topics with all of their partitions, and merges their messages.
+    """A consumer of several topics with all of their partitions, and their merged messages.
 
     Args:
         context: The client's context.
@@ -157,7 +157,7 @@ class MultiTopicsConsumer:
                 if known:
                     try:
                         await self._grow(name, known)
-                    except Exception as error:  # noqa: BLE001 - the next look may find them
+                    except Exception as error:  # noqa: BLE001 - the next lookup may succeed
                         logger.info("%s: its partitions were not looked up: %s", name, error)
 
     async def _grow(self, name: str, known: int) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Receiver):
-    """Reads a topic from a given message on, and reports its progress to the broker.
+    """A reader of a topic from a given message on; reports its progress to the broker.
 
     Example:
         async with await client.create_reader("orders", MessageId.earliest) as reader:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Receiver:
-    """Hands the messages of topics to the program, or to its listener.
+    """The handover of topics' messages to the program, or to its listener.
 
     Args:
         context: The client's context.

@@ -45,7 +45,7 @@ class Subscription:
             )
 
 
-def subscribe_command(  # noqa: PLR0913 - all that SUBSCRIBE says
+def subscribe_command(  # noqa: PLR0913 - the fields of SUBSCRIBE
     request_id: int,
     consumer_id: int,
     topic: str,

@@ -82,7 +82,7 @@ class TopicConsumer:
         end_of_topic: Whether the topic is terminated, and fully received.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of
+    def __init__(  # noqa: PLR0913 - many collaborators
         self,
         context: ClientContext,
         topic: str,

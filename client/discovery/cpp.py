@@ -9,7 +9,7 @@ from client.discovery.schedule import Removal
 
 
 class CppSchedule(PeriodicSchedule):
-    """Lists the whole namespace, without pattern or hash, a period after each answer."""
+    """A schedule listing the whole namespace, a period after each answer, without a hash."""
 
     family: ClassVar[str] = "cpp"
     removal: ClassVar[Removal] = Removal.UNSUBSCRIBE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class GoSchedule(DiscoverySchedule):
-    """Lists the whole namespace at each tick of the period; retries refusals quickly.
+    """A schedule listing the whole namespace at each tick of the period, with quick retries.
 
     After any refusal the request is retried after 0.1 s, 0.2 s and so on, until the operation
     timeout; then a first listing fails the subscription, and a poll is abandoned. Ticks do not

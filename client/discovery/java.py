@@ -31,7 +31,7 @@ _FINAL_FOR_WATCHES = frozenset(
 
 
 class JavaPollSchedule(PeriodicSchedule):
-    """Polls with pattern, properties and the hash of the client's list.
+    """A schedule of polls with pattern, properties and the hash of the client's list.
 
     The pattern is looked up once, as for a watch.
     """
@@ -53,12 +53,12 @@ class _Watch(Enum):
     """A stage of the watch."""
 
     NONE = "given up, or not wanted yet"
-    WANTED = "asked for, or to be asked for again"
+    WANTED = "requested, or to be requested again"
     OPEN = "open"
 
 
 class JavaWatchSchedule(JavaPollSchedule):
-    """Watches, and polls like without a watch.
+    """A schedule with a watch, and polls like without a watch.
 
     The watch is requested after the first topics are subscribed to, with retries at doubling delays
     until the operation timeout. Polls start a period after its outcome. A lost watch is requested

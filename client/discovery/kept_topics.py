@@ -1,4 +1,4 @@
-"""Keeps a consumer subscribed to exactly the discovered topics."""
+"""A consumer's subscriptions, kept equal to the discovered topics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SeveralTopics(Protocol):
 
 
 class KeptTopics:
-    """Subscribes to wanted topics and leaves all others, with retries until done.
+    """A loop subscribing to wanted topics and leaving all others, with retries until done.
 
     Retries have growing delays.
 
@@ -164,7 +164,7 @@ class KeptTopics:
                 await step(name)
             except AlreadyClosed as error:
                 return None if self._closed else error
-            except Exception as error:  # noqa: BLE001 - others are kept all the same
+            except Exception as error:  # noqa: BLE001 - one topic must not stop the others
                 return error
         return None
 

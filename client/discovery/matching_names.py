@@ -1,4 +1,4 @@
-"""Streams a listing's answer and keeps only the matching names."""
+"""A streaming parser of a listing's answer, keeping only the matching names."""
 
 from __future__ import annotations
 

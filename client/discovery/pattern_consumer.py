@@ -28,7 +28,7 @@ _MODES = {
 
 
 class PatternConsumer(Consumer):
-    """Receives the messages of all topics matching a pattern.
+    """A consumer of all topics matching a pattern.
 
     New topics are subscribed to, deleted topics are left; the subscription of a topic no longer
     matching stays.

@@ -1,4 +1,4 @@
-"""Polls at a fixed period after each outcome, like in Java and C++."""
+"""Polls at a fixed period after each outcome, as in Java and C++."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PeriodicSchedule(DiscoverySchedule):
-    """Polls a period after each outcome; failures change nothing.
+    """A schedule of polls a period after each outcome; failures change nothing.
 
     A refused or lost first listing fails the subscription. Only while no server is reachable, the
     request is retried until the operation timeout.

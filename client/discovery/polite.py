@@ -52,7 +52,7 @@ class _Watch(Enum):
 
 
 class PoliteSchedule(DiscoverySchedule):
-    """Requests topics as rarely and as evenly spread as discovery within a period permits.
+    """A schedule with few and evenly spread requests, for discovery within a period.
 
     The first listing is requested immediately, since a program waits, and retried until the
     operation timeout: with growing delays, each random over its whole window.
@@ -197,7 +197,7 @@ class PoliteSchedule(DiscoverySchedule):
 
 
 def _delay(backoff: FullJitter, failure: Failure) -> float:
-    """Return a delay, growing with each answered request: an absent server has no load."""
+    """Return a delay, growing after each request to a reachable server; others have no load."""
     if failure is Unanswered.UNREACHABLE:
         backoff.reset()
     return backoff.next()

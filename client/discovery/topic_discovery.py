@@ -1,4 +1,4 @@
-"""Finds the topics of a pattern: performs a schedule's requests, and keeps the names."""
+"""Discovery of a pattern's topics: performs a schedule's requests, and keeps the names."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TopicDiscovery:
         schedule: The schedule.
     """
 
-    def __init__(  # noqa: PLR0913 - its parts
+    def __init__(  # noqa: PLR0913 - many collaborators
         self,
         context: ClientContext,
         pattern: TopicsPattern,

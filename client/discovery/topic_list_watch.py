@@ -17,7 +17,7 @@ _NOBODY_ASKED = 2**64 - 1
 
 
 class TopicListWatch:
-    """Watches a namespace's topics matching a pattern; an AttachedWatch.
+    """A watch of a namespace's topics matching a pattern; an AttachedWatch.
 
     Args:
         watcher_id: The watch's number, unique in the client.

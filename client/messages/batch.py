@@ -1,4 +1,4 @@
-"""Builds batches: messages sent in one entry."""
+"""Batches under construction: messages sent in one entry."""
 
 from __future__ import annotations
 

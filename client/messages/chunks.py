@@ -1,4 +1,4 @@
-"""Reassembles messages received in several entries."""
+"""Reassembly of messages received in several entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compresses and decompresses payloads like Pulsar's clients: raw blocks without size frames.
+"""Compression of payloads as in Pulsar's clients: raw blocks without size frames.
 
 Decompression never takes more memory than announced (twice, during a copy); an announced size
 unreachable from the compressed bytes is refused before any allocation.

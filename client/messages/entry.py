@@ -1,4 +1,4 @@
-"""Reads a broker's entries: each a message, a batch, or a chunk."""
+"""Entries received from a broker: each a message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EntrySource:
 
 
 class Entry:
-    """An entry, read message by message or in steps.
+    """An entry, read as a whole or in steps.
 
     Attributes:
         head: The fields common to all messages.

@@ -22,7 +22,7 @@ class _Bytes:
 
 
 class MessageBatch:
-    """Reads the payload of a batch, uncompressed, without its metadata.
+    """A reader of a batch's payload, uncompressed and without the entry's metadata.
 
     Example:
         messages = MessageBatch().with_message_id(message_id).parse_from(payload, 10)

@@ -46,7 +46,7 @@ class OutgoingMessage:
         "sequence_id",
     )
 
-    def __init__(  # noqa: PLR0913 - as many as a message has parts
+    def __init__(  # noqa: PLR0913 - a message has many fields
         self,
         payload: bytes | None,
         sequence_id: int,

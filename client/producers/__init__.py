@@ -1,1 +1,1 @@
-"""Producers: track messages from the program's call to the broker's receipt."""
+"""Producers, which track messages from the program's call to the broker's receipt."""

@@ -1,4 +1,4 @@
-"""Builds messages from ``send`` arguments; errors name the argument and the remedy."""
+"""Messages built from ``send`` arguments; errors name the argument and the remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class MessageArguments:
-    """Builds messages from the arguments of ``Producer.send``.
+    """A builder of messages from the arguments of ``Producer.send``.
 
     Args:
         schema: Encodes values; None takes bytes.
@@ -32,9 +32,9 @@ class MessageArguments:
         self._schema = schema
         self._clock = clock
 
-    def message(  # noqa: PLR0913 - as many as a message has parts
+    def message(  # noqa: PLR0913 - a message has many fields
         self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        content: Any,  # noqa: ANN401 - depends on the schema
         properties: Mapping[str, str] | None,
         partition_key: str | None,
         ordering_key: str | None,
@@ -74,7 +74,7 @@ class MessageArguments:
             message.replication_clusters = _texts("replication_clusters", clusters)
         return message
 
-    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - what a schema takes
+    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - depends on the schema
         if content is None:
             return None
         if self._schema is not None:

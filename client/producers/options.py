@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ProducerSchema(Protocol):
     """The methods of a schema used by producers."""
 
-    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - what a schema takes only it knows
+    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - depends on the schema
         """Return the encoded value.
 
         Raises:

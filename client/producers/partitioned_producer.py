@@ -102,7 +102,7 @@ class PartitionedProducer:
     async def _open_one(self, index: int, producer: TopicProducer) -> None:
         try:
             await producer.open(self._context.due())
-        except Exception as error:  # noqa: BLE001 - as a schema of the program's own may raise
+        except Exception as error:  # noqa: BLE001 - the program's schema may raise anything
             # Its messages have failed, too; the next message retries.
             logger.warning("%s was not opened: %s", producer.topic, error)
             if self._started.get(index) is producer:
@@ -121,7 +121,7 @@ class PartitionedProducer:
                             range(self._partitions, partitions), self._context.due()
                         )
                     self._partitions = partitions
-            except Exception as error:  # noqa: BLE001 - the next look may find them
+            except Exception as error:  # noqa: BLE001 - the next lookup may succeed
                 logger.info("%s: its partitions could not be looked up: %s", self.topic, error)
 
     # -- the program's side -------------------------------------------------------------------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Producer:
-    """Publishes messages to a topic; made by ``Client.create_producer``.
+    """A producer publishing messages to a topic; made by ``Client.create_producer``.
 
     Example:
         async with await client.create_producer("orders") as producer:
@@ -60,7 +60,7 @@ class Producer:
 
     async def send(  # noqa: PLR0913 - the official client's arguments
         self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        content: Any,  # noqa: ANN401 - depends on the schema
         properties: Mapping[str, str] | None = None,
         partition_key: str | None = None,
         ordering_key: str | None = None,
@@ -122,7 +122,7 @@ class Producer:
 
     def send_nowait(  # noqa: PLR0913 - the arguments of send
         self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        content: Any,  # noqa: ANN401 - depends on the schema
         properties: Mapping[str, str] | None = None,
         partition_key: str | None = None,
         ordering_key: str | None = None,
@@ -179,7 +179,7 @@ class Producer:
         message.payload, message.properties = contents  # Restore the fields cleared by entries.
         error: BaseException | None
         if result.cancelled():
-            error = asyncio.CancelledError("nobody waits for the message any more")
+            error = asyncio.CancelledError("the send was cancelled")
         else:
             error = result.exception()
         message_id = None if error is not None else result.result()

@@ -1,4 +1,4 @@
-"""Routes messages to partitions, like the official clients."""
+"""Routing of messages to partitions, as in the official clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Router:
-    """Chooses a message's partition by key, or without a key by the routing mode.
+    """The choice of a message's partition: by key, or without a key by the routing mode.
 
     With batching, messages without a key stay on a partition until a batch would be full or due,
     then move to the next partition: otherwise no batches would form.

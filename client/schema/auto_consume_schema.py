@@ -1,4 +1,4 @@
-"""Decodes values of topics with unknown schemas."""
+"""Decoding of values of topics with unknown schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AutoConsumeSchema(VersionedSchema):
-    """Decodes each message by its producer's schema; for consumers and readers only.
+    """A schema decoding each message by its producer's schema; for consumers and readers only.
 
     Avro and JSON become dicts, String text, numbers and booleans their Python types; everything
     else stays bytes.

@@ -111,7 +111,7 @@ class AvroDefinition:
 
 
 class _Decoder(BinaryDecoder):
-    """Limits numbers to ten bytes; the library's own goes on, slower with every byte."""
+    """A decoder limiting numbers to ten bytes; the library's own has no limit."""
 
     def __init__(self, data: bytes) -> None:
         self.fo = io.BytesIO(data)
@@ -130,7 +130,7 @@ class _Decoder(BinaryDecoder):
     read_int = read_long
 
 
-def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - as the library has it
+def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - untyped in the library
     schema = fastavro.parse_schema(source, named)
     for field in _fields(named):
         default, kinds = field.get("default"), _kinds(field["type"])

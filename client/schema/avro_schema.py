@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AvroSchema(VersionedSchema):
-    """Sends values as Avro.
+    """A schema sending values as Avro.
 
     A message is read by its producer's schema, requested from the broker once per version; the
     value is then resolved to the consumer's schema by Avro's rules.
@@ -103,7 +103,7 @@ class AvroSchema(VersionedSchema):
 
 
 class _AsWritten:
-    """Decodes values of a version.
+    """A decoder of a version's values.
 
     Args:
         schema: Creates the value.

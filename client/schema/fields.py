@@ -103,7 +103,7 @@ class Field(Element):
 
     if TYPE_CHECKING:  # for type checkers, attributes of records have their values' types
 
-        def _held(self) -> Any: ...  # noqa: ANN401 - nothing is known of a program's own
+        def _held(self) -> Any: ...  # noqa: ANN401 - unknown for a program's own types
         @overload
         def __get__(self, instance: None, owner: type[Any]) -> Self: ...
         @overload

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JsonSchema(Schema):
-    """Sends values as JSON.
+    """A schema sending values as JSON.
 
     Example:
         @dataclass

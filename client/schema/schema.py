@@ -1,4 +1,4 @@
-"""Schemas: encode values to message bytes, and decode them."""
+"""Schemas, which encode values to message bytes, and decode them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WriterSchemas(Protocol):
 
 
 class Schema:
-    """Encodes and decodes values, and describes them to the broker.
+    """A schema: encodes and decodes values, and describes them to the broker.
 
     Base class of a program's own schemas, with ``encode`` and ``decode``.
 
@@ -93,7 +93,7 @@ class Schema:
 
 
 class BytesSchema(Schema):
-    """Passes bytes unchanged."""
+    """A schema passing bytes unchanged."""
 
     def __init__(self) -> None:
         super().__init__(bytes, None, None, "BYTES")
@@ -110,7 +110,7 @@ class BytesSchema(Schema):
 
 
 class StringSchema(Schema):
-    """Sends text as UTF-8."""
+    """A schema sending text as UTF-8."""
 
     def __init__(self) -> None:
         super().__init__(str, pb.Schema.String, None, "STRING")

@@ -1,4 +1,4 @@
-"""Decodes values by their producers' schema versions."""
+"""Decoding of values by their producers' schema versions."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def create_instruments(meter: Meter, client: HasStatistics, name: str | None = N
 
 
 class _Readings:
-    """Reads the client once for all instruments: a repeated instrument starts a new reading."""
+    """A reading shared by all instruments: a repeated instrument starts a new reading."""
 
     def __init__(self, client: HasStatistics) -> None:
         self._reader = StatisticsReader(client)

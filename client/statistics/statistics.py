@@ -112,7 +112,7 @@ def client_name(client: HasStatistics) -> str:
 
 
 class StatisticsReader:
-    """Reads a client's statistics from any thread; create in the client's loop.
+    """A reader of a client's statistics for any thread; created in the client's loop.
 
     Metrics collectors have threads of their own; a client belongs to its loop's thread.
     """
@@ -135,7 +135,7 @@ class StatisticsReader:
         def ask() -> None:
             try:
                 answer.set_result(self._client.statistics())
-            except Exception as error:  # noqa: BLE001 - it is the asker's
+            except Exception as error:  # noqa: BLE001 - raised in the caller
                 answer.set_exception(error)
 
         try:

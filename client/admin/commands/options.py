@@ -68,7 +68,7 @@ class Option:
     example: str | None = None
     at_once: Callable[[bool], None] | None = None
 
-    def of(self, value: Any) -> object:  # noqa: ANN401 - of its kind
+    def of(self, value: Any) -> object:  # noqa: ANN401 - depends on the kind
         """Return a value converted for the verb."""
         return self.made(value) if self.made else value
 

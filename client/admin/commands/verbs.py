@@ -81,7 +81,7 @@ class Verb:
             for name in names
         }
 
-    def call(self, call: Call, **given: Any) -> None:  # noqa: ANN401 - whatever its options are
+    def call(self, call: Call, **given: Any) -> None:  # noqa: ANN401 - depends on the options
         """Send the request with the values of the options, and write the answer."""
         own = {name: given[name] for name in self.own if given[name] not in (None, [])}
         values = {**given, _OWN: own}

@@ -1,4 +1,4 @@
-"""Groups the acknowledgements of one topic's consumer into few commands."""
+"""The unsent acknowledgements of one topic's consumer, grouped into few commands."""
 
 from __future__ import annotations
 
@@ -270,8 +270,8 @@ class Acknowledgements:
     def closed_by_broker(self) -> None:
         """Stop waiting for receipts: the broker sends none for a consumer closed by it.
 
-        After a reset, acknowledged messages of partly acknowledged batches may be redelivered, like
-        whole entries; batches with pending acknowledgements are kept.
+        After a reset, acknowledged messages of partly acknowledged batches may be redelivered;
+        batches with pending acknowledgements are kept.
         """
         self.partial.keep(self._parts)
         self._cancel(NotConnected("the broker closed the consumer before it answered"))

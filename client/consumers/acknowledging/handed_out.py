@@ -26,7 +26,7 @@ Beyond the limit the oldest is forgotten: only its last chunk gets acknowledged.
 
 
 class HandedOut:
-    """Acknowledges messages or requests their redelivery, and tracks the state for both.
+    """The messages handed to the program, until acknowledgement or redelivery.
 
     Args:
         clock: The source of time.
@@ -124,7 +124,7 @@ class HandedOut:
         return everything
 
     def clear(self) -> None:
-        """Forget all entries for redelivery; keep the chunk ids of messages."""
+        """Forget all entries, about to be redelivered; keep the chunk ids of messages."""
         self.redelivery.clear()
         self._release(tuple(self._held))
 

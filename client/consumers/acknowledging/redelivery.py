@@ -17,7 +17,7 @@ _LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
 
 
 class Redeliver(Protocol):
-    """Requests the redelivery of entries."""
+    """A callback requesting the redelivery of entries."""
 
     def __call__(self, entries: list[Place], *, timed_out: bool) -> None:
         """Request redelivery; ``timed_out`` distinguishes the ack timeout from negative acks."""

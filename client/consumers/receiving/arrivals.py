@@ -1,4 +1,4 @@
-"""Reads the arriving entries of one topic's consumer, and assembles chunks."""
+"""The arriving entries of one topic's consumer, and the assembly of chunks."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Source(Protocol):
 
 
 class Inbox:
-    """Merges the queues of topics round robin, and wakes waiters.
+    """The queues of topics, merged round robin, with the waiters for messages.
 
     A message leaves its topic's queue in the same event-loop iteration in which the program gets
     it; a cancelled waiter therefore loses no message.

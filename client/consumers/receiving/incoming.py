@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Incoming:
-    """Counts, reads and queues arriving messages, and grants permits.
+    """The arriving messages of one topic: counted, read, queued, and bounded by permits.
 
     Args:
         cluster: Source of time and of schema versions.
@@ -59,7 +59,7 @@ class Incoming:
         messages_received, bytes_received, broken_entries: Counted since creation.
     """
 
-    def __init__(  # noqa: PLR0913 - what stands between a connection and a program
+    def __init__(  # noqa: PLR0913 - many collaborators
         self,
         cluster: PulsarClient,
         options: ConsumerOptions,

@@ -1,4 +1,4 @@
-"""Calls a program's function with each message."""
+"""Message listeners: a program's function called with each message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_AT_ONCE = 16
 
 
 class Listening:
-    """Calls a function with every message, one after another, until the receiver ends.
+    """A loop calling a function with every message, in order, until the receiver ends.
 
     An exception of the function is logged; the ack timeout redelivers the message.
 

@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def unsaid_time(self) -> int | None:
-        """The start time, which SUBSCRIBE cannot carry."""
+        """The start time, which SUBSCRIBE cannot carry; None after the first arrival."""
         return self.sought_time if self.last is None and self.oldest is None else None
 
     def connection_lost(self) -> None:

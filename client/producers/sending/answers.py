@@ -1,4 +1,4 @@
-"""Completes the futures of acknowledged messages with their ids."""
+"""Completion of acknowledged messages' futures with message ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """Builds the ids of a topic's messages, and completes their futures.
+    """A builder of a topic's message ids, completing the messages' futures.
 
     Args:
         topic: Full name; of a partition, with its suffix.

@@ -21,7 +21,7 @@ Made: TypeAlias = "PendingEntry | Chunks"
 
 
 class Compressing:
-    """Makes entries of unbatched messages; of large messages in a thread, one at a time.
+    """Entries of unbatched messages; large messages are compressed in a thread, one at a time.
 
     Meanwhile the message stays first in line, and the line is held. ``send_nowait`` compresses on
     the event loop: its message is sent immediately.

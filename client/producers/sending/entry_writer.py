@@ -1,4 +1,4 @@
-"""Turns messages into a broker's entries: a single message, a batch, or a chunk."""
+"""Conversion of messages to a broker's entries: a single message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EntryWriter:
-    """Writes a producer's entries; contents move from the messages to the entries.
+    """A writer of a producer's entries; contents move from the messages to the entries.
 
     Args:
         producer: The fields common to all entries.

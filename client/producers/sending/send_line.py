@@ -34,7 +34,7 @@ _CLOSED = "the client was closed"
 
 
 class SendLine:
-    """Gives messages a queue slot, then memory, in order of arrival.
+    """A line of messages waiting for a queue slot, then for memory, in order of arrival.
 
     Only the first in line requests memory: each producer of a client has one request in the
     controller's queue, so producers alternate regardless of their numbers of sends.

@@ -47,7 +47,7 @@ MOST_AT_ONCE = 8_192
 
 
 class SendQueue:
-    """Admits messages, groups them into entries, and settles each exactly once.
+    """The pending messages of a producer: admitted, grouped into entries, each settled once.
 
     A message is in one place at a time: in the line, in the queue before the first attachment, in
     an open batch, or in an entry without a receipt. A settled message first releases its slot and
@@ -178,7 +178,7 @@ class SendQueue:
             ):
                 return True
             return self._sent_alone(message, writer)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here
+        except Exception as error:  # noqa: BLE001 - any error fails the messages
             self._drop(message, 1)
             self._fail((message,), error)
             return True
@@ -236,7 +236,7 @@ class SendQueue:
         messages = batch.messages
         try:
             entry = writer.batch(batch.builder, messages, beside_others=beside_others)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here
+        except Exception as error:  # noqa: BLE001 - any error fails the messages
             for message in messages:
                 self._drop(message, 1)
             self._fail(messages, error)
