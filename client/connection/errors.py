@@ -1,18 +1,18 @@
-"""The errors of a connection to a server, beyond those the official clients have names for.
+"""Errors of a connection to a server, without a name in the official clients.
 
 ConnectError
-    TlsError                     the server's certificate is not trusted, or it speaks no TLS
+    TlsError                     the server's certificate is not trusted, or the server has no TLS
 NotConnected
-    DisconnectedError            the connection ended while a request was under way
+    DisconnectedError            the connection ended during a request
 Timeout
     RequestTimeoutError          no answer in time
 TooManyLookupRequestException
-    TooManyPendingRequestsError  the connection's bound of unanswered requests
+    TooManyPendingRequestsError  the connection's limit of unanswered requests
 AlreadyClosed
     ClientClosedError            the client was closed
-AnswerDeclinedError              the caller did not want an answer of the announced size
+AnswerDeclinedError              the caller declined an answer of the announced size
 AnswerTooLargeError              an answer above the negotiated frame limit
-RequestTooLargeError             a request that the server would end the connection for
+RequestTooLargeError             a request above the server's size limit
 """
 
 from __future__ import annotations

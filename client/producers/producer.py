@@ -190,7 +190,7 @@ class Producer:
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            Timeout, MessageTooBig, ...: The first error among those messages.
+            Timeout, MessageTooBig, ...: The first error among the flushed messages.
         """
         await self._sending.flush()
 

@@ -235,7 +235,7 @@ class TopicProducer:
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            Exception: The first error among those messages.
+            Exception: The first error among the flushed messages.
         """
         self._queue.check_open()
         if (error := await self._queue.flush()) is not None:

@@ -22,7 +22,7 @@ faults = group("faults", "Fault injection, in a broker or proxy with floodgateFa
 
 
 def clear_faults(call: Call, fault_id: str | None) -> None:
-    """Remove a fault, or all; commands that they delay go on.
+    """Remove a fault, or all; delayed commands continue.
 
     Examples:
     floodgate-admin faults clear fault-1

@@ -47,7 +47,7 @@ _OPTIONS = {
 def _request(
     call: Call, method: str, path: str, body: Body | None, query: list[tuple[str, str]] | None
 ) -> None:
-    """Send any call of the admin REST, and show what it answers.
+    """Send any call of the admin REST, and show the answer.
 
     Examples:
     floodgate-admin request GET persistent/acme/orders/eu/stats

@@ -135,7 +135,7 @@ class SendQueue:
         """Send open batches; wait until all messages submitted before are answered.
 
         Returns:
-            The first error among those messages; None if all were sent.
+            The first error among the flushed messages; None if all were sent.
         """
         self._batches_are_due()
         return None if self._oldest() is None else await self._flushers.wait_for(self._serial)
