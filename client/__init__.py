@@ -1,8 +1,8 @@
-"""A client for Pulsar: producers, consumers and readers on asyncio, under one memory limit.
+"""A client for Pulsar: asyncio producers, consumers and readers under a common memory limit.
 
-The names are those of the official client's ``pulsar.asyncio`` and of what goes with it from
-``pulsar``. They are imported when they are first used: a program that imports one module of this
-package, as ``floodgate-admin`` does, does not wait for those that the others need.
+The names are the official client's: ``pulsar.asyncio`` with the related names of ``pulsar``. Names
+are imported on first use: a program importing a single module, like ``floodgate-admin``, does not
+load the dependencies of the others.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used (PEP 562)."""
+    """Import a name on first use (PEP 562)."""
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     if name not in _HOME:

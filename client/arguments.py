@@ -1,4 +1,4 @@
-"""Checks of the arguments of clients, producers and consumers, by their names."""
+"""Validation of client, producer and consumer arguments by name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Check: TypeAlias = "Callable[[Any], bool]"
 
 
 def check_arguments(arguments: Mapping[str, object]) -> None:
-    """Check those arguments that are not None and whose names are known here.
+    """Check the known arguments; None passes.
 
     Raises:
-        InvalidConfiguration: One is of another type or out of its range.
+        InvalidConfiguration: An argument has the wrong type, or is out of range.
     """
     for name, value in arguments.items():
         fits, words = _KNOWN.get(name, (None, ""))
@@ -36,7 +36,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_instance_with(attribute: str) -> _Check:
-    """Return a check for what a program makes of a class; the class itself is a frequent slip."""
+    """Return a check for instances; passing the class is a frequent slip."""
     return lambda value: not isinstance(value, type) and hasattr(value, attribute)
 
 

@@ -1,4 +1,4 @@
-"""The client that programs use: producers, consumers, readers and table views of one cluster."""
+"""The public client: producers, consumers, readers and table views of a cluster."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PartT = TypeVar("PartT", bound=Part)
 
 
 class Client(PulsarClient):
-    """A client of one cluster, with the official asyncio client's arguments.
+    """A client of a cluster, with the official asyncio client's arguments.
 
     Example:
         async with Client("pulsar://127.0.0.1:6650") as client:
@@ -76,41 +76,41 @@ class Client(PulsarClient):
 
     Args:
         service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
-            hosts with commas between are tried in turn.
-        authentication: Credentials, shown at every connection and every challenge.
-        operation_timeout_seconds: How long a request, or opening a producer or consumer, may take.
+            comma-separated hosts are tried in turn.
+        authentication: Credentials for every connection and every challenge.
+        operation_timeout_seconds: Timeout of a request, and of opening a producer or consumer.
         io_threads: 1; more are refused.
         message_listener_threads: 1; more are refused.
-        concurrent_lookup_requests: Lookups and partition queries under way at once; more wait. The
-            same question, asked at the same time, is put once.
+        concurrent_lookup_requests: Maximum number of concurrent lookups and partition queries; more
+            wait. Identical concurrent requests are sent once.
         log_conf_file_path: Without effect, as in the official client.
-        stats_interval_in_seconds: How often statistics are logged, at level INFO; 0 for never.
-        use_tls: Without effect, as in the official client: the service URL says it.
-        tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
-            those of the package certifi.
-        tls_allow_insecure_connection: Take every certificate.
-        tls_validate_hostname: Whether a server's certificate has to name its host. Off, as in the
+        stats_interval_in_seconds: Interval of logged statistics, at level INFO; 0 for never.
+        use_tls: Without effect, as in the official client: the service URL decides.
+        tls_trust_certs_file_path: Trusted CA certificates (PEM); None for the package certifi's.
+        tls_allow_insecure_connection: Accept any server certificate.
+        tls_validate_hostname: Whether a server's certificate must name its host. Off, as in the
             official client: turn it on.
-        logger: All that this package logs, in this process, goes to it.
-        connection_timeout_ms: How long a server may take to accept a connection.
-        listener_name: The listener whose addresses lookups are to name.
-        tls_private_key_file_path: The client's own key (PEM); goes with the next.
-        tls_certificate_file_path: The client's own certificate (PEM).
-        memory_limit_bytes: What the messages of all its producers and consumers may take; 0 for no
+        logger: Receives the whole package's log records, for the whole process.
+        connection_timeout_ms: Timeout of establishing a connection.
+        listener_name: The advertised listener for lookups.
+        tls_private_key_file_path: The client's private key (PEM); requires the certificate.
+        tls_certificate_file_path: The client's certificate (PEM).
+        memory_limit_bytes: Maximum memory for the messages of all producers and consumers; 0 for no
             limit.
-        memory_limit_controller: Such a limit that several clients share; it stays open.
-        producer_share: The fraction of the limit that producers have whatever consumers fetch
-            ahead.
-        clock: Where time comes from.
+        memory_limit_controller: A memory limit shared by several clients, not closed with the
+            client.
+        producer_share: The fraction of the limit reserved for producers against prefetching
+            consumers.
+        clock: The source of time.
 
     Attributes:
-        memory: The limit.
+        memory: The memory limit.
 
     Raises:
-        InvalidUrl: The service URL cannot be read.
-        InvalidConfiguration: An argument is of another type or out of its range, or a file of
-            certificates cannot be used.
-        OperationNotSupported: An argument asks for what this client does not do.
+        InvalidUrl: The service URL is invalid.
+        InvalidConfiguration: An argument has the wrong type or is out of range, or a certificate
+            file is unusable.
+        OperationNotSupported: An argument requests an unsupported feature.
     """
 
     def __init__(  # noqa: PLR0913 - the official client's arguments, and ours by name
@@ -202,15 +202,15 @@ class Client(PulsarClient):
         initial_subscription_name: str | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
     ) -> Producer:
-        """Return a producer that is attached to a topic, or to all of its partitions.
+        """Return a producer attached to a topic, or to all of its partitions.
 
-        The topic has its full name or a short form; the other arguments are described at
+        The topic may have its full name or a short form. For the other arguments see
         client.producers.options.ProducerOptions.
 
         Raises:
-            InvalidTopicName: The topic's name breaks the rules.
+            InvalidTopicName: The topic's name is invalid.
             AlreadyClosed: The client was closed.
-            PulsarException: It cannot be attached, or not with these arguments.
+            PulsarException: Attaching failed, or an argument is invalid.
         """
         self._check_open()
         options = ProducerOptions(
@@ -286,16 +286,16 @@ class Client(PulsarClient):
         discovery_schedule: str = "polite",
         interceptors: Sequence[ConsumerInterceptor] = (),
     ) -> Consumer:
-        """Return a consumer of a subscription: of a topic, several, or those that fit a pattern.
+        """Return a consumer of one topic, a list of topics, or the topics matching a pattern.
 
-        A topic has its full name or a short form; several are a list; a pattern is compiled, or
-        marked by ``is_pattern_topic``. The subscription is created if it is not there. The other
-        arguments are described at client.consumers.options.ConsumerOptions.
+        Topics may have full names or short forms; a pattern is compiled, or marked by
+        ``is_pattern_topic``. A missing subscription is created. For the other arguments see
+        client.consumers.options.ConsumerOptions.
 
         Raises:
-            InvalidTopicName: A topic's name breaks the rules.
+            InvalidTopicName: A topic's name is invalid.
             AlreadyClosed: The client was closed.
-            PulsarException: It cannot be attached, or not with these arguments.
+            PulsarException: Subscribing failed, or an argument is invalid.
         """
         self._check_open()
         refuse_decryption(crypto_key_reader)
@@ -367,16 +367,15 @@ class Client(PulsarClient):
         auto_update_partitions_seconds: float = 60,
         subscription_name: str | None = None,
     ) -> Reader:
-        """Return a reader: it goes through a topic from a message on, without a subscription.
+        """Return a reader of a topic, from a message on, without a subscription.
 
-        It starts behind ``start_message_id``; ``MessageId.earliest`` and ``latest`` stand for the
-        topic's ends. The other arguments are described at
-        client.consumers.options.ReaderOptions.
+        Reading starts after ``start_message_id``; ``MessageId.earliest`` and ``latest`` are the
+        topic's ends. For the other arguments see client.consumers.options.ReaderOptions.
 
         Raises:
-            InvalidTopicName: The topic's name breaks the rules.
+            InvalidTopicName: The topic's name is invalid.
             AlreadyClosed: The client was closed.
-            PulsarException: It cannot be attached, or not with these arguments.
+            PulsarException: Attaching failed, or an argument is invalid.
         """
         self._check_open()
         refuse_decryption(crypto_key_reader)
@@ -406,15 +405,15 @@ class Client(PulsarClient):
     async def create_table_view(
         self, topic: str, subscription_name: str | None = None, schema: Schema | None = None
     ) -> TableView:
-        """Return a table of a topic's newest values by their keys, which follows the topic.
+        """Return a live table of a topic's newest values by key.
 
         Args:
             topic: Full name, or a short form.
-            subscription_name: The name under which it reads; None for a random one.
-            schema: Reads the values; None for bytes.
+            subscription_name: Name of the reader's subscription; None for a random name.
+            schema: Decodes the values; None for bytes.
 
         Raises:
-            InvalidTopicName: The topic's name breaks the rules.
+            InvalidTopicName: The topic's name is invalid.
             AlreadyClosed: The client was closed.
             PulsarException: The topic cannot be read.
         """
@@ -425,11 +424,11 @@ class Client(PulsarClient):
         )
 
     async def get_topic_partitions(self, topic: str) -> list[str]:
-        """Return the full names of a topic's partitions; the topic's own if it has none.
+        """Return the full names of a topic's partitions; an unpartitioned topic's own name.
 
         Raises:
-            InvalidTopicName: The topic's name breaks the rules.
-            PulsarException: The broker refused, or nobody answered for the operation timeout.
+            InvalidTopicName: The topic's name is invalid.
+            PulsarException: The broker refused, or did not answer within the operation timeout.
         """
         self._check_open()
         name = full_name(topic)
@@ -437,29 +436,29 @@ class Client(PulsarClient):
         return [f"{name}-partition-{index}" for index in range(count)] or [name]
 
     def get_service_info(self) -> ServiceInfo:
-        """Return where the cluster is reached, and how."""
+        """Return the cluster's service URL and credentials."""
         return self._service_info
 
     def statistics(self) -> ClientStatistics:
-        """Return the figures of this moment: memory, producers, consumers, and who waits."""
+        """Return the current statistics of memory, producers, consumers and waiters."""
         return client_statistics(self._context.parts, self.memory)
 
     async def lookup(self, topic: str) -> LookupResult:
-        """As PulsarClient's; asked once for all who ask at the time."""
+        """As PulsarClient's; identical concurrent requests are sent once."""
         return await self._lookups.answer(topic, partial(super().lookup, topic))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """As PulsarClient's; asked once for all who ask at the time."""
+        """As PulsarClient's; identical concurrent requests are sent once."""
         ask = partial(super().partitions, topic, auto_create=auto_create)
         return await self._partition_counts.answer((topic, auto_create), ask)
 
     def shutdown(self) -> None:
-        """Close everything without waiting for it; ``close`` waits."""
+        """Close everything in the background; ``close`` waits."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
 
     async def close(self) -> None:
-        """Close all producers, consumers, readers and connections; once more is harmless."""
+        """Close all producers, consumers, readers and connections; idempotent."""
         self.shutdown()
         if self._closing is not None:
             await asyncio.shield(self._closing)
@@ -481,7 +480,7 @@ class Client(PulsarClient):
             raise ClientClosedError("the client is closed")
 
     async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
-        """Open a part and remember it, unless the client is closed meanwhile."""
+        """Open and register a part, unless the client is closed meanwhile."""
         try:
             part = await opening
         except PulsarException:

@@ -1,4 +1,4 @@
-"""The arguments of a client: checked, and made into what its connections need."""
+"""Validation of a client's arguments, and their conversion to connection options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from client.service_info import ServiceInfo
 
 _LOGGER = __name__.rpartition(".")[0]
-"""The logger above all of this package's."""
+"""The logger above all loggers of the package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,8 @@ class ClientOptions:
     """The official client's arguments; see client.client.Client.
 
     Raises:
-        InvalidConfiguration: A value is of another type or out of its range.
-        OperationNotSupported: A value asks for what this client does not do.
+        InvalidConfiguration: A value has the wrong type, or is out of range.
+        OperationNotSupported: A value requests an unsupported feature.
     """
 
     service: ServiceInfo
@@ -83,10 +83,10 @@ class ClientOptions:
             )
 
     def connect_options(self) -> ConnectOptions:
-        """Return the same for a connection.
+        """Return the options of connections.
 
         Raises:
-            InvalidConfiguration: A certificate's file cannot be used.
+            InvalidConfiguration: A certificate file is unusable.
         """
         return ConnectOptions(
             operation_timeout_seconds=self.operation_timeout_seconds,
@@ -122,7 +122,7 @@ _LEAST = {
 
 
 def log_to(logger: logging.Logger) -> None:
-    """Have all that this package logs go to a logger; for the whole process."""
+    """Route the package's log records to a logger, for the whole process."""
     ours = logging.getLogger(_LOGGER)
     if logger is not ours and not logger.name.startswith(f"{_LOGGER}."):
         ours.parent = logger
@@ -130,10 +130,10 @@ def log_to(logger: logging.Logger) -> None:
 
 
 def refuse_decryption(key_reader: object) -> None:
-    """Refuse a consumer's or reader's keys.
+    """Refuse the keys of a consumer or reader.
 
     Raises:
-        OperationNotSupported: There are any.
+        OperationNotSupported: Keys are given.
     """
     if key_reader is not None:
         raise OperationNotSupported(

@@ -1,4 +1,4 @@
-"""Keeps a producer or consumer attached to the broker that serves its topic."""
+"""The attachment of a producer or consumer to the broker of its topic."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REOPEN_SECONDS = 0.1
-"""Seconds from a broker's CLOSE_PRODUCER or CLOSE_CONSUMER until the topic is looked up anew."""
+"""Seconds from a broker's CLOSE_PRODUCER or CLOSE_CONSUMER to the next lookup."""
 
 
 class Attach(Protocol):
-    """The producer's or consumer's part in attaching to a topic."""
+    """A callback attaching a producer or consumer to its topic."""
 
     async def __call__(self, cnx: ClientCnx) -> None:
-        """Send PRODUCER or SUBSCRIBE on a connection, and go on with what was under way.
+        """Send PRODUCER or SUBSCRIBE on a connection, and resume pending work.
 
-        Called again after each loss. On return the connection serves the caller, whose id is in
-        ``cnx.attached``; on an error it is not.
+        Called again after each loss. After a return the caller is registered in ``cnx.attached``;
+        after an error not.
 
         Raises:
-            PulsarException: It failed; whether it is tried again the handler decides.
+            PulsarException: Attaching failed; the handler decides on a retry.
         """
 
 
 class ConnectionHandler:
-    """Looks a topic up, connects, attaches, and does so again whenever the attachment is lost.
+    """A loop of lookup, connect and attach, restarted after each lost attachment.
 
     Args:
         client: Looks up and connects.
         topic: Full name.
         attach: Sends PRODUCER or SUBSCRIBE.
-        final: Errors that end it after the first attachment, beside the client's own end, as
-            TopicTerminated ends a producer; all others are tried again without end.
-        on_given_up: Told which of them did.
-        backoff: How long to wait between attempts.
+        final: Errors that end reconnecting, besides the client's own end, such as TopicTerminated
+            for a producer; all others are retried without limit.
+        on_given_up: Called with the final error.
+        backoff: Delays between attempts.
 
     Attributes:
-        cnx: The connection it is attached to; None while it is not.
-        reconnections: How often it was attached again.
+        cnx: The current connection, or None.
+        reconnections: Number of reconnections.
 
     Source: upstream ConnectionHandler.
     """
@@ -84,16 +84,16 @@ class ConnectionHandler:
     async def open(
         self, retry_seconds: float, *, due: float | None = None, bounds_attempts: bool = True
     ) -> None:
-        """Attach for the first time; try again after errors that may pass, until time is up.
+        """Attach for the first time; retry after transient errors, until the timeout.
 
         Args:
-            retry_seconds: When it is.
-            due: The moment, if the time began to run before.
-            bounds_attempts: False for a producer that waits for others to leave.
+            retry_seconds: The timeout.
+            due: The deadline, if the timeout started earlier.
+            bounds_attempts: False for a producer waiting for exclusive access.
 
         Raises:
-            PulsarException: The error of an attempt that will not pass.
-            Timeout: Time was up; its cause is the last error.
+            PulsarException: A permanent error of an attempt.
+            Timeout: The timeout expired; its cause is the last error.
         """
         self._attaching = True
         try:
@@ -119,22 +119,23 @@ class ConnectionHandler:
         )
         self._lost_meanwhile = False
         await self._attach(cnx)
-        # The answer came, and an end behind it, before this task could go on.
+        # The attachment may have ended before the task resumed.
         if cnx.closed or self._lost_meanwhile:
             raise NotConnected(f"{cnx.peer} closed the connection, or what it served on it")
         self.cnx = cnx
         self._backoff.reset()
 
     def lost(self) -> None:
-        """Attach again: the connection is gone."""
+        """Reconnect after a lost connection."""
         self.cnx = None
         self._attach_again(self._backoff.next())
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again: the broker closed the producer or consumer.
+        """Reconnect after the broker closed the producer or consumer.
 
         Args:
-            assigned_url: Where it is to go at once; None: look up, a moment later.
+            assigned_url: The assigned broker, contacted immediately; None: look up after a short
+                delay.
         """
         self.cnx, self._assigned_url = None, assigned_url
         self._attach_again(0.0 if assigned_url else REOPEN_SECONDS)
@@ -156,7 +157,7 @@ class ConnectionHandler:
                 except self._final as error:
                     self._on_given_up(error)
                     return
-                except Exception as error:  # noqa: BLE001 - nobody else would ever attach again
+                except Exception as error:  # noqa: BLE001 - the only retry loop
                     self._tell(error)
                     await self._client.patience.delay(self._backoff.next(), error)
                 else:
@@ -167,7 +168,7 @@ class ConnectionHandler:
             self._attaching, self._task = False, None
 
     def _tell(self, error: Exception) -> None:
-        """Log why it is not attached; loud once for each kind of refusal."""
+        """Log an attachment error; as a warning once per kind of refusal."""
         text = "%s: attaching failed, and is tried again: %s"
         if not isinstance(error, PulsarException):
             logger.error(text, self.topic, error, exc_info=error)
@@ -178,12 +179,12 @@ class ConnectionHandler:
             self._told = type(error)
 
     async def close(self) -> None:
-        """Attach no more; once more is harmless."""
+        """Stop attaching; idempotent."""
         if (task := self.stop()) is not None:
             await asyncio.wait([task])
 
     def stop(self) -> asyncio.Task[None] | None:
-        """Attach no more; return what was under way and was cancelled, if anything was."""
+        """Stop attaching; return the cancelled task, or None."""
         self._closed = True
         task, self.cnx = self._task, None
         if task is None or task is asyncio.current_task():

@@ -1,4 +1,4 @@
-"""The parts of a client that its producers, consumers and readers share."""
+"""State of a client shared by its producers, consumers and readers."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ class Part(Protocol):
     """A producer, consumer, reader or table view."""
 
     async def close(self) -> None:
-        """End it; once more is harmless."""
+        """Close; idempotent."""
 
     def statistics(self) -> object:
-        """Return the figures of this moment."""
+        """Return the current statistics."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:
-    """The parts of one client.
+    """The shared state of a client.
 
     Attributes:
         cluster: Looks up, connects, lists.
-        memory: The client's limit; several clients may share one.
-        operation_timeout_seconds: How long a request or an attachment may take.
-        producer_ids: Numbers that no other producer of this client has.
-        consumer_ids: Numbers that no other consumer of this client has.
-        watch_ids: Numbers that no other watch of this client has.
-        parts: Those that a program opened and nobody closed. ``Client`` adds them; each takes
-            itself out when it is closed.
-        receiver_queues: The receiver queues of its consumers; closed after them.
+        memory: The memory limit, possibly shared by several clients.
+        operation_timeout_seconds: Timeout of a request or an attachment.
+        producer_ids: Producer numbers, unique in the client.
+        consumer_ids: Consumer numbers, unique in the client.
+        watch_ids: Watch numbers, unique in the client.
+        parts: Open parts; added by ``Client``, removed by each part's ``close``.
+        receiver_queues: Receiver queues of the consumers; closed after the consumers.
     """
 
     cluster: PulsarClient
@@ -54,7 +53,7 @@ class ClientContext:
     receiver_queues: ReceiverQueues = field(init=False)
 
     def __post_init__(self) -> None:
-        # Made here, since there is one to a client, and it needs what the others gave.
+        # Depends on the other fields.
         object.__setattr__(self, "receiver_queues", ReceiverQueues(self.memory, self.clock))
 
     @property
@@ -63,24 +62,24 @@ class ClientContext:
         return self.cluster.clock
 
     def due(self) -> float:
-        """Return when an operation that begins now is to be over."""
+        """Return the deadline of an operation starting now."""
         return self.clock.now() + self.operation_timeout_seconds
 
     @property
     def largest_message_bytes(self) -> int:
-        """The bytes that a message may have, sent or received."""
+        """The largest message in bytes, sent or received."""
         return largest_message_bytes(self.memory.limit_bytes)
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """Return how many partitions a topic has; 0 for one that is not partitioned.
+        """Return the number of a topic's partitions; 0 for an unpartitioned topic.
 
         Args:
             topic: Full name.
-            auto_create: Whether a topic that is not there may be created.
+            auto_create: Whether a missing topic may be created.
 
         Raises:
             PulsarException: The broker refused for good.
-            Timeout: Nobody answered for the operation timeout.
+            Timeout: No answer within the operation timeout.
         """
         return await self.cluster.patience.until(
             lambda: self.cluster.partitions(topic, auto_create=auto_create),

@@ -1,8 +1,8 @@
-"""The errors that programs of this client meet, under the names of the official Python client.
+"""The client's errors, under the names of the official Python client.
 
 All derive from PulsarException. A server's refusal is raised as ServerResponseError *and* as the
-error that its code stands for: ``except ProducerBusy`` and ``except ServerResponseError`` both
-catch it.
+error of its code: ``except ProducerBusy`` and ``except ServerResponseError`` both catch the same
+refusal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Result(IntEnum):
-    """The code of an error, as the official clients number them."""
+    """The official clients' error codes."""
 
     Ok = 0
     UnknownError = 1
@@ -70,7 +70,7 @@ class Result(IntEnum):
 
 
 class PulsarException(Exception):  # noqa: N818 - the official client's name, as all below
-    """Root of this client's errors, each of which has the code of its name, or its parent's."""
+    """Root of the client's errors, each with the code of its own or its parent's name."""
 
     result = Result.UnknownError
 
@@ -84,22 +84,22 @@ class PulsarException(Exception):  # noqa: N818 - the official client's name, as
 
 
 class UnknownError(PulsarException):
-    """The server failed in a way that it has no code for."""
+    """The server failed without a specific error code."""
 
 
 class InvalidConfiguration(PulsarException, ValueError):  # noqa: N818
-    """An argument, or a combination of arguments, makes no sense.
+    """An argument, or a combination of arguments, is invalid.
 
-    A ValueError as well, as the official client raises for its arguments.
+    Also a ValueError, as in the official client.
     """
 
 
 class Timeout(PulsarException, TimeoutError):  # noqa: N818
-    """It was not done in time."""
+    """An operation timed out."""
 
 
 class LookupError(PulsarException):
-    """The server that serves a topic was not found out."""
+    """The lookup of a topic's server failed."""
 
 
 class ConnectError(PulsarException):
@@ -107,19 +107,19 @@ class ConnectError(PulsarException):
 
 
 class ReadError(PulsarException):
-    """The connection broke while it was read."""
+    """The connection broke during a read."""
 
 
 class AuthenticationError(PulsarException):
-    """The server does not believe who this client is."""
+    """The server rejected the client's credentials."""
 
 
 class AuthorizationError(PulsarException):
-    """The server does not allow this client to do that."""
+    """The server does not permit the operation to the client."""
 
 
 class ErrorGettingAuthenticationData(PulsarException):
-    """The client's own credentials cannot be read."""
+    """The client's credentials are unreadable."""
 
 
 class BrokerMetadataError(PulsarException):
@@ -135,11 +135,11 @@ class ChecksumError(PulsarException):
 
 
 class ConsumerBusy(PulsarException):
-    """The subscription has a consumer already that does not share it."""
+    """The subscription already has an exclusive consumer."""
 
 
 class NotConnected(PulsarException):
-    """The connection ended, or is not there yet."""
+    """The connection ended, or is not established yet."""
 
 
 class AlreadyClosed(PulsarException):
@@ -147,7 +147,7 @@ class AlreadyClosed(PulsarException):
 
 
 class InvalidMessage(PulsarException):
-    """A message cannot be sent as it is."""
+    """A message is invalid."""
 
 
 class ConsumerNotInitialized(PulsarException):
@@ -159,27 +159,27 @@ class ProducerNotInitialized(PulsarException):
 
 
 class ProducerBusy(PulsarException):
-    """The topic has a producer of that name, or none of its kind may be added."""
+    """The topic has a producer of the same name, or allows no further producer."""
 
 
 class TooManyLookupRequestException(PulsarException):
-    """The server, or this client, has as many questions under way as it takes."""
+    """The server's, or the client's, limit of concurrent lookups is reached."""
 
 
 class InvalidTopicName(PulsarException, ValueError):  # noqa: N818
-    """A name is not a topic's."""
+    """A topic's name is invalid."""
 
 
 class InvalidUrl(PulsarException, ValueError):  # noqa: N818
-    """A service URL cannot be read."""
+    """A service URL is invalid."""
 
 
 class ServiceUnitNotReady(PulsarException):
-    """The broker does not serve the topic at this moment; it may soon."""
+    """The broker does not serve the topic now; a retry may succeed."""
 
 
 class OperationNotSupported(PulsarException):
-    """This client, or this kind of topic or subscription, does not do that."""
+    """The client, or the kind of topic or subscription, does not support the operation."""
 
 
 class ProducerBlockedQuotaExceededError(PulsarException):
@@ -191,23 +191,23 @@ class ProducerBlockedQuotaExceededException(PulsarException):
 
 
 class ProducerQueueIsFull(PulsarException):
-    """As many messages wait for their receipts as may."""
+    """The producer's queue of unacknowledged messages is full."""
 
 
 class ProducerQueueIsFullError(ProducerQueueIsFull):
-    """A message was refused: as many wait for their receipts as may (``max_pending_messages``)."""
+    """A message was refused: the producer's queue is full (``max_pending_messages``)."""
 
 
 class MessageTooBig(PulsarException):
-    """A message is larger than the broker takes."""
+    """A message exceeds the broker's size limit."""
 
 
 class TopicNotFound(PulsarException):
-    """The topic is not there."""
+    """The topic does not exist."""
 
 
 class SubscriptionNotFound(PulsarException):
-    """The subscription is not there."""
+    """The subscription does not exist."""
 
 
 class ConsumerNotFound(PulsarException):
@@ -215,11 +215,11 @@ class ConsumerNotFound(PulsarException):
 
 
 class UnsupportedVersionError(PulsarException):
-    """The server is too old for this, or too new."""
+    """The server is too old, or too new, for the operation."""
 
 
 class TopicTerminated(PulsarException):
-    """The topic was terminated: nothing can be published to it any more."""
+    """The topic was terminated: it accepts no more messages."""
 
 
 class CryptoError(PulsarException):
@@ -227,11 +227,11 @@ class CryptoError(PulsarException):
 
 
 class IncompatibleSchema(PulsarException):
-    """The schema does not fit those the topic has."""
+    """The schema is incompatible with the topic's schemas."""
 
 
 class ConsumerAssignError(PulsarException):
-    """The consumer cannot be given the keys it asked for."""
+    """The consumer cannot get the requested keys."""
 
 
 class CumulativeAcknowledgementNotAllowedError(PulsarException):
@@ -243,11 +243,11 @@ class TransactionCoordinatorNotFoundError(PulsarException):
 
 
 class InvalidTxnStatusError(PulsarException):
-    """The transaction is not in a state for this."""
+    """The transaction's state does not allow the operation."""
 
 
 class NotAllowedError(PulsarException):
-    """The server does not do that, whoever asks."""
+    """The server allows the operation to no client."""
 
 
 class TransactionConflict(PulsarException):
@@ -255,11 +255,11 @@ class TransactionConflict(PulsarException):
 
 
 class TransactionNotFound(PulsarException):
-    """The transaction is not there."""
+    """The transaction does not exist."""
 
 
 class ProducerFenced(PulsarException):
-    """Another producer has taken the topic for itself."""
+    """Another producer has taken exclusive access to the topic."""
 
 
 class MemoryBufferIsFull(PulsarException):
@@ -271,7 +271,7 @@ class MemoryBufferIsFullError(MemoryBufferIsFull):
 
 
 class Interrupted(PulsarException):
-    """The waiting was interrupted."""
+    """The wait was interrupted."""
 
 
 class ServerResponseError(PulsarException):
@@ -280,7 +280,7 @@ class ServerResponseError(PulsarException):
     Attributes:
         server_error: Pulsar's error code.
         message: The server's text.
-        at_handshake: Whether it answers the handshake of a connection, not a request.
+        at_handshake: Whether the error answers a connection's handshake, not a request.
     """
 
     at_handshake = False
@@ -296,7 +296,7 @@ class ServerResponseError(PulsarException):
 
 
 def server_response_error(server_error: Code, message: str) -> ServerResponseError:
-    """Return the error of a server's answer, of the class that its code stands for as well."""
+    """Return the error of a server's answer, also an instance of its code's class."""
     return _CLASSES.get(server_error, ServerResponseError)(server_error, message)
 
 

@@ -1,8 +1,7 @@
-"""Interceptors: a program's own code at the moments of a message's life.
+"""Interceptors: a program's callbacks during a message's life.
 
-They are called in the order in which they were given, in the event loop, and must not block. What
-one of them raises is logged; message, memory and the other interceptors go on as if it had done
-nothing.
+Interceptors are called in the given order, on the event loop, and must not block. Exceptions are
+logged, and otherwise have no effect.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ ReturnT = TypeVar("ReturnT")
 
 
 class ProducerInterceptor:
-    """Looks at what a producer sends. Derive from it, and define what is needed."""
+    """Callbacks of a producer; derive, and override the relevant methods."""
 
     def before_send(self, producer: object, message: OutgoingMessage) -> None:
-        """Look at a message before anything is reserved for it; its parts may be changed.
+        """Inspect or change a message before resources are reserved.
 
         Args:
             producer: The ``Producer``.
@@ -40,58 +39,58 @@ class ProducerInterceptor:
         message_id: MessageId | None,
         error: BaseException | None,
     ) -> None:
-        """Learn that the broker has a message, or that it failed.
+        """React to a message's receipt or failure.
 
         Args:
             producer: The ``Producer``.
-            message: The message as it was sent.
-            message_id: Its id; None if it failed.
-            error: Why it failed; None if it did not.
+            message: The message as sent.
+            message_id: The message's id; None after a failure.
+            error: The failure; None after a receipt.
         """
 
     def on_close(self) -> None:
-        """Learn that the producer is closed."""
+        """React to the producer's close."""
 
 
 class ConsumerInterceptor:
-    """Looks at what a consumer gets and acknowledges. Derive from it, and define what is needed."""
+    """Callbacks of a consumer; derive, and override the relevant methods."""
 
     def before_consume(self, consumer: object, message: Message) -> Message | None:
-        """Look at a message before the program gets it.
+        """Inspect a message before the program gets it.
 
         Returns:
-            The message that the program gets in its place; None for the same.
+            A replacement for the message; None for no change.
         """
         return None
 
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """Learn that a message was acknowledged, or that this failed with ``error``."""
+        """React to an acknowledgement, or to its failure with ``error``."""
 
     def on_acknowledge_cumulative(
         self, consumer: object, message_id: MessageId, error: BaseException | None
     ) -> None:
-        """Learn that all messages up to one were acknowledged, or that this failed."""
+        """React to a cumulative acknowledgement, or to its failure with ``error``."""
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Learn that messages are asked for again, since the program could not handle them."""
+        """React to redelivery requests after negative acknowledgements."""
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Learn that messages are asked for again, since they were not acknowledged in time."""
+        """React to redelivery requests after ack timeouts."""
 
     def on_close(self) -> None:
-        """Learn that the consumer is closed."""
+        """React to the consumer's close."""
 
 
 InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)
 
 
 class _Interceptors(Generic[InterceptorT]):
-    """The interceptors of one producer or consumer; what they raise goes into the log.
+    """The interceptors of a producer or consumer; exceptions are logged.
 
     Args:
-        interceptors: Called in this order.
+        interceptors: In order of calls.
     """
 
     def __init__(self, interceptors: Iterable[InterceptorT]) -> None:
@@ -101,16 +100,16 @@ class _Interceptors(Generic[InterceptorT]):
         return bool(self._interceptors)
 
     def on_close(self) -> None:
-        """Tell each that the producer or consumer is closed."""
+        """Notify all interceptors of the close."""
         for one in self._interceptors:
             _call(one.on_close)
 
 
 class ProducerInterceptors(_Interceptors[ProducerInterceptor]):
-    """The interceptors of one producer."""
+    """The interceptors of a producer."""
 
     def before_send(self, producer: object, message: OutgoingMessage) -> None:
-        """Let each look at a message, and change it."""
+        """Pass a message through all interceptors."""
         for one in self._interceptors:
             _call(one.before_send, producer, message)
 
@@ -121,16 +120,16 @@ class ProducerInterceptors(_Interceptors[ProducerInterceptor]):
         message_id: MessageId | None,
         error: BaseException | None,
     ) -> None:
-        """Tell each that the broker has a message, or that it failed."""
+        """Notify all interceptors of a receipt or failure."""
         for one in self._interceptors:
             _call(one.on_send_acknowledgement, producer, message, message_id, error)
 
 
 class ConsumerInterceptors(_Interceptors[ConsumerInterceptor]):
-    """The interceptors of one consumer."""
+    """The interceptors of a consumer."""
 
     def before_consume(self, consumer: object, message: Message) -> Message:
-        """Return the message that the program gets, after each has looked at it."""
+        """Return the message for the program, after all interceptors."""
         for one in self._interceptors:
             replaced = _call(one.before_consume, consumer, message)
             message = replaced or message
@@ -139,24 +138,24 @@ class ConsumerInterceptors(_Interceptors[ConsumerInterceptor]):
     def on_acknowledge(
         self, consumer: object, message_id: MessageId, error: BaseException | None = None
     ) -> None:
-        """Tell each of an acknowledgement."""
+        """Notify all interceptors of an acknowledgement."""
         for one in self._interceptors:
             _call(one.on_acknowledge, consumer, message_id, error)
 
     def on_acknowledge_cumulative(
         self, consumer: object, message_id: MessageId, error: BaseException | None = None
     ) -> None:
-        """Tell each of a cumulative acknowledgement."""
+        """Notify all interceptors of a cumulative acknowledgement."""
         for one in self._interceptors:
             _call(one.on_acknowledge_cumulative, consumer, message_id, error)
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Tell each what is asked for again after negative acknowledgements."""
+        """Notify all interceptors of redelivery after negative acknowledgements."""
         for one in self._interceptors:
             _call(one.on_negative_acks_send, consumer, message_ids)
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Tell each what is asked for again since its time was up."""
+        """Notify all interceptors of redelivery after ack timeouts."""
         for one in self._interceptors:
             _call(one.on_ack_timeout_send, consumer, message_ids)
 

@@ -1,4 +1,4 @@
-"""Tries again what failed and may pass, until time is up."""
+"""Retries after transient errors, until a timeout."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ T = TypeVar("T")
 
 _FIRST_SECONDS = 0.1
 _SHARE = 10
-"""A delay is at most this part of the time that there is, so that the last attempt is not early."""
+"""Largest delay, as a fraction of the timeout: the last attempt comes late enough."""
 
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
 _WOKEN_AT_ONCE = 100
-"""Attempts that begin in one turn of the loop: there may be thousands."""
+"""Maximum number of attempts started in one event-loop iteration, of possibly thousands."""
 
 
 class Patience:
-    """Waits between attempts of one client.
+    """Delays between the attempts of a client.
 
-    An attempt that reached no server is repeated at once when any connection of the client opens:
-    of thousands that wait for one broker, the first to reach it wakes the others.
+    Attempts without a reachable server are retried as soon as any connection of the client opens:
+    with thousands waiting for a broker, the first success wakes the others.
 
     Args:
-        clock: Where time comes from.
+        clock: The source of time.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -49,7 +49,7 @@ class Patience:
         self._waiting: dict[asyncio.Future[None], None] = {}
 
     def connection_opened(self) -> None:
-        """Wake those who reached no server."""
+        """Wake the attempts without a reachable server."""
         self._wake(list(self._waiting))
 
     def _wake(self, waiting: list[asyncio.Future[None]]) -> None:
@@ -60,7 +60,7 @@ class Patience:
             asyncio.get_running_loop().call_soon(self._wake, left)
 
     async def delay(self, seconds: float, error: BaseException) -> None:
-        """Wait before the next attempt; if no server was reached, only until one is."""
+        """Wait before the next attempt; after a connect failure only until a connection opens."""
         waiter = asyncio.get_running_loop().create_future()
         if isinstance(error, _UNREACHED):
             self._waiting[waiter] = None
@@ -82,19 +82,19 @@ class Patience:
         due: float | None = None,
         bounds_attempts: bool = True,
     ) -> T:
-        """Return what an attempt returns, and try again after errors that may pass.
+        """Return the result of an attempt; retry after transient errors.
 
         Args:
-            attempt: Called for each.
-            failure: What has not come about when time is up.
-            seconds: When it is.
-            may_pass: Whether an error may be gone at the next attempt.
-            due: When that is, if the time began to run before.
-            bounds_attempts: Whether an attempt that is under way then is cancelled.
+            attempt: Called for each attempt.
+            failure: Description of the failure, for the Timeout.
+            seconds: The timeout.
+            may_pass: Tells transient errors.
+            due: The deadline, if the timeout started earlier.
+            bounds_attempts: Whether the deadline cancels a running attempt.
 
         Raises:
-            PulsarException: The error of an attempt that will not pass, or a refusal that did not.
-            Timeout: Time was up; its cause is the last error.
+            PulsarException: A permanent error of an attempt, or a refusal at the deadline.
+            Timeout: The timeout expired; its cause is the last error.
         """
         backoff = Backoff(_FIRST_SECONDS, max(_FIRST_SECONDS, seconds / _SHARE))
         due = self._clock.now() + seconds if due is None else due
@@ -117,13 +117,13 @@ class Patience:
 
 
 def attachment_may_pass(error: PulsarException) -> bool:
-    """Tell whether an error of a first attachment may be gone at the next attempt.
+    """Tell whether an error of a first attachment is transient.
 
-    Who is not known to the server is told so at the handshake, and who may not do something by the
-    answer to that command. AuthenticationError of a command means that credentials have run out
-    since, and AuthorizationError at the handshake is about a proxy's role: both may pass.
+    Unknown clients are refused at the handshake, missing permissions by the command's answer.
+    AuthenticationError of a command means expired credentials, AuthorizationError at the handshake
+    concerns a proxy's role: both are transient.
 
-    Source: upstream PulsarClientException.isRetriableError, which gives up at TooManyRequests, too.
+    Source: upstream PulsarClientException.isRetriableError, which also gives up at TooManyRequests.
     """
     if isinstance(error, ServerResponseError):
         if isinstance(error, named.AuthenticationError | named.AuthorizationError):
@@ -135,17 +135,17 @@ def attachment_may_pass(error: PulsarException) -> bool:
 
 
 def blip(error: PulsarException) -> bool:
-    """Tell whether a request failed because its topic is on its way to another connection."""
+    """Tell whether a request failed because its topic is moving to another connection."""
     return isinstance(error, ConnectError | NotConnected | named.ServiceUnitNotReady)
 
 
 def of_server(error: PulsarException) -> bool:
-    """Tell whether an attached consumer's question was refused, or its topic is on its way."""
+    """Tell whether an attached consumer's request was refused, or its topic is moving."""
     return isinstance(error, ServerResponseError) or blip(error)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Tell whether an error has a name by which a program may want to catch it."""
+    """Tell whether an error has a specific class for programs to catch."""
     return isinstance(error, _REFUSALS)
 
 

@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 
 PERSISTENT_TOPICS = pb.CommandGetTopicsOfNamespace.PERSISTENT
 MAX_REDIRECTS = 20
-"""Redirects a lookup follows (upstream: maxLookupRedirects)."""
+"""Maximum number of redirects of a lookup (upstream: maxLookupRedirects)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """The place where a topic is served.
+    """The broker serving a topic.
 
     Attributes:
-        broker_service_url: The broker, ``pulsar://host:port``, or ``pulsar+ssl://`` for a client
-            that speaks TLS.
+        broker_service_url: The broker, ``pulsar://host:port``; ``pulsar+ssl://`` for a TLS client.
         proxy_through_service_url: Whether to connect to the service URL and name the broker.
     """
 
@@ -42,10 +41,10 @@ class NamespaceTopics:
     """A namespace's topic list.
 
     Attributes:
-        topics: Full names; empty when the caller's hash was right.
+        topics: Full names; empty if the caller's hash matched.
         topics_hash: Pulsar's hash of the list.
         filtered: Whether the broker applied the pattern.
-        changed: False when the caller's hash was right.
+        changed: False if the caller's hash matched.
     """
 
     topics: tuple[str, ...]
@@ -55,7 +54,7 @@ class NamespaceTopics:
 
 
 class PulsarClient:
-    """A client of one cluster.
+    """A client of a cluster.
 
     Example:
         async with PulsarClient("pulsar://127.0.0.1:6650") as client:
@@ -63,18 +62,18 @@ class PulsarClient:
 
     Args:
         service_url: ``pulsar://host:port`` of a broker or proxy, or ``pulsar+ssl://``; several
-            hosts with commas between are tried in turn.
-        operation_timeout_seconds: How long a request may take; the options say, if given.
-        clock: Where time comes from.
-        options: What its connections tell of themselves, and how patient they are.
-        listener_name: The listener whose addresses lookups are to name; None for the broker's own.
+            comma-separated hosts are tried in turn.
+        operation_timeout_seconds: Timeout of a request; ``options`` has precedence.
+        clock: The source of time.
+        options: Connection options.
+        listener_name: The advertised listener for lookups; None for the broker's default.
 
     Attributes:
-        clock: Where time comes from.
-        patience: Tries again what its producers and consumers did not reach.
+        clock: The source of time.
+        patience: Retries of producers and consumers.
 
     Raises:
-        ConnectError: The service URL cannot be read.
+        ConnectError: The service URL is invalid.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class PulsarClient:
         self._service = parse_service_url(service_url)
         self._service_url = service_url
         self._turn = 0
-        self._proxied = False  # As the last lookup said; a CLOSE command does not.
+        self._proxied = False  # From the last lookup; a CLOSE command does not say.
         self._listener_name = listener_name
         self.clock: Clock = clock or LoopClock()
         if options is None:
@@ -114,22 +113,21 @@ class PulsarClient:
     async def connect(self, target: str | None = None) -> ClientCnx:
         """Return the ready connection to the service URL.
 
-        Of several addresses the one that answered last is tried first.
+        Of several addresses, the last to answer is tried first.
 
         Args:
-            target: The broker, ``host:port``, that a proxy is to pass everything on to; one that is
-                reached itself is not told. (Brokers on a loopback address say that they are to be
-                reached through the service URL.)
+            target: The broker, ``host:port``, behind a proxy; not announced to the broker itself.
+                (Brokers on a loopback address require connections through the service URL.)
 
         Raises:
-            ConnectError: None of the addresses can be reached.
+            ConnectError: No address can be reached.
         """
         for _ in self._service.addresses[1:]:
             turn = self._turn
             try:
                 return await self._connect(turn, target)
             except ConnectError:
-                # Of many that fail together, one moves on: the others follow.
+                # Concurrent failures advance the turn once.
                 self._turn = max(self._turn, turn + 1)
         return await self._connect(self._turn, target)
 
@@ -140,7 +138,7 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls, target=through)
 
     async def connection_of(self, topic: str) -> ClientCnx:
-        """Return a ready connection to the broker that serves a topic, or through to it.
+        """Return a ready connection to the broker of a topic, directly or through the proxy.
 
         Raises:
             The errors of :meth:`lookup` and :meth:`connect`.
@@ -148,10 +146,10 @@ class PulsarClient:
         return await self.connection_to(await self.lookup(topic))
 
     async def connection_to(self, found: LookupResult) -> ClientCnx:
-        """Return a ready connection to the broker that a lookup named.
+        """Return a ready connection to a lookup's broker.
 
         Raises:
-            ConnectError: It cannot be reached; or only without TLS, which the service URL asks for.
+            ConnectError: The broker is unreachable, or lacks the service URL's TLS.
         """
         (address, *_), tls = parse_service_url(found.broker_service_url)
         if found.proxy_through_service_url:
@@ -164,7 +162,7 @@ class PulsarClient:
         return await self._pool.get(address, tls=tls)
 
     async def connection_by_url(self, url: str) -> ClientCnx:
-        """Return a ready connection to the broker that a CLOSE command assigned, or through to it.
+        """Return a ready connection to the broker assigned by a CLOSE command.
 
         Raises:
             The errors of :meth:`connection_to`.
@@ -172,7 +170,7 @@ class PulsarClient:
         return await self.connection_to(LookupResult(url, self._proxied))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """Return how many partitions a topic has; 0 for one that is not partitioned.
+        """Return the number of a topic's partitions; 0 for an unpartitioned topic.
 
         Raises:
             ServerResponseError: TopicNotFound, InvalidTopicName and so on.
@@ -196,11 +194,11 @@ class PulsarClient:
         return response.partitions
 
     async def lookup(self, topic: str) -> LookupResult:
-        """Return which broker serves a topic, following redirects.
+        """Return the broker of a topic, following redirects.
 
         Raises:
             ServerResponseError: The lookup failed.
-            ConnectError: More than MAX_REDIRECTS redirects, or a broker cannot be reached.
+            ConnectError: More than MAX_REDIRECTS redirects, or a broker is unreachable.
             The errors of :meth:`client.connection.cnx.ClientCnx.request`.
         """
         cnx, authoritative = await self.connect(), False
@@ -216,9 +214,9 @@ class PulsarClient:
         raise ConnectError(f"the lookup of {topic} was redirected more than {MAX_REDIRECTS} times")
 
     def _found(self, topic: str, response: pb.CommandLookupTopicResponse) -> LookupResult:
-        """Return the place that a lookup names, by TLS for a client that speaks TLS.
+        """Return a lookup's broker, by its TLS address for a TLS client.
 
-        To a proxy that is but the broker's name: the proxy knows how to speak to it.
+        Behind a proxy the URL is only the broker's name: the proxy chooses the protocol.
         """
         proxied = response.proxy_through_service_url
         url = response.brokerServiceUrlTls if self._service.tls else response.brokerServiceUrl
@@ -245,12 +243,12 @@ class PulsarClient:
             namespace: ``tenant/namespace``.
             mode: PERSISTENT, NON_PERSISTENT or ALL.
             pattern: Regular expression the broker may apply (see NamespaceTopics.filtered).
-            topics_hash: Hash of the list the caller has; an unchanged list comes back empty.
+            topics_hash: Hash of the caller's list; an unchanged list comes back empty.
             properties: PIP-452's client properties, for the broker's plug-in.
 
         Raises:
             ServerResponseError: The broker refused.
-            RemoteProtocolError: The broker's answer cannot be read.
+            RemoteProtocolError: The broker's answer is unreadable.
             The errors of :meth:`client.connection.cnx.ClientCnx.request`.
         """
         request = topics_request(namespace, mode, pattern, topics_hash, properties)
@@ -269,7 +267,7 @@ def topics_request(
     topics_hash: str | None,
     properties: Mapping[str, str] | None,
 ) -> pb.CommandGetTopicsOfNamespace:
-    """Build a listing request without a request id of its own."""
+    """Build a listing request without a request id."""
     request = pb.CommandGetTopicsOfNamespace(request_id=0, namespace=namespace, mode=mode)
     if pattern is not None:
         request.topics_pattern = pattern
@@ -281,7 +279,7 @@ def topics_request(
 
 
 def _target(address: tuple[str, int]) -> str:
-    """Return how a broker is named to a proxy."""
+    """Return a broker's name for a proxy."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -289,7 +287,7 @@ def _target(address: tuple[str, int]) -> str:
 async def lookup_once(
     cnx: ClientCnx, topic: str, *, authoritative: bool, listener_name: str | None = None
 ) -> pb.CommandLookupTopicResponse:
-    """Ask one server for a topic; a redirect is returned, not followed.
+    """Look up a topic at a single server; a redirect is returned, not followed.
 
     Raises:
         ServerResponseError: The lookup failed.

@@ -1,4 +1,4 @@
-"""Classes of the official client that this one refuses, each with a sentence that says why."""
+"""Unsupported classes of the official client, each refused with a reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from client.exceptions import OperationNotSupported
 
 
 class _Refused:
-    """A class that cannot be made.
+    """A class without instances.
 
     Raises:
         OperationNotSupported: Always.
@@ -19,7 +19,7 @@ class _Refused:
 
 
 class AutoClusterFailover(_Refused):
-    """Refused: moving to another cluster by itself."""
+    """Refused: automatic failover to another cluster."""
 
     _reason = (
         "this client does not move between clusters by itself: name several addresses of one "
@@ -28,7 +28,7 @@ class AutoClusterFailover(_Refused):
 
 
 class ServiceInfoProvider(_Refused):
-    """Refused: service URLs that change while a client lives."""
+    """Refused: changing service URLs."""
 
     _reason = "a client's service URL does not change: open another client for another cluster"
 
@@ -40,19 +40,19 @@ class CryptoKeyReader(_Refused):
 
 
 class ConsoleLogger(_Refused):
-    """Refused: a logger of its own."""
+    """Refused: a logger of the client."""
 
     _reason = "use Python's logging: give Client a logging.Logger, or configure the logger 'client'"
 
 
 class FileLogger(_Refused):
-    """Refused: a logger of its own."""
+    """Refused: a logger of the client."""
 
     _reason = ConsoleLogger._reason
 
 
 class _NoLevels(type):
-    """Refuses the levels of a class, which is asked for them and not made."""
+    """A metaclass refusing the attributes of a class never instantiated."""
 
     _reason: str
 
@@ -63,7 +63,7 @@ class _NoLevels(type):
 
 
 class LoggerLevel(_Refused, metaclass=_NoLevels):
-    """Refused: levels for loggers that are refused."""
+    """Refused: levels of refused loggers."""
 
     _reason = ConsoleLogger._reason
 

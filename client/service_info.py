@@ -1,4 +1,4 @@
-"""Service infos: where a cluster is reached, and how."""
+"""A cluster's service URL and credentials."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServiceInfo:
-    """The service URL of a cluster, and what goes with it.
+    """The service URL of a cluster, with credentials and trusted certificates.
 
     Attributes:
-        service_url: ``pulsar://host:port`` or ``pulsar+ssl://host:port``; several hosts with commas
-            between.
+        service_url: ``pulsar://host:port`` or ``pulsar+ssl://host:port``; several hosts are
+            separated by commas.
         authentication: Credentials.
-        tls_trust_certs_file_path: File of those certificates that may sign a server's.
+        tls_trust_certs_file_path: File of trusted CA certificates.
 
     Raises:
-        InvalidUrl: The service URL cannot be read.
-        InvalidConfiguration: It is no text.
+        InvalidUrl: The service URL is invalid.
+        InvalidConfiguration: The service URL is not a text.
     """
 
     service_url: str
@@ -43,5 +43,5 @@ class ServiceInfo:
 
     @property
     def use_tls(self) -> bool:
-        """True if the service URL asks for TLS."""
+        """True if the service URL demands TLS."""
         return parse_service_url(self.service_url).tls

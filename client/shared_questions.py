@@ -1,4 +1,4 @@
-"""Questions that several ask at the same time, put to the server once."""
+"""Singleflight: identical concurrent requests are sent once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ T = TypeVar("T")
 
 
 class SharedQuestions(Generic[T]):
-    """Asks each question once for all who want its answer meanwhile, and only so many at a time.
+    """Identical concurrent requests sent once, with bounded concurrency.
 
-    A question nobody waits for any more is given up.
+    A request without waiters is cancelled.
 
     Args:
-        places: As many questions are put to the server at once; more wait for their turn. It may
-            serve several kinds of questions.
+        places: Limit of concurrent requests, possibly shared between several kinds.
     """
 
     def __init__(self, places: asyncio.Semaphore) -> None:
@@ -32,14 +31,14 @@ class SharedQuestions(Generic[T]):
     async def answer(
         self, key: Hashable, question: Callable[[], Coroutine[object, object, T]]
     ) -> T:
-        """Return the answer to a question.
+        """Return the answer to a request.
 
         Args:
-            key: Questions with the same one share their answer.
-            question: Asks.
+            key: Requests with equal keys share their answer.
+            question: Sends the request.
 
         Raises:
-            Exception: That of the question.
+            Exception: The request's error.
         """
         asked = self._asked.get(key)
         if asked is None:
@@ -54,7 +53,7 @@ class SharedQuestions(Generic[T]):
             if not asked.askers:
                 self._forget(key, asked)
                 asked.task.cancel()
-            del asked  # What it raised would be kept by its own traceback, with who asked.
+            del asked  # Otherwise an exception's traceback would keep itself alive.
 
     async def _ask(self, question: Callable[[], Coroutine[object, object, T]]) -> T:
         async with self._places:
@@ -69,7 +68,7 @@ class SharedQuestions(Generic[T]):
 
 
 class _Asked(Generic[T]):
-    """A question under way, and how many wait for its answer."""
+    """A pending request with its number of waiters."""
 
     def __init__(self, task: asyncio.Task[T]) -> None:
         self.task = task

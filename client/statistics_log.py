@@ -1,4 +1,4 @@
-"""Statistics in the log, every few minutes, as the official client has them."""
+"""Periodic statistics in the log, as in the official client."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 50
-"""Lines that are written before others have their turn."""
+"""Maximum number of lines logged in one event-loop iteration."""
 
 
 class StatisticsLog:
-    """Logs the statistics of a client's memory, producers, consumers and readers, a line each.
+    """A periodic log of a client's memory, producers, consumers and readers, a line each.
 
     Args:
-        clock: Where time comes from.
-        seconds: Between two times; 0 for never.
+        clock: The source of time.
+        seconds: The interval; 0 for never.
         parts: The producers, consumers, readers.
-        memory: The client's limit.
+        memory: The client's memory limit.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class StatisticsLog:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin; once more is harmless."""
+        """Start logging; idempotent."""
         if self._task is None and self._seconds:
             self._task = asyncio.get_running_loop().create_task(self._repeat())
 
@@ -55,7 +55,7 @@ class StatisticsLog:
                     await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Log no more; once more is harmless."""
+        """Stop logging; idempotent."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -1,4 +1,4 @@
-"""A table of a topic's newest values by their keys, which follows the topic."""
+"""A table of a topic's newest values by key, updated continuously."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
-"""Messages that are applied before others have their turn."""
+"""Maximum number of messages applied in one event-loop iteration."""
 
 ASK_AGAIN_MS = 1_000
-"""After so long without a message that was said to be there, the broker is asked again."""
+"""Wait for an announced message before the broker is asked again."""
 
 
 class TableView(Mapping[str, Any]):
     """The newest value of each key of a topic; made by ``Client.create_table_view``.
 
-    It is a mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. A value is decoded
-    each time it is asked for. A null value, and an empty one, removes its key; messages without a
-    key are passed over. All values stay in memory, beside the client's memory limit.
+    A mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. Values are decoded at
+    each access. A null or empty value removes its key; messages without a key are ignored. All
+    values stay in memory, outside the client's memory limit.
 
     Example:
         async with await client.create_table_view("prices", schema=JsonSchema(Price)) as prices:
             print(prices.get("tea"))
 
     Args:
-        context: The client's.
+        context: The client's context.
         reader: Reads the topic from its first message on.
 
     Attributes:
-        failure: Why it follows the topic no more; None while it does.
+        failure: Why updates have stopped, or None.
     """
 
     def __init__(self, context: ClientContext, reader: Reader) -> None:
@@ -84,34 +84,34 @@ class TableView(Mapping[str, Any]):
             callback(key, value)
 
     def for_each_and_listen(self, callback: Callable[[str, Any], object]) -> None:
-        """Call ``callback`` with every key and its value, and with each that comes from now on.
+        """Call ``callback`` with every key and value, now and at each later update.
 
-        What it raises later is logged.
+        Exceptions of later calls are logged.
 
         Args:
-            callback: A plain function; for a key that is removed its value is None.
+            callback: A plain function; the value of a removed key is None.
         """
         self.for_each(callback)
         self._listeners.append(callback)
 
     async def fill(self) -> None:
-        """Read all that the topic has.
+        """Read all existing messages of the topic.
 
         Raises:
-            PulsarException: It cannot be read.
+            PulsarException: The topic cannot be read.
         """
         count = 0
         while await self._reader.has_message_available():
             try:
                 self._apply(await self._reader.read_next(ASK_AGAIN_MS))
             except Timeout:
-                continue  # What there was cannot be read, or was compacted away.
+                continue  # The announced messages are unreadable, or compacted away.
             count += 1
             if not count % MOST_AT_ONCE:
                 await asyncio.sleep(0)
 
     def follow(self) -> None:
-        """Read what comes from now on, until it is closed."""
+        """Apply new messages, until closed."""
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
     async def _follow(self) -> None:
@@ -145,11 +145,11 @@ class TableView(Mapping[str, Any]):
         return self._reader.topic()
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the figures of the reader below it."""
+        """Return the statistics of the underlying reader."""
         return self._reader.statistics()
 
     async def close(self) -> None:
-        """Follow the topic no more; the table stays as it is. Once more is harmless."""
+        """Stop the updates; the table keeps its content. Idempotent."""
         self._context.parts.discard(self)
         task = self._task
         try:
@@ -169,13 +169,13 @@ async def open_table_view(
     subscription_name: str | None = None,
     schema: ConsumerSchema | None = None,
 ) -> TableView:
-    """Return the table of a topic, when all that the topic has is in it.
+    """Return the table of a topic, filled with all existing messages.
 
     Args:
-        context: The client's.
+        context: The client's context.
         topic: Full name.
-        subscription_name: The name under which it reads; None for a random one.
-        schema: Reads the values; None for bytes.
+        subscription_name: Name of the reader's subscription; None for a random name.
+        schema: Decodes the values; None for bytes.
 
     Raises:
         PulsarException: The topic cannot be read.

@@ -1,4 +1,4 @@
-"""Names of topics, as programs give them."""
+"""Validation of topic names given by programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def full_name(topic: str) -> str:
     """Return the full name of a topic.
 
     Raises:
-        InvalidTopicName: The name breaks the rules, or is no text.
+        InvalidTopicName: The name is invalid, or is not a text.
     """
     if not isinstance(topic, str):
         raise InvalidTopicName(f"a topic's name is a str, not {type(topic).__name__}")

@@ -1,4 +1,4 @@
-"""Brokers, their dynamic configuration, and calls that only Floodgate serves."""
+"""Brokers, their dynamic configuration, and Floodgate's own calls."""
 
 from __future__ import annotations
 
@@ -36,67 +36,67 @@ class Brokers:
         return (await self._rest.text("GET", "/admin/v2/brokers/version")).strip()
 
     async def health(self, topic_version: str | None = None) -> str:
-        """Return ``ok``; raise an error if the broker is not well."""
+        """Return ``ok``; raise an error if the broker is unhealthy."""
         asked = query(topicVersion=topic_version)
         return (await self._rest.text("GET", f"/admin/v2/brokers/health{asked}")).strip()
 
     async def dynamic_keys(self) -> list[str]:
-        """Return the keys that can be changed while the broker runs, sorted."""
+        """Return the dynamic configuration keys, sorted."""
         return sorted(await self._rest.strings(_CONFIGURATION))
 
     async def dynamic_values(self) -> dict[str, Any]:
-        """Return the keys that were changed, with their values, sorted by key."""
+        """Return the changed dynamic keys with their values, sorted by key."""
         return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/values")).items()))
 
     async def runtime_configuration(self) -> dict[str, Any]:
-        """Return all keys with the values in use, sorted by key."""
+        """Return all keys with their effective values, sorted by key."""
         return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/runtime")).items()))
 
     async def update_dynamic(self, key: str, value: str) -> None:
-        """Change a key while the broker runs."""
+        """Change a dynamic key of the running broker."""
         await self._rest.text("POST", f"{_CONFIGURATION}{path(key, value)}")
 
     async def delete_dynamic(self, key: str) -> None:
-        """Take back a change: the key has its value from the configuration file again."""
+        """Undo a change: the configuration file's value applies again."""
         await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
 
 
 class Floodgate:
-    """The calls that only a Floodgate broker serves. Every method raises AdminError."""
+    """Calls specific to Floodgate brokers. Every method raises AdminError."""
 
     def __init__(self, rest: AdminRest) -> None:
         self._rest = rest
 
     async def limiter(self) -> dict[str, Any]:
-        """Return the requests that hold memory of topic lists, and those that wait for it."""
+        """Return the holders of topic-list memory, and the waiting requests."""
         return await self._rest.mapping(f"{_FLOODGATE}/limiter")
 
     async def limiter_table(self) -> str:
-        """Return the same as a table for people."""
+        """Return the limiter's state as a table for people."""
         return await self._rest.text("GET", f"{_FLOODGATE}/limiter?format=table")
 
     async def import_topics(self, file: str, *, skip_invalid: bool = False) -> dict[str, Any]:
-        """Load topics from a file or folder on the broker's machine; return what was read.
+        """Load topics from a file or folder on the broker's machine; return the counts.
 
-        With an invalid topic nothing is imported, unless ``skip_invalid`` leaves it out.
+        An invalid topic prevents the import, unless ``skip_invalid`` omits the topic.
         """
         body = {"path": file, **({"skipInvalid": True} if skip_invalid else {})}
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
 
     async def imports(self) -> dict[str, Any]:
-        """Return the imports under way: of each path the topics that are in."""
+        """Return the running imports: the number of imported topics by path."""
         return await self._rest.mapping(f"{_FLOODGATE}/import")
 
     async def reset(self) -> None:
-        """Make the broker as it was when it was new: everything in it is deleted."""
+        """Reset the broker: delete all of its data."""
         await self._rest.text("POST", f"{_FLOODGATE}/reset")
 
     async def set_fault(self, fault: Mapping[str, Any]) -> dict[str, Any]:
-        """Set a fault at this broker or proxy; return it with its id."""
+        """Set a fault at the broker or proxy; return the fault with its id."""
         return await self._rest.mapping(f"{_FLOODGATE}/faults", "POST", Body(fault))
 
     async def faults(self) -> list[dict[str, Any]]:
-        """Return the faults that are set, with what each did."""
+        """Return the active faults with their counts."""
         found = await self._rest.value("GET", f"{_FLOODGATE}/faults")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 

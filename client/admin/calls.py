@@ -1,4 +1,4 @@
-"""Calls of the admin REST about policies and messages of a namespace or topic, by their paths."""
+"""Admin REST calls for the policies and messages of a namespace or topic, by path."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Calls:
         parameters: Mapping[str, str | bool | None] | None = None,
         body: object = None,
     ) -> Any:  # noqa: ANN401 - JSON
-        """Return the JSON that is answered; None for nothing.
+        """Return the JSON answer; None for an empty answer.
 
         Args:
             method: The HTTP method.
             subject: A namespace or topic.
             segments: The rest of the path.
-            parameters: Of the query; those without a value are left out.
+            parameters: Query parameters; empty values are omitted.
             body: Sent as JSON; None for none.
         """
         sent = None if body is None else Body(body)
@@ -53,7 +53,7 @@ class Calls:
         *segments: object,
         parameters: Mapping[str, str | bool | None] | None = None,
     ) -> dict[str, Any]:
-        """Return a message: its payload as text, and what its headers say."""
+        """Return a message: its payload as text, with Pulsar's headers."""
         return await self._rest.message(_path(topic, segments, parameters))
 
 

@@ -1,4 +1,4 @@
-"""The credentials of the admin client: in each request, also in those that a broker redirects."""
+"""The admin client's credentials, in each request and after each redirect."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ShowCredentials:
-    """A step before every request, as aiohttp's middlewares are.
+    """An aiohttp middleware adding credentials to every request.
 
-    Brokers redirect to the owner of a topic, which wants to know who asks as well. From ``https``
-    nothing is shown to ``http``.
+    Brokers redirect to the owner of a topic, which authenticates the client, too. A redirect from
+    ``https`` to ``http`` gets no credentials.
 
     Args:
         authentication: The credentials.
-        encrypted: Whether the first address is one of ``https``.
+        encrypted: Whether the first address uses ``https``.
     """
 
     def __init__(self, authentication: Authentication, *, encrypted: bool) -> None:
@@ -33,7 +33,7 @@ class ShowCredentials:
     async def __call__(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
-        """Show them, and go on."""
+        """Add the credentials, and continue."""
         if self._encrypted and request.url.scheme != "https":
             raise AdminCredentialsError(
                 f"a redirect leads from https to {request.url.scheme}://{request.url.host}: no "
@@ -52,10 +52,10 @@ class ShowCredentials:
 def web_tls(
     authentication: Authentication | None, trust_certs_file_path: str | None
 ) -> ssl.SSLContext | None:
-    """Return whom to trust at ``https``, and the own certificate; None for what is usual.
+    """Return the trust and client certificate for ``https``; None for the defaults.
 
     Raises:
-        AdminCredentialsError: A file cannot be used.
+        AdminCredentialsError: A file is unusable.
     """
     own = authentication if isinstance(authentication, AuthenticationTLS) else None
     if own is None and not trust_certs_file_path:

@@ -1,29 +1,29 @@
 """Errors of the admin client.
 
 AdminError
-    AdminUrlError           the address is no web address
-    AdminCredentialsError   our own credentials cannot be read, or must not be shown
-    AdminUnreachableError   nobody answers there
-    AdminTlsError           it is no TLS there, or nobody whom we trust
+    AdminUrlError           the address is not a web address
+    AdminCredentialsError   our own credentials are unreadable, or must not be sent
+    AdminUnreachableError   the server cannot be reached
+    AdminTlsError           the server does not speak TLS, or is not trusted
     AdminDisconnectedError  the connection broke while an answer was read
     AdminTimeoutError       no byte came in time
     AdminRefusedError       the server answered with an error
-    AdminAnswerError        the server answered something that is not the admin REST
+    AdminAnswerError        the answer is not the admin REST's
 """
 
 from __future__ import annotations
 
 
 class AdminError(Exception):
-    """Root of the admin client's errors; ``str()`` is one sentence for people."""
+    """Root of the admin client's errors; ``str()`` is a sentence for people."""
 
 
 class AdminUrlError(AdminError):
-    """The address is no web address."""
+    """The address is not a web address."""
 
 
 class AdminCredentialsError(AdminError):
-    """Our own credentials cannot be read or used, or must not be shown."""
+    """Our own credentials are unreadable or unusable, or must not be sent."""
 
 
 class AdminUnreachableError(AdminError):
@@ -35,11 +35,11 @@ class AdminTlsError(AdminError):
 
 
 class AdminDisconnectedError(AdminError):
-    """The connection broke before the answer was whole."""
+    """The connection broke before the end of the answer."""
 
 
 class AdminTimeoutError(AdminError):
-    """The server sent nothing for as long as a request may wait."""
+    """The server sent nothing within the request timeout."""
 
 
 class AdminRefusedError(AdminError):
@@ -60,4 +60,4 @@ class AdminRefusedError(AdminError):
 
 
 class AdminAnswerError(AdminError):
-    """The answer is none of the admin REST; the text says what came."""
+    """The answer is not the admin REST's; the text shows the answer."""

@@ -30,7 +30,7 @@ class Namespaces:
     async def create(
         self, namespace: NamespaceName, bundles: int | None = None, clusters: Sequence[str] = ()
     ) -> None:
-        """Create a namespace; without ``bundles`` and ``clusters`` as the broker chooses."""
+        """Create a namespace; by default the broker chooses ``bundles`` and ``clusters``."""
         policies: dict[str, object] = {}
         if bundles is not None:
             policies["bundles"] = {"numBundles": bundles}
@@ -39,7 +39,7 @@ class Namespaces:
         await self._rest.text("PUT", _of(namespace), Body(policies))
 
     async def delete(self, namespace: NamespaceName, *, force: bool = False) -> None:
-        """Delete an empty namespace; with ``force`` also its topics, where the broker allows it."""
+        """Delete an empty namespace; with ``force`` also its topics, if the broker permits."""
         await self._rest.text("DELETE", f"{_of(namespace)}{query(force=force)}")
 
     async def policies(self, namespace: NamespaceName) -> dict[str, Any]:
@@ -56,9 +56,9 @@ class Namespaces:
         """Yield the full names of a namespace's topics as they arrive.
 
         Args:
-            namespace: Whose topics.
-            mode: ``PERSISTENT`` (what a broker takes without one), ``NON_PERSISTENT`` or ``ALL``.
-            include_system_topics: Also those that listings hide.
+            namespace: The namespace.
+            mode: ``PERSISTENT`` (the brokers' default), ``NON_PERSISTENT`` or ``ALL``.
+            include_system_topics: Whether to include hidden system topics.
         """
         asked = query(mode=mode, includeSystemTopic=include_system_topics)
         return self._rest.names([f"{_of(namespace)}/topics{asked}"])
@@ -85,7 +85,7 @@ class Tenants:
     async def create(
         self, tenant: str, admin_roles: Sequence[str] = (), clusters: Sequence[str] = ()
     ) -> None:
-        """Create a tenant; without ``clusters`` it may use all there are."""
+        """Create a tenant; without ``clusters`` all clusters are allowed."""
         allowed = list(clusters) or [
             cluster for cluster in await Clusters(self._rest).list() if cluster != GLOBAL_CLUSTER
         ]
@@ -94,7 +94,7 @@ class Tenants:
     async def update(
         self, tenant: str, admin_roles: Sequence[str] = (), clusters: Sequence[str] = ()
     ) -> None:
-        """Change a tenant's roles, clusters or both; what is not given stays."""
+        """Change a tenant's roles, clusters or both; empty arguments change nothing."""
         before = await self.get(tenant)
         info = _tenant_info(
             admin_roles or before.get("adminRoles") or (),
@@ -103,7 +103,7 @@ class Tenants:
         await self._rest.text("POST", _tenant(tenant), info)
 
     async def delete(self, tenant: str, *, force: bool = False) -> None:
-        """Delete a tenant without namespaces; with ``force`` also those."""
+        """Delete a tenant without namespaces; with ``force`` also its namespaces."""
         await self._rest.text("DELETE", f"{_tenant(tenant)}{query(force=force)}")
 
 

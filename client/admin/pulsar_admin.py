@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PulsarAdmin:
-    """The admin REST of one address; errors are :class:`client.admin.errors.AdminError`.
+    """The admin REST of an address; errors are :class:`client.admin.errors.AdminError`.
 
     Example:
         async with PulsarAdmin("http://localhost:8080") as admin:
@@ -25,14 +25,13 @@ class PulsarAdmin:
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.
-        request_timeout_seconds: How long a request waits for the next byte.
-        authentication: Credentials, shown in every request; as a Client's.
-        tls_trust_certs_file_path: Certificates of those who may sign a server's (PEM); None for
-            those of the system.
+        request_timeout_seconds: Longest wait for the next byte.
+        authentication: Credentials for every request, as for a Client.
+        tls_trust_certs_file_path: Trusted CA certificates (PEM); None for the system's.
 
     Raises:
-        AdminUrlError: The address is no web address.
-        AdminCredentialsError: A file of certificates cannot be used.
+        AdminUrlError: The address is not a web address.
+        AdminCredentialsError: A certificate file is unusable.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""HTTP with the admin REST of a broker: calls, lists that stream, and errors in plain words."""
+"""HTTP client for a broker's admin REST: calls, streamed lists, readable errors."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""The largest answer held at once; lists of names stream and have no bound."""
+"""The largest buffered answer; lists of names are streamed without a limit."""
 JSON_TYPE = "application/json"
 HEADER_PREFIX = "X-Pulsar-"
-"""Headers of an answer that say what a message is."""
+"""Prefix of the headers describing a message."""
 NOT_SERVED = "the server does not serve"
-"""The beginning of the reason where the server has given none."""
+"""Start of the reason if the server gave none."""
 
 _FIRST_ERROR = 400
 _BODILESS = ("GET", "DELETE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-"""OpenSSL's words for an answer that is no TLS; its versions differ."""
+"""OpenSSL's errors for an answer without TLS, by version."""
 _READ_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 60
 
@@ -58,18 +58,17 @@ class Body:
 
 
 class AdminRest:
-    """The calls below ``/admin/v2`` and ``/lookup/v2`` of one address.
+    """The calls below ``/admin/v2`` and ``/lookup/v2`` of an address.
 
     Args:
         url: ``http://host:port`` of a broker's web port, with or without a path before ``/admin``.
-        request_timeout_seconds: How long a request waits for the next byte.
-        authentication: Credentials, shown in every request.
-        tls_trust_certs_file_path: Certificates of those who may sign a server's; None for the
-            usual ones.
+        request_timeout_seconds: Longest wait for the next byte.
+        authentication: Credentials for every request.
+        tls_trust_certs_file_path: Trusted CA certificates; None for the defaults.
 
     Raises:
-        AdminUrlError: The address is no web address.
-        AdminCredentialsError: A file of certificates cannot be used.
+        AdminUrlError: The address is not a web address.
+        AdminCredentialsError: A certificate file is unusable.
     """
 
     def __init__(
@@ -90,13 +89,13 @@ class AdminRest:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        # No total: a person may take any time to page through a million names.
+        # No total timeout: a person may page through a million names at leisure.
         timeout = aiohttp.ClientTimeout(
             total=None,
             sock_connect=min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds),
             sock_read=self._timeout_seconds,
         )
-        # No limit of connections: callers bound the calls that they have under way.
+        # No limit of connections: callers bound their concurrent calls.
         connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
         self._session = aiohttp.ClientSession(
             timeout=timeout, connector=connector, middlewares=self._steps
@@ -108,12 +107,12 @@ class AdminRest:
             await self._session.close()
 
     async def text(self, method: str, path: str, body: Body | None = None) -> str:
-        """Return what a call answers.
+        """Return the text of an answer.
 
         Args:
             method: The HTTP method.
             path: From ``/admin`` or ``/lookup``, percent-encoded, with its query.
-            body: What is sent.
+            body: The request's body.
 
         Raises:
             AdminError: Refused, unreachable, too late, or too large.
@@ -124,14 +123,14 @@ class AdminRest:
     async def mapping(
         self, path: str, method: str = "GET", body: Body | None = None
     ) -> dict[str, Any]:
-        """Return the JSON object that a call answers.
+        """Return the JSON object of an answer.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no JSON object.
         """
         text = await self.text(method, path, body)
         try:
-            # Pulsar answers nothing at all for some things that were never set.
+            # Pulsar's answer is empty for some unset values.
             found = json.loads(text) if text else {}
         except (ValueError, RecursionError):
             found = None
@@ -140,7 +139,7 @@ class AdminRest:
         return found
 
     async def value(self, method: str, path: str, body: Body | None = None) -> object:
-        """Return the JSON that a call answers, of any kind; None for nothing.
+        """Return the JSON of an answer; None if empty.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no JSON.
@@ -152,7 +151,7 @@ class AdminRest:
             raise self._not_understood(path, text) from None
 
     async def message(self, path: str) -> dict[str, Any]:
-        """Return the message that a GET answers: its payload as text, and Pulsar's headers.
+        """Return the message of a GET: its payload as text, and Pulsar's headers.
 
         Raises:
             AdminError: Refused, unreachable, too late, or too large.
@@ -166,7 +165,7 @@ class AdminRest:
             return {**headers, "payload": await _whole(response)}
 
     async def strings(self, path: str) -> list[str]:
-        """Return the short list of strings that a GET answers.
+        """Return the short list of strings of a GET.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no list of strings.
@@ -174,10 +173,9 @@ class AdminRest:
         return [name async for batch in self.names([path]) for name in batch]
 
     async def names(self, paths: Sequence[str]) -> NameBatches:
-        """Yield the names of several lists, one list after the other, as they arrive.
+        """Yield the names of several lists, in order, as they arrive.
 
-        All lists are asked for before the first name is yielded, so that nothing has been said
-        when one of them is refused.
+        All lists are requested before the first name is yielded: a refusal precedes all output.
 
         Raises:
             AdminError: Refused, unreachable, too late, or no list of strings.
@@ -197,11 +195,11 @@ class AdminRest:
     async def _answer(
         self, method: str, path: str, body: Body | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Hold one answer whose status is no error; translate errors while it is read."""
+        """Hold a successful answer; translate errors while the answer is read."""
         if self._session is None:
             raise RuntimeError("use `async with` before calls")
         data = None if body is None else json.dumps(body.value)
-        # Of calls that change something servers want a type even where nothing is sent.
+        # Servers demand a type for calls with side effects, even without a body.
         media_type = JSON_TYPE if body is None else body.media_type
         headers = {} if body is None and method in _BODILESS else {"Content-Type": media_type}
         url = URL(f"{self._url}{path}", encoded=True)
@@ -235,7 +233,7 @@ class AdminRest:
 
 
 def _cause(error: aiohttp.ClientError) -> str:
-    """Return the system's own words where it has some."""
+    """Return the system's error text if available."""
     cause = getattr(error, "os_error", None)
     if not isinstance(cause, OSError):
         return str(error) or type(error).__name__
@@ -245,9 +243,9 @@ def _cause(error: aiohttp.ClientError) -> str:
 
 
 def _tls_cause(error: aiohttp.ClientConnectorError) -> str:
-    """Return why TLS was not agreed upon, and a hint.
+    """Return the cause of a failed TLS handshake, and a hint.
 
-    Its errors number themselves, so that the system's words for the numbers are of something else.
+    TLS errors have numbers of their own: the system's texts for the numbers do not apply.
     """
     cause = error.os_error
     if getattr(cause, "reason", None) in _NO_TLS:
@@ -271,9 +269,9 @@ async def _whole(answer: aiohttp.ClientResponse) -> str:
 
 
 def reason_of(text: str, path: str) -> str:
-    """Return why the server refused: its reason, or the first line of a plain text.
+    """Return the server's reason, or the first line of a plain text.
 
-    Pulsar answers ``{"reason": ...}``; its web server answers pages to paths it does not know.
+    Pulsar answers ``{"reason": ...}``; its web server answers unknown paths with a page.
     """
     try:
         reason = json.loads(text)["reason"]

@@ -26,7 +26,7 @@ class Schemas:
         return await self._rest.mapping(f"{_path(topic)}/schema{last}")
 
     async def get_all(self, topic: TopicName) -> list[dict[str, Any]]:
-        """Return all versions in force, in order."""
+        """Return all current versions, in order."""
         found = await self._rest.mapping(f"{_path(topic)}/schemas")
         versions: list[dict[str, Any]] = found.get("getSchemaResponses", [])
         return versions
@@ -34,14 +34,14 @@ class Schemas:
     async def upload(
         self, topic: TopicName, kind: str, definition: str, properties: Mapping[str, str]
     ) -> int:
-        """Add a version, and return it; of a schema that is there, return its own."""
+        """Add a version, and return its number; for an existing schema, the existing number."""
         answer = await self._rest.mapping(
             f"{_path(topic)}/schema", "POST", _body(kind, definition, properties)
         )
         return int(answer["version"]["version"])
 
     async def delete(self, topic: TopicName, *, force: bool = False) -> None:
-        """Put the schemas out of force; with ``force`` versions begin at 0 again."""
+        """Delete the schemas; with ``force`` versions restart at 0."""
         await self._rest.text("DELETE", f"{_path(topic)}/schema{query(force=force)}")
 
     async def compatibility(

@@ -1,4 +1,4 @@
-"""A JSON array of strings that arrives in pieces: a million names, never all of them at once."""
+"""A streaming parser of a JSON array of strings: a million names, never all in memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import re
 from client.admin.errors import AdminAnswerError
 
 MAX_STRING_BYTES = 1024 * 1024
-"""Bytes of the longest string: an answer without an end of one within these is no list of names."""
+"""Maximum bytes of a string: beyond, the answer is not a list of names."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE = b'"'
 
 
 class StringArray:
-    """A decoder of the pieces; it keeps the bytes that are not yet decoded.
+    """A streaming decoder; keeps the undecoded bytes.
 
-    A piece is cut behind its last whole string, and what is before the cut is decoded by the JSON
-    decoder at once, so nothing is done for each name here. Whether a quote opens or closes a
-    string follows from their number: a piece always begins outside of strings.
+    Each piece is cut after its last complete string, and decoded up to the cut by the JSON decoder
+    in a single call, without work per name in Python. The parity of the number of quotes tells
+    opening from closing quotes: a piece always starts outside of strings.
     """
 
     def __init__(self) -> None:
@@ -27,10 +27,10 @@ class StringArray:
         self._begun = False
 
     def feed(self, data: bytes) -> list[str]:
-        """Take the next piece; return the strings that are whole now.
+        """Decode the next piece; return the newly complete strings.
 
         Raises:
-            AdminAnswerError: This is no array of strings.
+            AdminAnswerError: The answer is not an array of strings.
         """
         pending = self._rest + data
         end = _end_of_last_string(pending)
@@ -40,10 +40,10 @@ class StringArray:
         return self._decoded(whole.lstrip()) if whole else []
 
     def close(self) -> None:
-        """Check that the array has ended.
+        """Check the end of the array.
 
         Raises:
-            AdminAnswerError: It has not.
+            AdminAnswerError: The array is incomplete.
         """
         expected = b"]" if self._begun else b"[]"
         if b"".join(self._rest.split()) != expected:
@@ -63,8 +63,8 @@ class StringArray:
 
 
 def _end_of_last_string(data: bytes) -> int:
-    """Return the position behind the last string that is whole; 0 without one."""
-    # What is escaped is no quote; the length stays.
+    """Return the position after the last complete string; 0 for none."""
+    # Mask escaped quotes, keeping the length.
     masked = _ESCAPED.sub(b"__", data) if b"\\" in data else data
     last = masked.rfind(_QUOTE)
     if masked.count(_QUOTE) % 2:

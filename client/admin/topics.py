@@ -36,11 +36,11 @@ class Topics:
         """Yield the full names of a namespace's topics, partitions one by one, as they arrive.
 
         Args:
-            namespace: Whose topics.
-            domains: Persistent, non-persistent or both; both are asked for at once.
-            bundle: Only those of one hash range, ``0x00000000_0x40000000``.
-            include_system_topics: Also those that listings hide.
-            properties: Given to the broker's listing plug-in (PIP-452).
+            namespace: The namespace.
+            domains: Persistent, non-persistent or both; both are requested concurrently.
+            bundle: Only topics of a hash range, ``0x00000000_0x40000000``.
+            include_system_topics: Whether to include hidden system topics.
+            properties: Passed to the broker's listing plug-in (PIP-452).
         """
         asked = query(
             bundle=bundle,
@@ -69,7 +69,7 @@ class Topics:
         await self._rest.text("PUT", topic_path(topic), Body(dict(properties or {})))
 
     async def delete(self, topic: TopicName, *, force: bool = False) -> None:
-        """Delete a topic that is not partitioned; ``force`` also with users connected to it."""
+        """Delete an unpartitioned topic; with ``force`` even while clients are connected."""
         await self._rest.text("DELETE", f"{topic_path(topic)}{query(force=force)}")
 
     async def create_partitioned(
@@ -85,7 +85,7 @@ class Topics:
     async def update_partitioned(
         self, topic: TopicName, partitions: int, *, force: bool = False, local_only: bool = False
     ) -> None:
-        """Give a partitioned topic more partitions; they can never become fewer."""
+        """Add partitions to a partitioned topic; their number never falls."""
         asked = query(updateLocalTopicOnly=local_only, force=force)
         await self._rest.text("POST", f"{topic_path(topic)}/partitions{asked}", Body(partitions))
 
@@ -98,11 +98,11 @@ class Topics:
         return await self._rest.mapping(f"{topic_path(topic)}/partitions")
 
     async def lookup(self, topic: TopicName) -> dict[str, Any]:
-        """Return the addresses of the broker that serves a topic."""
+        """Return the addresses of a topic's broker."""
         return await self._rest.mapping(_lookup_path(topic))
 
     async def bundle_range(self, topic: TopicName) -> str:
-        """Return the hash range that a topic lies in, ``0x00000000_0x40000000``."""
+        """Return a topic's hash range, ``0x00000000_0x40000000``."""
         return (await self._rest.text("GET", f"{_lookup_path(topic)}/bundle")).strip()
 
     async def properties(self, topic: TopicName) -> dict[str, Any]:
@@ -110,11 +110,11 @@ class Topics:
         return await self._rest.mapping(f"{topic_path(topic)}/properties")
 
     async def update_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Set some properties of a topic; its others stay."""
+        """Set some properties of a topic; its other properties stay."""
         await self._rest.text("PUT", f"{topic_path(topic)}/properties", Body(dict(properties)))
 
     async def remove_property(self, topic: TopicName, key: str) -> None:
-        """Remove one property of a topic."""
+        """Remove a property of a topic."""
         await self._rest.text("DELETE", f"{topic_path(topic)}/properties{query(key=key)}")
 
 

@@ -1,4 +1,4 @@
-"""Addresses and paths of the admin REST; light, because --help imports it."""
+"""Addresses and paths of the admin REST; cheap to import for --help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ADMIN_URL = "http://localhost:8080"
 REQUEST_TIMEOUT_SECONDS = 300.0
-"""Seconds that a request waits for the next byte (upstream: pulsar-admin's --request-timeout)."""
+"""Longest wait for the next byte (upstream: pulsar-admin's --request-timeout)."""
 
 _WEB = ("http", "https")
 _BINARY = ("pulsar", "pulsar+ssl")
@@ -24,12 +24,12 @@ def checked_url(url: str) -> str:
     """Return a web address without its last slash.
 
     Raises:
-        AdminUrlError: It is none; says what one looks like.
+        AdminUrlError: The text is not a web address; the error shows an example.
     """
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-        (host or "").encode("idna")  # as it is done when the name is looked up
+        (host or "").encode("idna")  # like at name resolution
         url.encode()
     except ValueError:
         raise AdminUrlError(_expected(url)) from None
@@ -44,7 +44,7 @@ def checked_url(url: str) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Return an address as it may be shown: without a name and password in it."""
+    """Return an address without its name and password."""
     before, separator, after = url.partition("://")
     return f"{before}{separator}{after.rpartition('@')[2]}"
 
@@ -54,7 +54,7 @@ def _expected(url: str) -> str:
 
 
 def path(*segments: object) -> str:
-    """Return a path of segments, each percent-encoded: a topic's name may hold a slash."""
+    """Return a path of percent-encoded segments: a topic's name may contain a slash."""
     return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 
@@ -69,9 +69,9 @@ def topic_path(topic: TopicName) -> str:
 
 
 def query(**parameters: str | bool | None) -> str:
-    """Return ``?name=value&...`` of the values that are given; empty without any.
+    """Return ``?name=value&...`` of the non-empty values; empty for none.
 
-    A flag is sent only when it is set, and what is None or empty is not sent.
+    Only set flags are sent.
     """
     given = {
         name: "true" if value is True else str(value) for name, value in parameters.items() if value
@@ -80,9 +80,9 @@ def query(**parameters: str | bool | None) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """Return ``k1=v1,k2=v2``, as a listing's query takes it.
+    """Return ``k1=v1,k2=v2`` for a listing's query.
 
-    Separators within a key or a value are percent-encoded once more, so that they stay part of it.
+    Separators within a key or value are percent-encoded twice.
     """
     return ",".join(f"{_token(key)}={_token(value)}" for key, value in properties.items())
 

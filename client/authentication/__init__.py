@@ -1,1 +1,1 @@
-"""Credentials of a client, under the official client's names, and the certificates for TLS."""
+"""Client credentials, under the official client's names, and TLS certificates."""

@@ -1,7 +1,7 @@
-"""Credentials of tools, and authorities that they trust: named by files and variables.
+"""Credentials and trusted certificates of tools, referenced by files and variables.
 
-A secret on a command line can be read by everybody on the machine, so that options and variables
-of the environment say where it is.
+All users of a machine can read command lines; options and environment variables therefore hold
+references to secrets.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _CERTIFICATE, _KEY = "tlsCertFile", "tlsKeyFile"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The credentials of a tool, by name. No part of it is a secret.
+    """References to a tool's credentials; contains no secret.
 
     Attributes:
-        plugin: ``token`` (also where it is empty), ``basic`` or ``tls``, or upstream's class.
+        plugin: ``token`` (the default if empty), ``basic`` or ``tls``, or upstream's class.
         params: ``file:PATH`` or ``env:NAME``; of ``tls``: ``tlsCertFile:PATH,tlsKeyFile:PATH``.
-            Empty: no credentials are shown.
-        trust_certs_file_path: Certificates of those who may sign a server's; empty: the usual ones.
+            Empty: no credentials.
+        trust_certs_file_path: Trusted CA certificates; empty: the defaults.
 
     Raises:
-        InvalidConfiguration: There is no such plug-in, or the parameters are the secret itself.
+        InvalidConfiguration: The plug-in is unknown, or the parameters are a literal secret.
     """
 
     plugin: str = ""
@@ -75,7 +75,7 @@ class Access:
 
     @classmethod
     def named_in(cls, environment: Mapping[str, str]) -> Self:
-        """Return what variables name.
+        """Return the references in environment variables.
 
         Raises:
             InvalidConfiguration: See above.
@@ -84,7 +84,7 @@ class Access:
         return cls(*(environment.get(name, "") for name in names))
 
     def variables(self) -> dict[str, str]:
-        """Return the variables that name the same, for processes that are started."""
+        """Return the environment variables for a child process."""
         given = {
             PLUGIN_VARIABLE: self.plugin,
             PARAMS_VARIABLE: self.params,
@@ -93,10 +93,10 @@ class Access:
         return {name: value for name, value in given.items() if value}
 
     def contents(self) -> dict[str, str]:
-        """Return the secrets themselves, by what they are, to be used where their files are not.
+        """Return the secrets by kind, for use on a machine without the files.
 
         Raises:
-            ErrorGettingAuthenticationData: There are none where they should be.
+            ErrorGettingAuthenticationData: A secret is missing.
         """
         named = {"plugin": self.plugin}
         if self.params and self.kind == "tls":
@@ -110,11 +110,11 @@ class Access:
 
     @classmethod
     def from_contents(cls, contents: Mapping[str, str], kept: Callable[[str], str]) -> Self:
-        """Return names of the same secrets.
+        """Return references to transferred secrets.
 
         Args:
-            contents: Secrets that came from another host.
-            kept: Keeps a text; returns the file that it can be read from.
+            contents: Secrets from another host.
+            kept: Stores a text; returns the file's path.
         """
         files = {name: kept(text) for name, text in contents.items() if name != "plugin"}
         params = f"file://{files['secret']}" if "secret" in files else ""
@@ -123,11 +123,11 @@ class Access:
         return cls(contents.get("plugin", ""), params, str(files.get("trust", "")))
 
     def authentication(self) -> Authentication | None:
-        """Return the credentials; None for none. A token is read when it is shown.
+        """Return the credentials, or None. A token is read at each use.
 
         Raises:
-            ErrorGettingAuthenticationData: There are none where they should be.
-            InvalidConfiguration: They are none of their kind.
+            ErrorGettingAuthenticationData: A secret is missing.
+            InvalidConfiguration: The secret does not fit its kind.
         """
         if not self.params:
             return None

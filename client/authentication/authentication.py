@@ -1,4 +1,4 @@
-"""The base of all credentials, and those that this client does not have."""
+"""The base of all credentials, and the unsupported kinds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
-"""Says the method of the credentials over HTTP (upstream: PULSAR_AUTH_METHOD_NAME)."""
+"""HTTP header with the credentials' method (upstream: PULSAR_AUTH_METHOD_NAME)."""
 
 
 class Authentication:
-    """Credentials of one method, asked for at every CONNECT and at every challenge.
+    """Base of credentials, requested at every CONNECT and every challenge.
 
-    It satisfies client.connection.authentication.Credentials. By itself it stands for the official
+    Satisfies client.connection.authentication.Credentials. The class itself stands for the official
     client's native plug-ins, and is refused.
 
     Raises:
-        OperationNotSupported: A native plug-in was asked for.
+        OperationNotSupported: A native plug-in was requested.
     """
 
     def __init__(self, dynamicLibPath: str, authParamsString: str) -> None:  # noqa: N803
@@ -38,18 +38,18 @@ class Authentication:
         raise NotImplementedError(f"{type(self).__name__} does not say its method_name")
 
     def auth_data(self) -> bytes | Awaitable[bytes]:
-        """Return the credentials of this moment; a plain function is called on a thread.
+        """Return the current credentials; a plain function runs in a thread.
 
         Raises:
-            ErrorGettingAuthenticationData: They cannot be read.
+            ErrorGettingAuthenticationData: The credentials are unreadable.
         """
         raise NotImplementedError(f"{type(self).__name__} does not have auth_data()")
 
     def http_headers(self) -> dict[str, str]:
-        """Return the headers that show the credentials of this moment over HTTP.
+        """Return HTTP headers with the current credentials.
 
         Raises:
-            ErrorGettingAuthenticationData: They cannot be read.
+            ErrorGettingAuthenticationData: The credentials are unreadable.
         """
         return {METHOD_HEADER: self.method_name}
 

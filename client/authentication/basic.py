@@ -1,4 +1,4 @@
-"""A name and a password."""
+"""Credentials of name and password."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from client.exceptions import InvalidConfiguration
 
 
 class AuthenticationBasic(Authentication):
-    """A name and a password, sent as ``name:password``; only TLS keeps them secret on the way.
+    """A name and a password, sent as ``name:password``; only TLS keeps them secret in transit.
 
     Args:
         username: The name.
         password: The password.
         method: The name of the method at the server.
-        auth_params_string: All three as a JSON object; then the others do not count.
+        auth_params_string: All three as a JSON object, overriding the other arguments.
 
     Raises:
-        InvalidConfiguration: A name or password is missing, or the JSON is none.
+        InvalidConfiguration: A name or password is missing, or the JSON is invalid.
     """
 
     def __init__(

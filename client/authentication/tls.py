@@ -1,4 +1,4 @@
-"""TLS: which servers a client trusts, and the certificate it shows them."""
+"""TLS: trusted servers, and the client's certificate."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class AuthenticationTLS(Authentication):
     """A certificate of the client's own (mutual TLS).
 
     Args:
-        certificate_path: File of the certificate, and of those that sign it (PEM).
-        private_key_path: File of its private key (PEM, without a passphrase).
+        certificate_path: File of the certificate and its chain (PEM).
+        private_key_path: File of the private key (PEM, without a passphrase).
 
     Attributes:
         certificate_path: As given.
@@ -38,7 +38,7 @@ class AuthenticationTLS(Authentication):
         return "tls"
 
     def auth_data(self) -> bytes:
-        """Return nothing: the certificate speaks for itself."""
+        """Return nothing: the TLS handshake shows the certificate."""
         return b""
 
 
@@ -49,16 +49,16 @@ def tls_context(
     allow_insecure: bool,
     validate_hostname: bool,
 ) -> ssl.SSLContext:
-    """Return the rules and certificates of connections by ``pulsar+ssl://``.
+    """Return the TLS context of ``pulsar+ssl://`` connections.
 
     Args:
-        trust_certs_file_path: Certificates of those who may sign a server's; None for certifi's.
+        trust_certs_file_path: Trusted CA certificates; None for certifi's.
         certificate: Files of the client's own certificate and key.
-        allow_insecure: Whether every certificate is taken, whoever signed it.
-        validate_hostname: Whether a certificate has to name the host that was asked for.
+        allow_insecure: Whether to accept any certificate.
+        validate_hostname: Whether a certificate must name the requested host.
 
     Raises:
-        InvalidConfiguration: A file cannot be read, or holds no certificate or key.
+        InvalidConfiguration: A file is unreadable, or holds no certificate or key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

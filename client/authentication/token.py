@@ -1,4 +1,4 @@
-"""Tokens: a text that says who the client is, signed by somebody the server trusts."""
+"""Token credentials: a signed text with the client's identity."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FILE, _VARIABLE, _TOKEN = "file:", "env:", "token:"
 
 
 class AuthenticationToken(Authentication):
-    """A token, which is asked for anew at every connection and every challenge.
+    """A token, requested anew for every connection and every challenge.
 
     Args:
-        token: The token; ``file:///path`` of a file or ``env:NAME`` of a variable that holds it; or
-            a function that returns it, plain or a coroutine.
+        token: The token; ``file:///path`` or ``env:NAME`` with the token; or a function returning
+            the token, plain or a coroutine.
 
     Raises:
-        InvalidConfiguration: It is neither a text nor a function.
+        InvalidConfiguration: The argument is neither a text nor a function.
     """
 
     def __init__(self, token: str | Callable[[], str | Awaitable[str]]) -> None:
@@ -79,10 +79,10 @@ def _encoded(token: object) -> bytes:
 
 
 def read_named(token: str) -> str:
-    """Return a secret: what a ``file:`` or an ``env:`` names, else the text itself.
+    """Return the content of a ``file:`` or ``env:`` reference, else the text itself.
 
     Raises:
-        ErrorGettingAuthenticationData: There is none.
+        ErrorGettingAuthenticationData: The file or variable is missing.
     """
     if token.startswith(_FILE):
         path = unquote(urlsplit(token).path)

@@ -1,4 +1,4 @@
-"""The producers, consumers and watches that a connection serves, and what the server sends them."""
+"""The producers, consumers and watches of a connection, and the dispatch of commands."""
 
 from __future__ import annotations
 
@@ -13,60 +13,60 @@ if TYPE_CHECKING:
 
 
 class AttachedProducer(Protocol):
-    """A producer's side of a connection. None of its methods may raise."""
+    """A producer's side of a connection. Methods must not raise."""
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
-        """Take the receipt of a message or batch."""
+        """Handle the receipt of a message or batch."""
 
     def send_refused(self, error: pb.CommandSendError) -> None:
-        """Take the refusal of a message or batch."""
+        """Handle the refusal of a message or batch."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Look for the topic anew, or at ``assigned_url`` at once: the broker closed the producer.
+        """Look up the topic, or connect to ``assigned_url``: the broker closed the producer.
 
         The connection has forgotten the producer.
         """
 
     def connection_lost(self) -> None:
-        """Look for the topic anew: the connection is gone, and has forgotten the producer."""
+        """Look up the topic: the connection is lost, and has forgotten the producer."""
 
 
 class AttachedConsumer(Protocol):
-    """A consumer's side of a connection. None of its methods may raise."""
+    """A consumer's side of a connection. Methods must not raise."""
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """Take an entry; its bytes stand in the frame, behind the command."""
+        """Handle an entry; its bytes follow the command in the frame."""
 
     def active_changed(self, *, is_active: bool) -> None:
-        """Learn whether this is the consumer that a Failover subscription sends to."""
+        """Handle a change of a Failover subscription's active consumer."""
 
     def end_of_topic_reached(self) -> None:
-        """Learn that nothing more will come: the topic was terminated."""
+        """Handle the end of a terminated topic."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """As a producer's."""
+        """Like a producer's."""
 
     def connection_lost(self) -> None:
-        """As a producer's."""
+        """Like a producer's."""
 
 
 class AttachedWatch(Protocol):
-    """The side of a connection that a watch of a topic list has. None of its methods may raise."""
+    """A topic list watch's side of a connection. Methods must not raise."""
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
-        """Take topics that came and went."""
+        """Handle added and removed topics."""
 
     def connection_lost(self) -> None:
-        """Watch anew: the connection is gone, and has forgotten the watch."""
+        """Watch anew: the connection is lost, and has forgotten the watch."""
 
 
 class Attached:
-    """All that a connection serves, by the ids that the client gave them.
+    """The producers, consumers and watches of a connection, by the client's ids.
 
-    What comes for an id that is not here is dropped: it was on its way when its owner left.
+    Commands for unknown ids are dropped: in flight while their owner left.
 
     Args:
-        tls: Whether the connection speaks TLS, and so who is sent elsewhere does there.
+        tls: Whether the connection uses TLS; redirects keep TLS.
     """
 
     __slots__ = ("_tls", "consumers", "producers", "watches")
@@ -78,7 +78,7 @@ class Attached:
         self.watches: dict[int, AttachedWatch] = {}
 
     def receive(self, command: pb.BaseCommand, frame: Frame) -> bool:
-        """Hand a command to the one it is for; false if it is not of this kind."""
+        """Dispatch a command; return false for other kinds of commands."""
         kind = command.type
         if kind == pb.BaseCommand.MESSAGE:
             message = command.message
@@ -130,7 +130,7 @@ class Attached:
             watch.update_received(update)
 
     def lost(self) -> None:
-        """Tell everybody that the connection is gone, and forget them."""
+        """Notify all owners of the lost connection, and forget them."""
         everybody: list[AttachedProducer | AttachedConsumer | AttachedWatch] = [
             *self.producers.values(),
             *self.consumers.values(),

@@ -1,4 +1,4 @@
-"""The one thing a connection needs of an authentication: a method's name, and fresh credentials."""
+"""A connection's view of authentication: a method's name, and fresh credentials."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 class Credentials(Protocol):
-    """Credentials of one method, asked for at every CONNECT and every challenge."""
+    """Credentials, requested at every CONNECT and every challenge."""
 
     @property
     def method_name(self) -> str:
         """Pulsar's name of the method: ``token``, ``tls``, ``basic``."""
 
     def auth_data(self) -> bytes | Awaitable[bytes]:
-        """Return the credentials of this moment, or what they can be awaited from."""
+        """Return the current credentials, or an awaitable."""
 
 
 async def current_auth_data(credentials: Credentials, clock: Clock, seconds: float) -> bytes:
-    """Return the credentials of this moment.
+    """Return the current credentials.
 
-    Those that are not awaited are asked for on a thread: they may read files, or ask a server.
+    A plain function runs in a thread: reading files or calling a server may block.
 
     Args:
-        credentials: A program's, so that they may do anything.
-        clock: Where time comes from.
-        seconds: How long they may take.
+        credentials: The program's own, possibly arbitrary code.
+        clock: The source of time.
+        seconds: The timeout.
 
     Raises:
-        ErrorGettingAuthenticationData: They cannot be had.
+        ErrorGettingAuthenticationData: The credentials are unavailable.
     """
     who = f"the credentials of {type(credentials).__name__}"
     ask = credentials.auth_data
@@ -62,14 +62,14 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
 
 
 class PassedOnCredentials(Protocol):
-    """The credentials of a client behind a proxy, which the proxy passes on."""
+    """A client's credentials, passed on by a proxy."""
 
     @property
     def method_name(self) -> str:
         """Pulsar's name of the method."""
 
     def auth_data(self) -> bytes:
-        """Return those that the client has shown last."""
+        """Return the client's last credentials."""
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """Have them taken: at once, or when the client has shown fresh ones; maybe never."""
+        """Pass valid credentials to ``take``: now, after the client's refresh, or never."""

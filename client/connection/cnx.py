@@ -1,4 +1,4 @@
-"""One connection to a broker or proxy: handshake, requests and their answers."""
+"""A connection to a broker or proxy: handshake, requests and answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LARGEST_MESSAGE_BYTES = 2_147_473_407
-"""The largest maxMessageSize a broker may have (upstream: a Java int, less the padding)."""
+"""Largest possible maxMessageSize of a broker (upstream: a Java int, less the padding)."""
 
 
 class ClientCnxState(Enum):
@@ -60,25 +60,25 @@ class ClientCnxState(Enum):
 
 
 class ClientCnx(Connection):
-    """A client's side of one connection.
+    """The client's side of a connection.
 
     Args:
-        options: What it tells of itself, and how patient it is.
-        clock: Where time comes from.
-        tls: TLS above the plain transport; None without.
-        target: For a proxy: the broker, ``host:port``, that it is to pass everything on to.
-        auth_data: The credentials to connect with.
+        options: Connection options.
+        clock: The source of time.
+        tls: TLS above the plain transport, or None.
+        target: For a proxy: the broker, ``host:port``, behind the proxy.
+        auth_data: The credentials for CONNECT.
 
     Attributes:
-        attached: The producers, consumers and watches it serves.
-        turn_writer: Where messages and acknowledgements are gathered until the turn ends.
-        exclusive_turns: Producers that wait for exclusive access, by their requests: set when the
-            broker says it is their turn.
+        attached: The producers, consumers and watches.
+        turn_writer: Collects messages and acknowledgements until the end of the event-loop
+            iteration.
+        exclusive_turns: Futures of producers waiting for exclusive access, by request id.
 
     Source: upstream ClientCnx.
     """
 
-    # With the base's its attributes are too many for Python to share their names' table.
+    # With the base's, too many attributes for Python's shared key tables.
     __slots__ = (
         "_auth_data", "_clock", "_frame_limit_bytes", "_keep_alive", "_keep_alive_timer",
         "_options", "_pending", "_progress_at", "_ready", "_showing", "_target", "attached",
@@ -115,7 +115,7 @@ class ClientCnx(Connection):
 
     @property
     def max_message_size(self) -> int:
-        """Bytes a message may have, as the server says."""
+        """Maximum bytes of a message, announced by the server."""
         return self._frame_limit_bytes - FRAME_PADDING_BYTES
 
     @property
@@ -154,14 +154,14 @@ class ClientCnx(Connection):
         self._arm_keep_alive()
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Tell those who wait for the handshake."""
+        """Fail the waiters for the handshake."""
         self._fail(TlsError(f"{self.peer}: {error}"))
 
     async def ready(self) -> None:
-        """Wait until the server accepted the connection.
+        """Wait for the end of the handshake.
 
         Raises:
-            ConnectError: It did not, or not in time.
+            ConnectError: The server refused, or did not answer in time.
         """
         try:
             async with deadline(self._clock, self._options.operation_timeout_seconds):
@@ -195,9 +195,10 @@ class ClientCnx(Connection):
             self._keep_alive_timer = self._clock.call_at(due, self._keep_alive_tick)
 
     def _keep_alive_tick(self) -> None:
-        """Give up a server that has sent nothing, not even a part of an answer.
+        """Close the connection to a silent server, not sending even a part of an answer.
 
-        Differs: upstream waits for a whole command, which a large answer to a slow reader is not.
+        Differs: upstream waits for a complete command, impossible for a large answer to a slow
+        reader.
         """
         self._arm_keep_alive()
         ready = self.state is ClientCnxState.READY
@@ -214,14 +215,14 @@ class ClientCnx(Connection):
         """Send a request and return its answer.
 
         Args:
-            build: Makes the command for the request id it is given.
+            build: Builds the command for a request id.
 
         Raises:
             ServerResponseError: The server answered with ERROR.
             DisconnectedError: The connection ended first.
             RequestTimeoutError: No answer in time.
-            TooManyPendingRequestsError: Too many requests are unanswered already.
-            RequestTooLargeError: The server would end the connection for its size.
+            TooManyPendingRequestsError: Too many requests are unanswered.
+            RequestTooLargeError: The request exceeds the server's limit.
         """
         answer = await self._request(build, PendingRequest(None, raw=False))
         if isinstance(answer, TopicsAnswer):
@@ -231,15 +232,15 @@ class ClientCnx(Connection):
     async def topics_raw(
         self, request: pb.CommandGetTopicsOfNamespace, admit: Callable[[int], bool] | None = None
     ) -> TopicsAnswer:
-        """Ask for a topic list and return the answer undecoded.
+        """Request a topic list and return the answer undecoded.
 
         Args:
-            request: What to ask; its request id is replaced by one of this connection.
-            admit: Told the announced size of a large answer before its body is read; false
-                drains the body and ends the call with AnswerDeclinedError.
+            request: The request; its request id is replaced.
+            admit: Called with the announced size of a large answer before its body is read; false
+                drains the body and raises AnswerDeclinedError.
 
         Raises:
-            AnswerDeclinedError: ``admit`` said no.
+            AnswerDeclinedError: ``admit`` returned false.
             The errors of :meth:`request`.
         """
 
@@ -272,8 +273,8 @@ class ClientCnx(Connection):
         except TimeoutError:
             seconds = self._options.operation_timeout_seconds
             if self._progress_at <= sent_at and self.decoder.within_frame:
-                # The peer stopped in the middle of an answer: nothing can come behind it. Who
-                # shares this connection gets another one.
+                # The peer stopped within an answer: nothing can follow. Users of the shared
+                # connection get a new connection.
                 logger.warning("closing %s: it stopped within a frame %g s ago", self.peer, seconds)
                 self.abort()
             raise RequestTimeoutError(f"{self.peer} did not answer in {seconds:g} s") from None
@@ -281,10 +282,10 @@ class ClientCnx(Connection):
             self._pending.pop(request_id, None)
 
     def _send_request(self, command: pb.BaseCommand) -> None:
-        """Send a request, unless the server would end the connection that others share for it.
+        """Send a request, unless its size would cost the shared connection.
 
-        The frame's padding is left free: an error's text may repeat the request. A Floodgate broker
-        has a bound of its own (proto.command_bounds).
+        The frame's padding stays free: an error's text may repeat the request. A Floodgate broker
+        has a limit of its own (proto.command_bounds).
         """
         data = encode_command(command)
         limit_bytes = min(self._frame_limit_bytes - FRAME_PADDING_BYTES, COMMAND_BYTES)
@@ -296,7 +297,7 @@ class ClientCnx(Connection):
     # -- answers ------------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Let the caller of a topic list decide whether to take its answer."""
+        """Ask a topic list's caller for admission of its answer."""
         self._progress_at = self._clock.now()
         found = read_topics_head(head)
         if found is None:
@@ -322,7 +323,7 @@ class ClientCnx(Connection):
         return None
 
     def frame_received(self, frame: Frame) -> None:
-        """Hand an answer to the caller that waits for it."""
+        """Resolve the request of an answer."""
         self._progress_at = self._clock.now()
         found = read_topics_head(frame.start(HEAD_BYTES))
         if found is not None:
@@ -353,7 +354,7 @@ class ClientCnx(Connection):
             raise RemoteProtocolError(f"{name} is not an answer this client asked for")
 
     def _producer_success_received(self, command: pb.BaseCommand) -> None:
-        """Hand over the answer; one that waits for exclusive access gets a second, in its turn."""
+        """Resolve the request; a producer awaiting exclusive access gets a second answer later."""
         success = command.producer_success
         turn = self.exclusive_turns.pop(success.request_id, None)
         if turn is not None and not turn.done():
@@ -364,9 +365,9 @@ class ClientCnx(Connection):
         self._pending.resolve(success.request_id, command)
 
     def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
-        """Show the credentials of this moment: those shown before run out.
+        """Send the current credentials: the earlier expire.
 
-        Source: upstream ClientCnx.handleAuthChallenge; as the C++ client, the text is not read.
+        Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the text is ignored.
         """
         if self._options.original_credentials is not None:
             self._options.original_credentials.give_valid(self._answer_challenge)
@@ -412,7 +413,7 @@ class ClientCnx(Connection):
         self._pending.fail(error.request_id, refusal)
 
     def lost(self, error: Exception | None) -> None:
-        """End every request that is under way."""
+        """Fail all pending requests."""
         if self._keep_alive_timer is not None:
             self._keep_alive_timer.cancel()
         if self._showing is not None:
@@ -442,4 +443,4 @@ _ANSWERS: dict[pb.BaseCommand.Type.ValueType, str] = {
     pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS: "watchTopicListSuccess",
     pb.BaseCommand.SUCCESS: "success",
 }
-"""Commands that answer a request, and the field that carries the request id."""
+"""Commands answering a request, and their fields with the request id."""

@@ -14,43 +14,42 @@ if TYPE_CHECKING:
     from proto.transport.tls import TlsLayer
 
 PROTOCOL_VERSION = 21
-"""The newest protocol version this client speaks."""
+"""The newest supported protocol version."""
 MAX_PENDING_REQUESTS = 50_000
-"""Unanswered requests a connection may have (upstream: maxLookupRequest)."""
+"""Maximum number of unanswered requests of a connection (upstream: maxLookupRequest)."""
 OPERATION_TIMEOUT_SECONDS = 30.0
-"""Seconds that a request may take (upstream: operationTimeoutMs)."""
+"""Timeout of a request (upstream: operationTimeoutMs)."""
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""Seconds that a server may take to accept a connection (upstream: connectionTimeoutMs)."""
+"""Timeout of establishing a connection (upstream: connectionTimeoutMs)."""
 MAX_SERVERS = 1_000
-"""Servers a pool keeps connections to."""
+"""Maximum number of servers with pooled connections."""
 KEEP_ALIVE_SECONDS = 30.0
-"""Seconds between questions whether a server lives (upstream: keepAliveIntervalSeconds)."""
+"""Interval of keep-alive pings (upstream: keepAliveIntervalSeconds)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """The options of a connection: what it tells of itself, and how patient it is.
+    """The options of a connection: announced properties, timeouts and limits.
 
     Attributes:
         client_version: Free text in CONNECT.
         protocol_version: Newest version offered.
         proxy_version: Set by a proxy only.
-        original_principal: Role of the client behind a proxy; None without.
-        original_credentials: That client's own, where they are passed on: a server that challenges
-            such a connection asks for them.
-        operation_timeout_seconds: How long a request may take.
-        max_pending_requests: Unanswered requests the connection may have.
-        keep_alive_seconds: How often the server is asked whether it lives; 0 or less: never. One
-            that sends not a byte until the next time is given up.
-        drain_oversized: Whether a request or an answer above the frame limit costs that request
-            an error; otherwise it costs the connection, as upstream.
-        answer_limit_bytes: What a topic list's length field may say at most, where that is less
-            than the server may send: for a proxy whose clients take no larger frames.
-        connect_timeout_seconds: How long a server may take to accept the connection.
-        credentials: Shown in CONNECT and at every challenge; None for none.
-        tls: Makes the TLS of a connection to a host, for ``pulsar+ssl``; None refuses such
-            addresses.
-        max_servers: Connections to different servers that a pool may have.
+        original_principal: Role of the client behind a proxy, or None.
+        original_credentials: Passed-on credentials of the client behind a proxy, requested by the
+            server's challenges.
+        operation_timeout_seconds: Timeout of a request.
+        max_pending_requests: Maximum number of unanswered requests.
+        keep_alive_seconds: Interval of keep-alive pings; 0 or less: never. A server silent for a
+            whole interval is disconnected.
+        drain_oversized: Whether a request or an answer above the frame limit fails only the
+            request; otherwise the connection ends, as upstream.
+        answer_limit_bytes: Upper bound of a topic list's length field, below the server's limit:
+            for a proxy with clients of smaller frame limits.
+        connect_timeout_seconds: Timeout of establishing a connection.
+        credentials: Sent in CONNECT and at every challenge, or None.
+        tls: Creates the TLS layer for a host, for ``pulsar+ssl``; None refuses such addresses.
+        max_servers: Maximum number of servers with pooled connections.
     """
 
     client_version: str = FLOODGATE_VERSION

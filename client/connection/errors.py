@@ -1,18 +1,18 @@
-"""The errors of a connection to a server, beyond those the official clients have names for.
+"""Errors of a connection to a server, without a name in the official clients.
 
 ConnectError
-    TlsError                     the server's certificate is not trusted, or it speaks no TLS
+    TlsError                     the server's certificate is not trusted, or the server has no TLS
 NotConnected
-    DisconnectedError            the connection ended while a request was under way
+    DisconnectedError            the connection ended during a request
 Timeout
     RequestTimeoutError          no answer in time
 TooManyLookupRequestException
-    TooManyPendingRequestsError  the connection's bound of unanswered requests
+    TooManyPendingRequestsError  the connection's limit of unanswered requests
 AlreadyClosed
     ClientClosedError            the client was closed
-AnswerDeclinedError              the caller did not want an answer of the announced size
+AnswerDeclinedError              the caller declined an answer of the announced size
 AnswerTooLargeError              an answer above the negotiated frame limit
-RequestTooLargeError             a request that the server would end the connection for
+RequestTooLargeError             a request above the server's size limit
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from client.exceptions import (
 
 
 class TlsError(ConnectError):
-    """The server's certificate is not trusted, or it speaks no TLS: it is not tried for long."""
+    """The server's certificate is not trusted, or the server speaks no TLS; not worth a retry."""
 
 
 class DisconnectedError(NotConnected):
-    """The connection ended while a request was under way.
+    """The connection ended during a request.
 
     Attributes:
         server: The server's address, host:port.
@@ -51,7 +51,7 @@ class RequestTimeoutError(Timeout):
 
 
 class TooManyPendingRequestsError(TooManyLookupRequestException):
-    """The connection has as many unanswered requests as it may have."""
+    """The connection's limit of unanswered requests is reached."""
 
 
 class ClientClosedError(AlreadyClosed):
@@ -59,10 +59,10 @@ class ClientClosedError(AlreadyClosed):
 
 
 class AnswerDeclinedError(PulsarException):
-    """The caller declined an answer when its size was announced; its body was drained.
+    """The caller declined an answer of the announced size; its body was drained.
 
     Attributes:
-        total_size: What the answer's length field said, in bytes.
+        total_size: The answer's length field, in bytes.
     """
 
     def __init__(self, total_size: int) -> None:
@@ -74,11 +74,11 @@ class AnswerDeclinedError(PulsarException):
 
 
 class AnswerTooLargeError(PulsarException):
-    """An answer above the negotiated frame limit was announced; its body was drained.
+    """The announced answer exceeds the negotiated frame limit; its body was drained.
 
     Attributes:
-        total_size: What the answer's length field said, in bytes.
-        limit_bytes: The largest it may say.
+        total_size: The answer's length field, in bytes.
+        limit_bytes: The largest permitted length.
     """
 
     def __init__(self, total_size: int, limit_bytes: int) -> None:
@@ -94,11 +94,11 @@ class AnswerTooLargeError(PulsarException):
 
 
 class RequestTooLargeError(PulsarException):
-    """A request larger than the server would take; it was not sent.
+    """A request exceeds the server's limit, and was not sent.
 
     Attributes:
         size_bytes: Size of the request's frame.
-        limit_bytes: The server's maxMessageSize, or the bound of commands if that is less.
+        limit_bytes: The server's maxMessageSize, or the lower limit of commands.
     """
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:

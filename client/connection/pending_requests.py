@@ -1,7 +1,7 @@
-"""The requests of one connection that have no answer yet.
+"""Unanswered requests of a connection.
 
-A request is pending from the moment it is sent until its answer, its timeout, its caller's
-cancellation or the connection's end, whichever is first; each of them removes it.
+A request is pending from sending until its answer, its timeout, its caller's cancellation or the
+connection's end; the first of these removes the request.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class PendingRequest:
-    """A request that waits for its answer.
+    """An unanswered request.
 
     Args:
-        admit: Decides on a large answer when its size is announced.
-        raw: Whether the answer is taken undecoded.
+        admit: Decides on a large answer at the announcement of its size.
+        raw: Whether to return the answer undecoded.
     """
 
     __slots__ = ("admit", "answer", "raw")
@@ -34,33 +34,33 @@ class PendingRequest:
         self.raw = raw
 
     def resolve(self, answer: pb.BaseCommand | TopicsAnswer) -> None:
-        """Hand the answer to the caller, unless it has given up."""
+        """Set the answer, unless the caller has left."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
     def fail(self, error: Exception) -> None:
-        """Raise an error in the caller, unless it has given up."""
+        """Set an error, unless the caller has left."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
 
 class PendingRequests(dict[int, PendingRequest]):
-    """The pending requests of one connection, by the request ids that it gave them."""
+    """The pending requests of a connection, by request id."""
 
     next_id = 0
 
     def add(self, pending: PendingRequest) -> int:
-        """Return a request id of its own for a request."""
+        """Register a request; return its new request id."""
         request_id, self.next_id = self.next_id, self.next_id + 1
         self[request_id] = pending
         return request_id
 
     def resolve(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
-        """Hand an answer to the caller that waits for it, if any does."""
+        """Set the answer of a request, if still pending."""
         if request_id in self:
             self[request_id].resolve(answer)
 
     def fail(self, request_id: int, error: Exception) -> None:
-        """Raise an error in the caller of a request, if any waits."""
+        """Set the error of a request, if still pending."""
         if request_id in self:
             self[request_id].fail(error)

@@ -1,4 +1,4 @@
-"""A pool of connections to servers, opened once and shared."""
+"""A pool of shared connections to servers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NEXT_ADDRESS_SECONDS = 0.25
 
 
 class ServerKey(NamedTuple):
-    """The server a connection leads to, and how.
+    """The server of a connection, and the route.
 
     Attributes:
         address: Host and port.
-        tls: Whether it is spoken to by TLS.
-        target: For a proxy: the broker, ``host:port``, that it passes everything on to.
+        tls: Whether to use TLS.
+        target: For a proxy: the broker, ``host:port``, behind the proxy.
     """
 
     address: tuple[str, int]
@@ -48,15 +48,15 @@ async def open_connection(
 
     Args:
         address: Host and port.
-        options: The connection's.
-        clock: Where time comes from.
-        tls: Whether to speak TLS, by the rules of the options.
+        options: Connection options.
+        clock: The source of time.
+        tls: Whether to use TLS, by the options.
         target: See ServerKey.
 
     Raises:
-        ConnectError: It cannot be reached, or refused.
-        ServerResponseError: It refused with an error, as of credentials.
-        ErrorGettingAuthenticationData: There are no credentials for it.
+        ConnectError: The server is unreachable, or refused.
+        ServerResponseError: The server refused with an error, such as for invalid credentials.
+        ErrorGettingAuthenticationData: The credentials are unavailable.
     """
     clock = clock or LoopClock()
     options = options or ConnectOptions()
@@ -71,7 +71,7 @@ async def open_connection(
         )
     layer = options.tls(host) if tls and options.tls is not None else None
     transport = await _connected(host, port, options.connect_timeout_seconds, clock)
-    # A ClientCnx is large, and thousands may try again and again while a server is away.
+    # Created late: a ClientCnx is large, and thousands may retry while a server is away.
     cnx = ClientCnx(options, clock, layer, target, auth_data)
     transport.set_protocol(cnx)
     try:
@@ -84,9 +84,9 @@ async def open_connection(
 
 
 async def _connected(host: str, port: int, seconds: float, clock: Clock) -> asyncio.Transport:
-    """Connect to the address of a host that answers first.
+    """Connect to the fastest address of a host.
 
-    The next address is tried when one has not answered for a quarter of a second (RFC 8305).
+    After a quarter of a second without an answer the next address is tried in parallel (RFC 8305).
     """
     loop = asyncio.get_running_loop()
     try:
@@ -106,7 +106,7 @@ async def _connected(host: str, port: int, seconds: float, clock: Clock) -> asyn
     except TimeoutError:
         text = f"{host}:{port} does not accept connections ({seconds:g} s waited)"
         raise ConnectError(text) from None
-    except (OSError, UnicodeError) as error:  # the latter for a host that is no name
+    except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
         raise ConnectError(f"{host}:{port} cannot be reached: {error}") from None
     if transport.is_closing():
         raise ConnectError(f"{host}:{port} closed the connection")
@@ -122,13 +122,13 @@ def _is_address(host: str) -> bool:
 
 
 class ConnectionPool:
-    """One connection to each server, opened at the first request for it.
+    """A connection per server, opened at the first request.
 
-    Bound: ``max_servers`` of the options; one more is refused.
+    Bounded by ``max_servers`` of the options; a further server is refused.
 
     Args:
-        options: What its connections tell of themselves, and how patient they are.
-        clock: Where time comes from.
+        options: Connection options.
+        clock: The source of time.
         on_opened: Called when a connection is ready.
     """
 
@@ -150,8 +150,8 @@ class ConnectionPool:
         """Return a ready connection to a server; see ServerKey.
 
         Raises:
-            ConnectError: It cannot be reached, or the pool is full.
-            ServerResponseError: It refused with an error, as of credentials.
+            ConnectError: The server is unreachable, or the pool is full.
+            ServerResponseError: The server refused with an error, such as for invalid credentials.
             ClientClosedError: The pool was closed.
         """
         if self._closed:
@@ -189,7 +189,7 @@ class ConnectionPool:
         return cnx
 
     async def close(self) -> None:
-        """Close every connection; no more are opened."""
+        """Close every connection; refuse new connections."""
         self._closed = True
         tasks = list(self._connections.values())
         self._connections.clear()
@@ -201,6 +201,6 @@ class ConnectionPool:
 
 
 def _was_told(task: asyncio.Task[ClientCnx]) -> None:
-    """Take that whoever still waited was told how it ended: all may have left."""
+    """Mark the task's error as retrieved: all waiters may have left."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Service URLs: where a cluster is reached."""
+"""Parser of service URLs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PLAIN, _TLS = "pulsar", "pulsar+ssl"
 
 
 class ServiceUrl(NamedTuple):
-    """A service URL, taken apart.
+    """A parsed service URL.
 
     Attributes:
-        addresses: Hosts and ports, one at least; any of them answers a first question.
-        tls: Whether they speak TLS.
+        addresses: Hosts and ports, at least one; any host answers a first lookup.
+        tls: Whether the hosts use TLS.
     """
 
     addresses: tuple[tuple[str, int], ...]
@@ -29,11 +29,11 @@ def server_address(url: str, *, tls: bool = False) -> tuple[str, int]:
     """Return host and port of a server, ``pulsar://host[:port]``.
 
     Args:
-        url: Where it is.
-        tls: It must be ``pulsar+ssl://host[:port]``.
+        url: The server's URL.
+        tls: Whether to require ``pulsar+ssl://host[:port]``.
 
     Raises:
-        ConnectError: Another scheme, no host, a port that is no number, or more than these.
+        ConnectError: Another scheme, no host, an invalid port, or further parts.
     """
     scheme, port = (_TLS, DEFAULT_TLS_PORT) if tls else (_PLAIN, DEFAULT_PORT)
     address = _address(url, scheme, port)
@@ -46,7 +46,7 @@ def parse_service_url(url: str) -> ServiceUrl:
     """Return the addresses of ``pulsar://host[:port][,host[:port]...]`` or ``pulsar+ssl://...``.
 
     Raises:
-        ConnectError: It is none.
+        ConnectError: The URL is invalid.
     """
     scheme, _, rest = url.partition("://")
     tls = scheme == _TLS
@@ -61,7 +61,7 @@ def parse_service_url(url: str) -> ServiceUrl:
 
 
 def _refusal(url: str, like: str) -> ConnectError:
-    """Return the error of a URL; it does not repeat what may be a password."""
+    """Return the error of an invalid URL, with any password masked."""
     shown, secrets = re.subn(r"^([^/@]*://)?.*@", r"\1***@", url, flags=re.DOTALL)
     words = f"{shown!r:.200} is not a service URL; it should look like {like}"
     return ConnectError(f"{words}; credentials are not part of it" if secrets else words)
@@ -71,7 +71,7 @@ def _address(url: str, scheme: str, default_port: int) -> tuple[str, int] | None
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError:  # brackets that do not match, a port that is no number
+    except ValueError:  # unbalanced brackets, an invalid port
         return None
     more = "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment
     if parts.scheme != scheme or more or not host:

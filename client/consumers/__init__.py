@@ -1,1 +1,1 @@
-"""Consumers and readers: what receives the messages of topics, and acknowledges them."""
+"""Consumers and readers, which receive and acknowledge the messages of topics."""

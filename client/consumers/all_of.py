@@ -1,4 +1,4 @@
-"""Several things that are done at once."""
+"""Concurrent coroutines with a common end."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do several things at once; each comes to its end, and the first error is raised.
+    """Run coroutines concurrently to their ends, then raise the first error.
 
-    Cancelled, it cancels all of them, and waits for their ends.
+    Cancellation cancels all of the coroutines, and waits for their ends.
     """
     coroutines = list(parts)
     if len(coroutines) == 1:
@@ -36,7 +36,7 @@ async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 async def ended(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task, if there is one, and wait for its end."""
+    """Cancel a task (None: a no-op), and wait for its end."""
     if task is not None and task is not asyncio.current_task():
         task.cancel()
         await asyncio.wait([task])

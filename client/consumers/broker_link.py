@@ -1,4 +1,4 @@
-"""The commands of one topic's consumer to its broker."""
+"""Commands of one topic's consumer to its broker."""
 
 from __future__ import annotations
 
@@ -27,32 +27,33 @@ T = TypeVar("T")
 
 _MOST_REDELIVERED = 1_000
 _MOST_PERMITS = 2**31 - 1
-"""Permits of one FLOW: brokers read a signed number."""
+"""Maximum number of permits in one FLOW: brokers read a signed number."""
 
 
 class BrokerLink:
-    """Tells the broker, and asks it, on the connection of the moment.
+    """The commands and requests of a consumer, on its current connection.
 
-    What is told while there is none is dropped. What is asked waits for the next, for the operation
-    timeout at most; its errors are those of :meth:`client.connection.cnx.ClientCnx.request`, and
-    those of :meth:`patiently`.
+    Without a connection, commands are dropped; requests wait for the next connection, for the
+    operation timeout at most. Requests raise the errors of
+    :meth:`client.connection.cnx.ClientCnx.request` and of :meth:`patiently`.
 
     Args:
-        context: The client's.
+        context: The client's context.
         topic: Full name.
-        alone: Whether the subscription sends to one consumer only: then everything is sent again,
-            or nothing.
-        cache_seconds: How old an answer about the consumer may be.
+        alone: Whether only one consumer of the subscription is active; redelivery then covers
+            everything unacknowledged.
+        cache_seconds: Maximum age of cached consumer stats.
 
     Attributes:
         topic, alone: As given.
-        consumer_id: The consumer's number among the client's.
-        persistent: Whether the topic is; others know neither acknowledgements nor redelivery.
-        cnx: The connection; None while there is none.
-        attached: Set while there is one that may be asked, or when there will be none any more.
-        ended: Why there will be none any more; None while there may be one.
-        epoch: Times that everything was asked for again.
-        redelivery_requests: Times that anything was.
+        consumer_id: The consumer's number within the client.
+        persistent: Whether the topic is persistent; non-persistent topics have neither
+            acknowledgements nor redelivery.
+        cnx: The connection, or None.
+        attached: Set while requests can be sent, and after the final end.
+        ended: Why the consumer ended for good, or None.
+        epoch: Number of full redeliveries requested.
+        redelivery_requests: Number of redeliveries requested, full or of single entries.
     """
 
     def __init__(
@@ -72,11 +73,11 @@ class BrokerLink:
         self._stats: tuple[float, pb.CommandConsumerStatsResponse] | None = None
 
     def check_open(self) -> None:
-        """Refuse what a closed consumer cannot do.
+        """Raise an error if the consumer ended.
 
         Raises:
-            AlreadyClosed: It is closed.
-            PulsarException: Why it failed.
+            AlreadyClosed: The consumer is closed.
+            PulsarException: Why the consumer failed.
         """
         if self.ended is not None:
             raise self.ended
@@ -86,14 +87,14 @@ class BrokerLink:
         ask: Callable[[], Awaitable[T]],
         may_pass: Callable[[PulsarException], bool] = blip,
     ) -> T:
-        """Return what ``ask`` returns; call it when attached, and again if that is lost meanwhile.
+        """Return the result of ``ask``, called when attached, and retried after a lost connection.
 
         Args:
-            ask: Asks.
-            may_pass: Errors after which it is called again.
+            ask: Sends the request.
+            may_pass: Errors worth a retry.
 
         Raises:
-            Timeout: It was not attached, or not long enough, for the operation timeout.
+            Timeout: No success within the operation timeout.
             PulsarException: The broker refused; or see ``check_open``.
         """
 
@@ -110,14 +111,14 @@ class BrokerLink:
             may_pass,
         )
 
-    # -- what is told -------------------------------------------------------------------------
+    # -- commands without an answer -----------------------------------------------------------
 
     def _tell(self, command: pb.BaseCommand) -> None:
         if self.cnx is not None:
             self.cnx.turn_writer.add(encode_command(command))
 
     def grant(self, permits: int) -> None:
-        """Allow the broker to send so many messages more."""
+        """Grant permits to the broker."""
         flow = pb.CommandFlow(consumer_id=self.consumer_id)
         while permits > 0:
             flow.messagePermits = min(permits, _MOST_PERMITS)
@@ -125,12 +126,12 @@ class BrokerLink:
             permits -= flow.messagePermits
 
     def acknowledge(self, ack: pb.CommandAck) -> None:
-        """Acknowledge, without an answer."""
+        """Acknowledge without a receipt."""
         if self.persistent:
             self._tell(pb.BaseCommand(type=pb.BaseCommand.ACK, ack=ack))
 
     def redeliver(self, entries: Sequence[Place]) -> None:
-        """Have entries sent again."""
+        """Request the redelivery of entries."""
         for start in range(0, len(entries), _MOST_REDELIVERED):
             command = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
             for ledger_id, entry_id in entries[start : start + _MOST_REDELIVERED]:
@@ -138,7 +139,7 @@ class BrokerLink:
             self._redeliver(command)
 
     def redeliver_all(self) -> None:
-        """Have everything sent again that was not acknowledged."""
+        """Request the redelivery of all unacknowledged messages."""
         command = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=self.consumer_id)
         if self.alone:
             self.epoch += 1
@@ -154,14 +155,14 @@ class BrokerLink:
             )
         )
 
-    # -- what is asked ------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------
 
     async def _ask(
         self,
         kind: pb.BaseCommand.Type.ValueType,
         **named: Any,  # noqa: ANN401 - one of many commands
     ) -> pb.BaseCommand:
-        """Return the answer to a command, which is given under its name in BaseCommand."""
+        """Return the answer to a command, given under its field name in BaseCommand."""
         return await self.patiently(lambda: self._ask_once(self.cnx, kind, **named))
 
     async def _ask_once(
@@ -184,20 +185,20 @@ class BrokerLink:
             if self.consumer_id in cnx.attached.consumers:
                 raise
             self.check_open()
-            # The broker closed the consumer before the question came, and knows it no more.
+            # The broker closed the consumer before the request arrived.
             raise NotConnected(f"{self.topic} was closed before it could be asked") from error
 
     async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
-        """Acknowledge, and wait for the answer; also for a consumer that is closing."""
+        """Acknowledge, and wait for the receipt; works for a closing consumer, too."""
         answer = (await self._ask_once(self.cnx, pb.BaseCommand.ACK, ack=ack)).ackResponse
         if answer.HasField("error"):
             raise server_response_error(answer.error, answer.message)
 
     async def seek(self, target: MessageId | int, cnx: ClientCnx | None) -> None:
-        """Set the subscription to a message, or to a time in ms since 1970; not patiently.
+        """Seek to a message, or to a time in ms since 1970; without retries.
 
         Raises:
-            NotConnected: There is no connection.
+            NotConnected: No connection.
         """
         seek = pb.CommandSeek()
         if isinstance(target, MessageId):
@@ -207,12 +208,12 @@ class BrokerLink:
         await self._ask_once(cnx, pb.BaseCommand.SEEK, seek=seek)
 
     async def last_message_id(self) -> tuple[MessageId, MessageId | None]:
-        """Return the topic's last message, and where the subscription is acknowledged up to.
+        """Return the ids of the topic's last message and of the acknowledged position.
 
-        Of an empty topic it is (-1, -1).
+        An empty topic's last message is (-1, -1).
         """
         kind, question = pb.BaseCommand.GET_LAST_MESSAGE_ID, pb.CommandGetLastMessageId()
-        # A topic that stores nothing has no last message, however often it is asked.
+        # Without storage a topic has no last message: retrying is futile.
         answer = await self.patiently(
             lambda: self._ask_once(self.cnx, kind, getLastMessageId=question),
             of_server if self.persistent else blip,
@@ -224,7 +225,7 @@ class BrokerLink:
         return last, MessageId.from_proto(found.consumer_mark_delete_position, self.topic)
 
     async def stats(self) -> pb.CommandConsumerStatsResponse:
-        """Return what the broker says of the consumer now."""
+        """Request the broker's stats of the consumer."""
         kind, question = pb.BaseCommand.CONSUMER_STATS, pb.CommandConsumerStats()
         answer = await self._ask(kind, consumerStats=question)
         found = answer.consumerStatsResponse
@@ -234,7 +235,7 @@ class BrokerLink:
         return found
 
     async def cached_stats(self) -> pb.CommandConsumerStatsResponse:
-        """Return what the broker said of the consumer, not too long ago."""
+        """Return the broker's stats of the consumer, cached for ``cache_seconds``."""
         if self._stats is not None and self._context.clock.now() < self._stats[0]:
             return self._stats[1]
         return await self.stats()

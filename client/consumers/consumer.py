@@ -1,4 +1,4 @@
-"""A consumer as programs have it."""
+"""The public consumer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
 
 
 class Consumer(Receiver):
-    """Receives the messages of a subscription, and acknowledges them.
+    """A consumer of a subscription: receives messages and acknowledges them.
 
     Example:
         async with await client.subscribe("orders", "billing") as consumer:
@@ -46,9 +46,9 @@ class Consumer(Receiver):
                 await consumer.acknowledge(message)
 
     Args:
-        context: The client's.
-        topics: What it is subscribed to.
-        name: The topic that it was opened with; of several, their names with commas between.
+        context: The client's context.
+        topics: The topics' consumers.
+        name: The topic's full name; several names separated by commas.
     """
 
     def __init__(self, context: ClientContext, topics: MultiTopicsConsumer, name: str) -> None:
@@ -64,16 +64,16 @@ class Consumer(Receiver):
     async def receive(self, timeout_millis: int | None = None) -> Message:
         """Return the next message.
 
-        Cancelled, it leaves the message to the next call.
+        Cancellation loses no message: the next call returns it.
 
         Args:
-            timeout_millis: How long to wait for one; None waits without end.
+            timeout_millis: Longest wait in milliseconds; None waits without limit.
 
         Raises:
-            Timeout: None came in time.
-            AlreadyClosed: The consumer is, or was meanwhile, closed.
-            TopicTerminated: The topic was terminated, and all of it acknowledged.
-            InvalidConfiguration: There is a listener.
+            Timeout: No message arrived in time.
+            AlreadyClosed: The consumer is closed, or was closed meanwhile.
+            TopicTerminated: The topic is terminated, and fully acknowledged.
+            InvalidConfiguration: The consumer has a listener.
         """
         return await self._receive(timeout_millis)
 
@@ -83,11 +83,11 @@ class Consumer(Receiver):
         return message
 
     def receive_nowait(self) -> Message | None:
-        """Return the next message; None if none is there.
+        """Return the next message, or None if no message has arrived.
 
         Raises:
-            PulsarException: There will be none any more.
-            InvalidConfiguration: There is a listener.
+            PulsarException: The consumer ended: no message will arrive.
+            InvalidConfiguration: The consumer has a listener.
         """
         self._check_no_listener()
         message = self._inbox.take()
@@ -99,11 +99,11 @@ class Consumer(Receiver):
         return self._handed_over(message)
 
     async def batch_receive(self) -> list[Message]:
-        """Return several messages, as the batch receive policy says; none if its time is up.
+        """Return a batch of messages by the batch receive policy; empty after its timeout.
 
         Raises:
-            AlreadyClosed: The consumer is, or was meanwhile, closed.
-            InvalidConfiguration: There is a listener.
+            AlreadyClosed: The consumer is closed, or was closed meanwhile.
+            InvalidConfiguration: The consumer has a listener.
         """
         self._check_no_listener()
         policy = self._options.batch_receive_policy or _DEFAULT_BATCH
@@ -112,13 +112,13 @@ class Consumer(Receiver):
         return [self._handed_over(message) for message in messages]
 
     def pause_message_listener(self) -> None:
-        """Call the listener no more, and let the broker send no more, until it is resumed."""
+        """Stop calling the listener and granting permits, until resumed."""
         if self._listening is not None:
             self._listening.pause()
         self._topics.pause()
 
     def resume_message_listener(self) -> None:
-        """Let messages come again."""
+        """Resume calling the listener and granting permits."""
         self._topics.resume()
         if self._listening is not None:
             self._listening.resume()
@@ -128,15 +128,15 @@ class Consumer(Receiver):
     async def acknowledge(
         self, message: Message | MessageId | Sequence[Message | MessageId]
     ) -> None:
-        """Acknowledge a message, or a list of them: they do not come again.
+        """Acknowledge a message, or a list of messages, so that the broker never redelivers them.
 
-        Unless the options ask for a receipt, it waits for nothing.
+        Returns without waiting, unless ``ack_receipt_enabled`` is set.
 
         Raises:
             AlreadyClosed: The consumer is closed.
-            InvalidMessage: The id does not say which topic or batch it is of.
-            Timeout: With a receipt: none came in the operation timeout.
-            PulsarException: With a receipt: the broker has not acknowledged it.
+            InvalidMessage: The id lacks its topic or the size of its batch.
+            Timeout: Receipts enabled: no receipt within the operation timeout.
+            PulsarException: Receipts enabled: the broker did not acknowledge.
         """
         if not isinstance(message, Sequence):
             receipt = self._acknowledge(message)
@@ -147,7 +147,7 @@ class Consumer(Receiver):
         await self._received([one for one in receipts if one is not None])
 
     async def _received(self, receipts: Iterable[asyncio.Future[None]]) -> None:
-        """Wait for receipts: without a connection they are waited for as long as with one."""
+        """Wait for receipts; the timeout is the same with and without a connection."""
         gathered = self._options.ack_group_time_ms / 1_000
         seconds = self._context.operation_timeout_seconds + gathered
         try:
@@ -169,7 +169,7 @@ class Consumer(Receiver):
         return receipt
 
     async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
-        """Acknowledge a message and all before it on its topic.
+        """Acknowledge a message and all earlier messages of its topic.
 
         Raises:
             CumulativeAcknowledgementNotAllowedError: The subscription is Shared or Key_Shared.
@@ -188,9 +188,9 @@ class Consumer(Receiver):
             await self._received((receipt,))
 
     async def negative_acknowledge(self, message: Message | MessageId) -> None:
-        """Have a message sent again when its delay is over; with it, all of its batch.
+        """Request the redelivery of a message, and of its whole batch, after the configured delay.
 
-        A closed consumer has nothing left to do: what it did not acknowledge comes again.
+        On a closed consumer a no-op: the broker redelivers unacknowledged messages anyway.
         """
         if self._topics.closed:
             return
@@ -201,18 +201,18 @@ class Consumer(Receiver):
     async def reconsume_later(
         self, message: Message, delay_ms: int, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Send a message to the retry topic, from where it comes after a delay; acknowledge it.
+        """Send a message to the retry topic for redelivery after a delay, and acknowledge it.
 
-        After max_redeliver_count times it goes to the dead-letter topic.
+        After max_redeliver_count rounds the message goes to the dead-letter topic instead.
 
         Args:
             message: The message.
-            delay_ms: The delay.
-            properties: What to add to its properties.
+            delay_ms: The delay in milliseconds.
+            properties: Additional properties of the message.
 
         Raises:
             InvalidConfiguration: retry_enabled is not set.
-            PulsarException: It was not sent, and is not acknowledged.
+            PulsarException: The message was neither sent nor acknowledged.
         """
         letters = self._topics.letters
         if letters is None or not self._options.retry_enabled:
@@ -221,21 +221,25 @@ class Consumer(Receiver):
         await self.acknowledge(message)
 
     def redeliver_unacknowledged_messages(self) -> None:
-        """Have everything sent again that was not acknowledged."""
+        """Request the redelivery of all unacknowledged messages."""
         for topic in self._topics.topics.values():
             topic.redeliver_all()
 
     # -- the subscription ---------------------------------------------------------------------
 
     async def seek(self, messageid: MessageId | int) -> None:
-        """Go on behind a message, or at a time in milliseconds since 1970.
+        """Move the subscription to a message, or to a time in milliseconds since 1970.
 
-        With ``start_message_id_inclusive`` the message itself comes, too. Everything that was
-        received and not taken is dropped. When it returns, the broker serves this consumer again.
+        Delivery continues after the message, or with the message if ``start_message_id_inclusive``
+        is set. Received messages not yet taken are dropped. Returns once the broker serves the
+        consumer again.
+
+        Args:
+            messageid: A message id, or a time in milliseconds since 1970.
 
         Raises:
-            InvalidConfiguration: It is neither.
-            PulsarException: The broker refused, or was not there again in time.
+            InvalidConfiguration: The argument is neither.
+            PulsarException: The broker refused, or did not serve the consumer again in time.
         """
         await self._topics.seek(messageid, inclusive=self._options.start_message_id_inclusive)
 
@@ -243,8 +247,8 @@ class Consumer(Receiver):
         """Return the id of the topic's last message, acknowledged or not.
 
         Raises:
-            OperationNotSupported: There are several topics.
-            PulsarException: The broker did not say.
+            OperationNotSupported: The consumer has several topics.
+            PulsarException: The broker did not answer.
         """
         topics = tuple(self._topics.topics.values())
         if len(topics) != 1:
@@ -254,22 +258,22 @@ class Consumer(Receiver):
         return (await topics[0].link.last_message_id())[0]
 
     async def get_last_message_ids(self) -> list[MessageId]:
-        """Return the ids of the last messages of all topics; each names its topic.
+        """Return the ids of the last messages of all topics, each with its topic's name.
 
         Raises:
-            PulsarException: A broker did not say.
+            PulsarException: A broker did not answer.
         """
         return [
             (await topic.link.last_message_id())[0] for topic in tuple(self._topics.topics.values())
         ]
 
     async def get_broker_consumer_stats(self) -> dict[str, BrokerConsumerStats]:
-        """Return what the brokers say of this consumer, by topic.
+        """Return the brokers' statistics of the consumer by topic.
 
-        An answer is as old as broker_consumer_stats_cache_time_ms at most.
+        Answers are cached for broker_consumer_stats_cache_time_ms.
 
         Raises:
-            PulsarException: A broker did not say.
+            PulsarException: A broker did not answer.
         """
         return {
             topic.topic: broker_stats(await topic.link.cached_stats())
@@ -277,10 +281,10 @@ class Consumer(Receiver):
         }
 
     async def unsubscribe(self, *, force: bool = False) -> None:
-        """Delete the subscription, and close.
+        """Delete the subscription, and close the consumer.
 
         Args:
-            force: Even if it has other consumers.
+            force: Delete even a subscription with further consumers.
 
         Raises:
             PulsarException: The broker refused; the consumer stays open.
@@ -292,17 +296,17 @@ class Consumer(Receiver):
             self._interceptors.on_close()
 
     async def close(self) -> None:
-        """Send the acknowledgements that wait, and leave; once more is harmless.
+        """Send the pending acknowledgements, and close the consumer; idempotent.
 
-        The subscription stays. What was received and not acknowledged comes again to the next
-        consumer.
+        The subscription stays. The broker redelivers unacknowledged messages to the subscription's
+        next consumer.
         """
         was_open = not self._topics.closed
         await super().close()
         if was_open:
             self._interceptors.on_close()
 
-    # -- what it is ---------------------------------------------------------------------------
+    # -- properties ---------------------------------------------------------------------------
 
     def subscription_name(self) -> str:
         """Return the subscription's name."""
@@ -313,9 +317,10 @@ class Consumer(Receiver):
         return self._topics.subscription.consumer_name
 
     def is_active(self) -> bool | None:
-        """Tell whether a Failover subscription sends to this consumer.
+        """Tell whether a Failover subscription has selected the consumer as active.
 
-        None until the broker says, and of other types; of several topics: whether one sends.
+        None before the broker reports, and for other subscription types; with several topics:
+        whether any topic has selected the consumer.
         """
         said = [topic.is_active for topic in self._topics.topics.values()]
         return None if all(one is None for one in said) else any(said)
@@ -338,16 +343,16 @@ def _id_of(message: Message | MessageId) -> MessageId:
 async def open_consumer(
     context: ClientContext, topics: str | list[str], subscription: str, options: ConsumerOptions
 ) -> Consumer:
-    """Subscribe to a topic or several, with all of their partitions.
+    """Subscribe to topics with all of their partitions.
 
     Args:
-        context: The client's.
+        context: The client's context.
         topics: Full names.
-        subscription: Name.
-        options: Everything else.
+        subscription: Name of the subscription.
+        options: Consumer options.
 
     Raises:
-        PulsarException: It failed; nothing is subscribed to.
+        PulsarException: Subscribing failed; no topic is subscribed to.
     """
     names = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
     if not names:
@@ -368,7 +373,7 @@ async def open_consumer(
 def topics_consumer(
     context: ClientContext, subscription: str, options: ConsumerOptions
 ) -> MultiTopicsConsumer:
-    """Return the consumer of a subscription, without a topic yet; see MultiTopicsConsumer."""
+    """Return a subscription's consumer, still without topics; see MultiTopicsConsumer."""
     letters = None
     if options.dead_letter_policy is not None:
         letters = DeadLetters(context, subscription, options)

@@ -1,4 +1,4 @@
-"""Sends messages to the dead-letter and retry topics of a subscription."""
+"""Sending of messages to the dead-letter and retry topics of a subscription."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEAD_LETTER_SUFFIX, RETRY_SUFFIX = "-DLQ", "-RETRY"
 REAL_TOPIC, REAL_SUBSCRIPTION = "REAL_TOPIC", "REAL_SUBSCRIPTION"
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 OLD_ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_IDY_TIME"
-"""The name that upstream gave it by mistake; its clients read it still."""
+"""Upstream's misspelt name, still read by its clients."""
 RECONSUME_TIMES, DELAY_TIME = "RECONSUMETIMES", "DELAY_TIME"
 
 
@@ -48,12 +48,13 @@ def letter_topic(topic: str, subscription: str, suffix: str) -> str:
 
 
 class _Letter(NamedTuple):
-    """An entry that is to be sent to the dead-letter topic.
+    """An entry queued for the dead-letter topic.
 
     Attributes:
-        topic: Where it came.
-        entry, messages, size_bytes: What came.
-        losses: Of the topic's connections, when it came: a loss counts all as gone at once.
+        topic: The consumer of the original topic.
+        entry: The entry.
+        messages, size_bytes: Counted size of the entry.
+        losses: The topic's lost connections at arrival; a loss releases all counts.
     """
 
     topic: TopicConsumer
@@ -64,28 +65,28 @@ class _Letter(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """False if its connection was lost: it comes again by the next."""
+        """False after the loss of its connection: the entry is redelivered on the next."""
         return self.losses == self.topic.incoming.losses
 
     @property
     def key(self) -> tuple[TopicConsumer, Place, int]:
-        """It comes but once by a connection, unless everything is asked for again."""
+        """Identity for deduplication: full redelivery repeats entries on the same connection."""
         head = self.entry.head
         return self.topic, (head.ledger_id, head.entry_id), self.losses
 
     def freed(self) -> None:
-        """Count that it is held no more, if it still counts."""
+        """Release the entry's counts, unless a lost connection already has."""
         if self.is_here:
             self.topic.incoming.count_freed(self.messages, self.size_bytes)
 
 
 class DeadLetters:
-    """The producers of a consumer's dead-letter and retry topics, opened when they are needed.
+    """The producers of a consumer's dead-letter and retry topics, opened on demand.
 
     Args:
-        context: The client's.
-        subscription: Name.
-        options: Of the consumer; it has a dead-letter policy.
+        context: The client's context.
+        subscription: Name of the subscription.
+        options: Consumer options with a dead-letter policy.
     """
 
     def __init__(self, context: ClientContext, subscription: str, options: ConsumerOptions) -> None:
@@ -97,20 +98,21 @@ class DeadLetters:
         self._policy: ConsumerDeadLetterPolicy = options.dead_letter_policy
         self._producers: dict[str, asyncio.Task[Producer]] = {}
         self._line: deque[_Letter] = deque()
-        self._keys: set[tuple[TopicConsumer, Place, int]] = set()  # Of those in line.
+        self._keys: set[tuple[TopicConsumer, Place, int]] = set()  # Keys of the queued letters.
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self.sent = 0
 
     @property
     def waiting(self) -> int:
-        """Entries that are to be sent to the dead-letter topic."""
+        """Number of entries queued for the dead-letter topic."""
         return len(self._line)
 
     def takes(self, topic: TopicConsumer, entry: Entry, messages: int, size_bytes: int) -> bool:
-        """Take an entry that was redelivered too often; false for any other.
+        """Queue an entry redelivered too often; return false for any other entry.
 
-        Its permits are free, and its bytes, when it was sent; so the line is bounded as the queue.
+        Its permits and bytes are released after sending; the receiver queue's limit therefore
+        bounds the letters, too.
         """
         if self._closed or entry.head.redelivery_count <= self._policy.max_redeliver_count:
             return False
@@ -144,11 +146,11 @@ class DeadLetters:
             while entry.left:
                 for message in topic.incoming.read(entry):
                     await self.send_dead(message)
-                    if topic.link.ended is None:  # Else it comes again.
+                    if topic.link.ended is None:  # Otherwise the broker redelivers the message.
                         topic.handed_out.acknowledge(message.message_id())
         except BrokenEntryError as error:
             topic.incoming.broken(place, error)
-        except Exception as error:  # noqa: BLE001 - as of what cannot be sent again; others wait
+        except Exception as error:  # noqa: BLE001 - an unsendable letter must not block the rest
             logger.warning(
                 "%s: a dead letter was not sent, and is tried again: %s", topic.topic, error
             )
@@ -157,10 +159,11 @@ class DeadLetters:
     async def send_dead(self, message: Message) -> None:
         """Send a message to the dead-letter topic.
 
-        As with the official clients a partition has one of its own, unless there is a retry topic.
+        Like in the official clients, each partition has its own dead-letter topic, unless retries
+        are enabled.
 
         Raises:
-            PulsarException: It was not sent.
+            PulsarException: The message was not sent.
         """
         origin = message.topic_name()
         if self._retries:
@@ -175,10 +178,10 @@ class DeadLetters:
     async def send_later(
         self, message: Message, delay_ms: int, properties: Mapping[str, str] | None
     ) -> None:
-        """Send a message to the retry topic, or to the dead-letter topic if it was there too often.
+        """Send a message to the retry topic, or after too many retries to the dead-letter topic.
 
         Raises:
-            PulsarException: It was not sent.
+            PulsarException: The message was not sent.
         """
         told = message.properties().get(RECONSUME_TIMES, "")
         times = int(told) + 1 if told.isdecimal() else 1
@@ -190,7 +193,7 @@ class DeadLetters:
         await self._send(self.retry_topic(own[REAL_TOPIC]), None, message, own, delay_ms)
 
     def retry_topic(self, topic: str) -> str:
-        """Return the name of a topic's retry topic; its partitions share it."""
+        """Return the name of a topic's retry topic; partitions share one topic."""
         return self._policy.retry_letter_topic or letter_topic(
             without_partition(topic), self._subscription, RETRY_SUFFIX
         )
@@ -231,18 +234,18 @@ class DeadLetters:
                 deliver_after=timedelta(milliseconds=delay_ms) if delay_ms else None,
             )
         except (AlreadyClosed, ProducerFenced, TopicTerminated):
-            if self._producers.get(topic) is opening:  # It has ended: the next has another.
+            if self._producers.get(topic) is opening:  # Ended: the next message opens anew.
                 del self._producers[topic]
                 await producer.close()
             raise
 
     def _opening(self, topic: str, subscription: str | None) -> asyncio.Task[Producer]:
-        """Return the producer of a topic; who needs it first opens it for all."""
+        """Return the task opening a topic's producer (singleflight)."""
         if self._closed:
             raise _closed()
         opening = self._producers.get(topic)
         if opening is None or (opening.done() and opening.exception() is not None):
-            # Letters come one by one, and an original may be larger than the broker takes at once.
+            # Letters are sent singly, and an original may exceed the broker's message limit.
             options = ProducerOptions(
                 initial_subscription_name=subscription,
                 max_pending_messages=1_000,
@@ -256,7 +259,7 @@ class DeadLetters:
         return opening
 
     async def close(self) -> None:
-        """Send nothing more: what waits comes again to the subscription."""
+        """Stop sending: the broker redelivers the queued letters to the subscription."""
         self._closed = True
         parts = [ended(self._task), *(_close(opening) for opening in self._producers.values())]
         try:

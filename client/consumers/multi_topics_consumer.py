@@ -1,4 +1,4 @@
-"""The consumers of several topics, or of a topic's partitions, behind one inbox."""
+"""The consumers of several topics or partitions behind one inbox."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ logger = logging.getLogger(__name__)
 
 
 class MultiTopicsConsumer:
-    """Subscribes to topics, each with all of its partitions, and merges their messages.
+    """A consumer of several topics with all of their partitions, and their merged messages.
 
     Args:
-        context: The client's.
-        subscription: The subscription of all topics.
-        options: Everything else.
-        start: Where a subscription that is not durable begins.
-        letters: What becomes of messages that are redelivered too often.
+        context: The client's context.
+        subscription: The subscription, common to all topics.
+        options: Consumer options.
+        start: Start position of a non-durable subscription.
+        letters: Handles messages redelivered too often.
 
     Attributes:
-        inbox: Where messages are waited for.
-        topics: The consumers by their topics' full names, those of partitions.
+        inbox: Queue of all topics' messages.
+        topics: Consumers by the full name of topic or partition.
         letters: As given.
-        on_redelivering: Told of messages that are sent again.
-        closed: Whether it is closed, or about to be.
-        endless: Whether to wait for messages though all of these topics were terminated.
+        on_redelivering: Called with the ids of messages about to be redelivered.
+        closed: Whether the consumer is closed, or closing.
+        endless: Whether to keep waiting after the termination of all topics.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class MultiTopicsConsumer:
     # -- topics -------------------------------------------------------------------------------
 
     async def add_topic(self, name: str) -> None:
-        """Subscribe to a topic, and to all of its partitions; one that is here is left alone.
+        """Subscribe to a topic with all of its partitions; a no-op if already subscribed.
 
         Args:
             name: Full name.
 
         Raises:
             AlreadyClosed: The consumer was closed.
-            PulsarException: It failed; nothing of the topic is subscribed to.
+            PulsarException: Subscribing failed; nothing of the topic is subscribed to.
         """
         if name in self._partitions:
             return
@@ -106,7 +106,7 @@ class MultiTopicsConsumer:
             self._growing = asyncio.get_running_loop().create_task(self._watch_partitions())
 
     async def _add_partitions(self, name: str, indexes: range, due: float) -> None:
-        """Subscribe to partitions until ``due``; to the topic itself if there are none."""
+        """Subscribe to partitions until ``due``, or to a topic without partitions itself."""
         known, count = indexes.start, indexes.stop
         if count and self._start is not None and self._start.in_topic:
             raise InvalidConfiguration(
@@ -150,14 +150,14 @@ class MultiTopicsConsumer:
         )
 
     async def _watch_partitions(self) -> None:
-        """Subscribe to partitions that a topic gets."""
+        """Subscribe to added partitions, periodically."""
         while True:
             await clock_sleep(self._context.clock, self.options.auto_update_partitions_seconds)
             for name, known in list(self._partitions.items()):
                 if known:
                     try:
                         await self._grow(name, known)
-                    except Exception as error:  # noqa: BLE001 - the next look may find them
+                    except Exception as error:  # noqa: BLE001 - the next lookup may succeed
                         logger.info("%s: its partitions were not looked up: %s", name, error)
 
     async def _grow(self, name: str, known: int) -> None:
@@ -166,9 +166,9 @@ class MultiTopicsConsumer:
             await self._add_partitions(name, range(known, count), self._context.due())
 
     async def remove_topic(self, name: str) -> None:
-        """Leave a topic, and all of its partitions; the subscription stays.
+        """Leave a topic with all of its partitions; the subscription stays.
 
-        What was queued of it is dropped, and is sent again to the subscription's next consumer.
+        Queued messages are dropped: the broker redelivers them to the subscription's next consumer.
 
         Args:
             name: Full name.
@@ -182,10 +182,10 @@ class MultiTopicsConsumer:
         await all_of(topic.close(is_gone=True) for topic in left)
 
     def topic_of(self, message_id: MessageId) -> TopicConsumer:
-        """Return the consumer that a message came to.
+        """Return the consumer of a message's topic.
 
         Raises:
-            InvalidMessage: It came to none of these.
+            InvalidMessage: No topic of the consumer matches.
         """
         topic = self.topics.get(message_id.topic_name)
         if topic is None:
@@ -195,7 +195,7 @@ class MultiTopicsConsumer:
             topic = next(iter(self.topics.values()))
         return topic
 
-    # -- what topics tell ---------------------------------------------------------------------
+    # -- calls of the topics' consumers -------------------------------------------------------
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
         """See Owner."""
@@ -208,7 +208,7 @@ class MultiTopicsConsumer:
             self.on_redelivering(ids, timed_out)
 
     def end_changed(self) -> None:
-        """See Owner: when nothing more can come, nobody waits for it."""
+        """See Owner; wakes the waiters once no message can arrive."""
         if self.closed:
             return
         topics = self.topics.values()
@@ -219,25 +219,25 @@ class MultiTopicsConsumer:
                 reason = TopicTerminated("the end of the topic was reached: nothing will come")
         self.inbox.end(reason)
 
-    # -- all of them --------------------------------------------------------------------------
+    # -- all topics ---------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Let nothing more come but what was granted already."""
+        """Grant no further permits."""
         self._paused = True
         for topic in self.topics.values():
             topic.incoming.queue.pause()
 
     def resume(self) -> None:
-        """Let messages come again."""
+        """Grant permits again."""
         self._paused = False
         for topic in self.topics.values():
             topic.incoming.queue.resume()
 
     async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
-        """Set one topic to a message, or all to a time or to one of their ends.
+        """Seek in one topic to a message, or in all topics to a time or to one end.
 
         Raises:
-            InvalidConfiguration: The target is something else.
+            InvalidConfiguration: The target is invalid.
             The errors of ``TopicConsumer.seek`` and ``topic_of``.
         """
         wanted: object = target
@@ -255,7 +255,7 @@ class MultiTopicsConsumer:
         """Delete the subscription of all topics, and close.
 
         Raises:
-            PulsarException: A broker refused; that topic stays, and may be tried again.
+            PulsarException: A broker refused; its topic stays subscribed, for a retry.
         """
         self._check_open()
         left = [topic for topic in self.topics.values() if topic.link.ended is None]
@@ -267,7 +267,7 @@ class MultiTopicsConsumer:
             raise AlreadyClosed("the consumer is closed")
 
     async def close(self) -> None:
-        """Leave all topics; who calls it once more waits with the first."""
+        """Leave all topics; concurrent calls wait for the first."""
         if self.closed:
             await self._left.wait()
             return

@@ -1,4 +1,4 @@
-"""The options of a consumer or reader."""
+"""Options of consumers and readers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from client.schema.schema import WriterSchemas
 
 LEAST_UNACKED_TIMEOUT_MS = 10_000
-"""The shortest ack timeout, as of the official clients."""
+"""Shortest ack timeout, as in the official clients."""
 COMPACTED_TYPES = (ConsumerType.Exclusive, ConsumerType.Failover)
 QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
 _NOT_NEGATIVE = (
@@ -43,68 +43,68 @@ _NOT_NEGATIVE = (
 
 
 class ConsumerSchema(Protocol):
-    """A schema, as far as a consumer needs it."""
+    """The methods of a schema used by consumers."""
 
     def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
-        """Return the value of a message, which has one."""
+        """Return the decoded value of a message."""
 
     def schema_info(self) -> pb.Schema | None:
-        """Return what the broker is told; None for plain bytes."""
+        """Return the schema's description for the broker; None for plain bytes."""
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
-        """Return what knows the versions of a topic's schema; None if values need none."""
+        """Return the resolver of a topic's schema versions; None if decoding needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerOptions:
-    """The arguments of ``subscribe``, with the official client's defaults, and our own.
+    """The arguments of ``subscribe``: the official client's, with its defaults, and our own.
 
     Attributes:
         consumer_type: How the subscription's consumers share its messages.
-        schema: What messages are decoded with; None for bytes.
+        schema: Schema for decoding messages; None for bytes.
         message_listener: Called with consumer and message instead of ``receive``; a coroutine
             function is awaited.
-        receiver_queue_size: Messages that may wait here at most; 0 fetches one when asked.
-        max_total_receiver_queue_size_across_partitions: The same for all topics of this consumer.
-        consumer_name: None for one of ten random hexadecimal digits.
-        unacked_messages_timeout_ms: A message that was not acknowledged for so long is sent
-            again; None for never; else at least 10,000.
-        broker_consumer_stats_cache_time_ms: How old an answer about this consumer may be.
-        negative_ack_redelivery_delay_ms: From a negative acknowledgement to the redelivery.
+        receiver_queue_size: Maximum number of messages queued in the client; 0 fetches single
+            messages on demand.
+        max_total_receiver_queue_size_across_partitions: The same for all topics of the consumer.
+        consumer_name: None for ten random hexadecimal digits.
+        unacked_messages_timeout_ms: Ack timeout before redelivery: None for none, else at least
+            10,000.
+        broker_consumer_stats_cache_time_ms: Maximum age of cached broker statistics.
+        negative_ack_redelivery_delay_ms: Delay between negative acknowledgement and redelivery.
         is_read_compacted: Read the compacted topic (Exclusive and Failover).
         properties: Shown in the broker's statistics.
         pattern_auto_discovery_period: Seconds between two polls of a pattern's topics.
-        initial_position: Where a new subscription begins.
+        initial_position: Start position of a new subscription.
         replicate_subscription_state_enabled: Passed on to the broker.
-        max_pending_chunked_message: Chunked messages that may be incomplete at a time.
-        auto_ack_oldest_chunked_message_on_queue_full: Acknowledge the chunks of one that has to
-            give way, instead of having them sent again.
-        start_message_id_inclusive: Whether a seek's message itself comes, too.
-        batch_receive_policy: When ``batch_receive`` has enough; None for the default.
+        max_pending_chunked_message: Maximum number of incomplete chunked messages.
+        auto_ack_oldest_chunked_message_on_queue_full: Acknowledge the chunks of an evicted
+            incomplete message, instead of requesting redelivery.
+        start_message_id_inclusive: Whether a seek delivers the target message itself, too.
+        batch_receive_policy: Limits of ``batch_receive``; None for the default.
         key_shared_policy: For Key_Shared; None for AutoSplit.
         batch_index_ack_enabled: Acknowledge single messages of a batch to the broker.
-        regex_subscription_mode: The topics that a pattern is matched against.
-        dead_letter_policy: What becomes of messages that are redelivered too often.
-        crypto_key_reader: Refused: there is no encryption.
-        crypto_failure_action: What becomes of encrypted messages: FAIL leaves them in the
-            subscription, DISCARD acknowledges them, CONSUME delivers them as they are.
+        regex_subscription_mode: Topic domains matched against a pattern.
+        dead_letter_policy: Handling of messages redelivered too often.
+        crypto_key_reader: Refused: encryption is not supported.
+        crypto_failure_action: Handling of encrypted messages: FAIL leaves them in the subscription,
+            DISCARD acknowledges them, CONSUME delivers them undecrypted.
         is_pattern_topic: Whether the topic is a pattern.
-        negative_ack_backoff: Delays that grow, instead of negative_ack_redelivery_delay_ms.
+        negative_ack_backoff: Growing delays, instead of negative_ack_redelivery_delay_ms.
         retry_enabled: Subscribe to the retry topic too, and allow ``reconsume_later``.
-        ack_group_time_ms: How long acknowledgements are gathered; 0 sends each at once.
-        ack_group_size: And how many.
-        ack_receipt_enabled: Whether ``acknowledge`` waits until the broker has it.
-        receiver_queue_policy: How many messages wait here: "bytes" by the client's memory limit,
-            "fixed" always receiver_queue_size.
-        memory_until_acknowledged: Count a message until it is acknowledged, not until it is taken.
-        priority_level: Shared: 0 is served first. Failover: is chosen first.
-        subscription_properties: Kept with a new subscription.
-        force_topic_creation: Whether the topic may be created by subscribing.
-        auto_update_partitions_seconds: Between two looks for new partitions; 0 for none.
-        expire_incomplete_chunks_seconds: A chunked message that is incomplete for so long is given
-            up; 0 for never.
-        discovery_schedule: When a pattern's topics are asked for: "polite", or as an official
-            client does: "java-watch", "java-poll", "cpp", "go".
+        ack_group_time_ms: Longest time to group acknowledgements; 0 sends each immediately.
+        ack_group_size: Maximum number of acknowledgements in a group.
+        ack_receipt_enabled: Whether ``acknowledge`` waits for the broker's receipt.
+        receiver_queue_policy: Size of the receiver queue: "bytes" adapts to the client's memory
+            limit, "fixed" is always receiver_queue_size.
+        memory_until_acknowledged: Count a message's memory until acknowledged, not until taken.
+        priority_level: Shared: level 0 is served first. Failover: the lowest level is chosen first.
+        subscription_properties: Stored with a new subscription.
+        force_topic_creation: Whether subscribing may create the topic.
+        auto_update_partitions_seconds: Interval of lookups for new partitions; 0 for none.
+        expire_incomplete_chunks_seconds: Timeout of incomplete chunked messages; 0 for none.
+        discovery_schedule: Schedule of requests for a pattern's topics: "polite", or an official
+            client's: "java-watch", "java-poll", "cpp", "go".
         interceptors: See client.interceptors.
     """
 
@@ -183,21 +183,22 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderOptions:
-    """The arguments of ``create_reader``, with the official client's defaults, and our own.
+    """The arguments of ``create_reader``: the official client's, with its defaults, and our own.
 
     Attributes:
-        schema: As a consumer's.
+        schema: As for a consumer.
         reader_listener: Called with reader and message instead of ``read_next``.
-        receiver_queue_size: As a consumer's.
-        reader_name: The consumer's name; None for a random one.
-        subscription_role_prefix: What the subscription's name begins with; None for "reader".
-        subscription_name: The subscription's whole name; None for a random one.
-        is_read_compacted: As a consumer's.
-        crypto_key_reader: Refused: there is no encryption.
-        start_message_id_inclusive: Whether the message it starts at, or seeks, itself comes, too.
-        crypto_failure_action: As a consumer's.
-        receiver_queue_policy: As a consumer's.
-        auto_update_partitions_seconds: As a consumer's.
+        receiver_queue_size: As for a consumer.
+        reader_name: The consumer's name; None for a random name.
+        subscription_role_prefix: Prefix of the subscription's name; None for "reader".
+        subscription_name: The subscription's full name; None for a random name.
+        is_read_compacted: As for a consumer.
+        crypto_key_reader: Refused: encryption is not supported.
+        start_message_id_inclusive: Whether reading starts with the start message (or seek target)
+            itself, not after it.
+        crypto_failure_action: As for a consumer.
+        receiver_queue_policy: As for a consumer.
+        auto_update_partitions_seconds: As for a consumer.
     """
 
     schema: ConsumerSchema | None = None

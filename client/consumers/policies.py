@@ -1,4 +1,4 @@
-"""The policies of a consumer, under the official client's names."""
+"""Policies of a consumer, under the official client's names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _HASH_RANGE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ConsumerDeadLetterPolicy:
-    """A limit on how often a message is sent again before it goes to the dead-letter topic.
+    """A limit on redeliveries, after which a message goes to the dead-letter topic.
 
     Args:
-        max_redeliver_count: Redeliveries, at least 1; the one after goes to the dead-letter topic.
+        max_redeliver_count: Most redeliveries, at least 1, before the dead-letter topic.
         dead_letter_topic: None for ``<topic>-<subscription>-DLQ``.
-        initial_subscription_name: A subscription that the dead-letter topic is created with.
-        retry_letter_topic: Where ``reconsume_later`` sends; None for
+        initial_subscription_name: A subscription to create with the dead-letter topic.
+        retry_letter_topic: Target of ``reconsume_later``; None for
             ``<topic>-<subscription>-RETRY``.
 
     Raises:
@@ -45,11 +45,10 @@ class ConsumerKeySharedPolicy:
     """A division of the keys among the consumers of a Key_Shared subscription.
 
     Args:
-        key_shared_mode: By the broker (AutoSplit), or by the consumers (Sticky).
-        allow_out_of_order_delivery: Whether a key may go on at a new consumer while the old one
-            has not acknowledged all of it.
-        sticky_ranges: With Sticky: the hashes, 0 to 65,535, that are this consumer's, as pairs of
-            first and last.
+        key_shared_mode: Division by the broker (AutoSplit), or by the consumers (Sticky).
+        allow_out_of_order_delivery: Whether a key may move to a new consumer before the old
+            consumer has acknowledged all of the key's messages.
+        sticky_ranges: With Sticky: the consumer's hashes, 0 to 65,535, as pairs of first and last.
 
     Raises:
         InvalidConfiguration: The ranges are missing, overlap, or lie outside.
@@ -81,31 +80,31 @@ class ConsumerKeySharedPolicy:
 
     @property
     def key_shared_mode(self) -> KeySharedMode:
-        """The side that divides the keys."""
+        """The side dividing the keys."""
         return self._mode
 
     @property
     def allow_out_of_order_delivery(self) -> bool:
-        """True if a key may go on at a new consumer at once."""
+        """True if a key may move to a new consumer immediately."""
         return self._out_of_order
 
     @property
     def sticky_ranges(self) -> list[tuple[int, int]]:
-        """The hashes of this consumer; empty with AutoSplit."""
+        """The consumer's hash ranges; empty with AutoSplit."""
         return list(self._ranges)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerBatchReceivePolicy:
-    """Bounds of what ``batch_receive`` returns: whichever is reached first ends it.
+    """Limits of a ``batch_receive`` call; the first limit reached ends the batch.
 
     Args:
-        max_num_message: Messages; 0 or less for no limit.
-        max_num_bytes: Bytes of their payloads; 0 or less for no limit.
-        timeout_ms: How long to wait for more; 0 or less waits without end.
+        max_num_message: Most messages; 0 or less for no limit.
+        max_num_bytes: Maximum payload bytes; 0 or less for no limit.
+        timeout_ms: Longest wait for more messages; 0 or less for no limit.
 
     Raises:
-        InvalidConfiguration: There is no limit at all.
+        InvalidConfiguration: No limit is set.
     """
 
     max_num_message: int = -1
@@ -121,12 +120,12 @@ class ConsumerBatchReceivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class NegativeAckBackoff:
-    """The delay of a negatively acknowledged message, longer with each redelivery.
+    """The redelivery delay of negatively acknowledged messages, growing with each redelivery.
 
     Args:
-        min_delay_ms: Before the first redelivery.
-        max_delay_ms: It grows no further.
-        multiplier: What each redelivery multiplies it by.
+        min_delay_ms: Delay of the first redelivery.
+        max_delay_ms: Largest delay.
+        multiplier: Growth factor per redelivery.
     """
 
     min_delay_ms: int = 1_000
@@ -141,8 +140,8 @@ class NegativeAckBackoff:
             )
 
     def next(self, redelivery_count: int) -> int:
-        """Return the delay, in milliseconds, of a message that was redelivered so often."""
+        """Return the delay, in milliseconds, after the given number of redeliveries."""
         longest = math.log(self.max_delay_ms) - math.log(self.min_delay_ms)
         if redelivery_count * math.log(self.multiplier) > longest + 1:
-            return self.max_delay_ms  # The power might be beyond what a float can hold.
+            return self.max_delay_ms  # The power might overflow a float.
         return min(self.max_delay_ms, int(self.min_delay_ms * self.multiplier**redelivery_count))

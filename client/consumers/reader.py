@@ -1,4 +1,4 @@
-"""A reader as programs have it: it goes through a topic from a message on."""
+"""The public reader: reads a topic from a given message on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Receiver):
-    """Reads a topic from a message on, and tells the broker how far it is.
+    """A reader of a topic from a given message on; reports its progress to the broker.
 
     Example:
         async with await client.create_reader("orders", MessageId.earliest) as reader:
@@ -28,10 +28,10 @@ class Reader(Receiver):
                 message = await reader.read_next()
 
     Args:
-        context: The client's.
-        topics: The topic, with all of its partitions.
+        context: The client's context.
+        topics: The topic's consumer, with all partitions.
         name: The topic's full name.
-        options: The program's choices.
+        options: Reader options.
     """
 
     def __init__(
@@ -45,31 +45,33 @@ class Reader(Receiver):
         super().__init__(context, topics, name, options.reader_listener)
 
     async def read_next(self, timeout_millis: int | None = None) -> Message:
-        """Return the next message. Cancelled, it leaves the message to the next call.
+        """Return the next message.
+
+        Cancellation loses no message: the next call returns it.
 
         Args:
-            timeout_millis: How long to wait for one; None waits without end.
+            timeout_millis: Longest wait in milliseconds; None waits without limit.
 
         Raises:
-            Timeout: None came in time.
-            AlreadyClosed: The reader is, or was meanwhile, closed.
-            TopicTerminated: The topic was terminated, and all of it read.
-            InvalidConfiguration: There is a listener.
+            Timeout: No message arrived in time.
+            AlreadyClosed: The reader is closed, or was closed meanwhile.
+            TopicTerminated: The topic is terminated, and fully read.
+            InvalidConfiguration: The reader has a listener.
         """
         return await self._receive(timeout_millis)
 
     def _handed_over(self, message: Message) -> Message:
-        """Tell the broker of a message that is read, and return it."""
-        if message.batch_index + 1 >= message.entry.batch_size:  # Or in no batch.
+        """Acknowledge a read message to the broker, and return the message."""
+        if message.batch_index + 1 >= message.entry.batch_size:  # The batch's last, or unbatched.
             message_id = message.message_id()
             self._topics.topic_of(message_id).handed_out.acknowledge_cumulative(message_id)
         return message
 
     async def has_message_available(self) -> bool:
-        """Tell whether there is a message behind the one that was read last.
+        """Tell whether messages follow the last message read.
 
         Raises:
-            PulsarException: The broker did not say.
+            PulsarException: The broker did not answer.
         """
         if self._inbox.queued:
             return True
@@ -79,10 +81,10 @@ class Reader(Receiver):
         return self._inbox.queued > 0
 
     async def _has_more(self, topic: TopicConsumer) -> bool:
-        """Ask the broker how far the topic goes.
+        """Compare the reader's position with the topic's last message.
 
-        Before the first message at the end of a topic, or at a time that was sought, the place is
-        known to the broker alone: what is acknowledged is compared with it.
+        Before the first message, after a start at the topic's end or at a time, only the broker
+        knows the position: compare the acknowledged position then.
 
         Source: upstream ConsumerImpl::hasMessageAvailableAsync of the C++ client.
         """
@@ -104,21 +106,21 @@ class Reader(Receiver):
         return last >= start if inclusive else last > start
 
     async def seek(self, messageid: MessageId | int) -> None:
-        """Go on behind a message, or at a time in milliseconds since 1970.
+        """Move to a message, or to a time in milliseconds since 1970.
 
-        With ``start_message_id_inclusive`` the message itself comes, too.
+        Reading continues after the message, or with the message if ``start_message_id_inclusive``
+        is set.
 
         Raises:
-            PulsarException: The broker refused, or was not there again in time.
+            PulsarException: The broker refused, or did not serve the reader again in time.
         """
         await self._topics.seek(messageid, inclusive=self._inclusive)
 
 
 def _comparable(place: MessageId, last: MessageId) -> MessageId:
-    """Return a place as the broker tells the last message's: it names no partition.
+    """Return a position in the form of the broker's last message id, without a partition.
 
-    Of a message that is in no batch, and of one that a program names without an index, the whole
-    entry is meant.
+    An unbatched message's id, and an id without a batch index, stand for the whole entry.
     """
     index = place.batch_index() if last.batch_index() >= 0 else -1
     if index < 0 and last.batch_index() >= 0 and place.entry == last.entry:
@@ -129,16 +131,16 @@ def _comparable(place: MessageId, last: MessageId) -> MessageId:
 async def open_reader(
     context: ClientContext, topic: str, start_message_id: MessageId, options: ReaderOptions
 ) -> Reader:
-    """Read a topic, with all of its partitions, from a message on.
+    """Read a topic with all of its partitions from a message on.
 
     Args:
-        context: The client's.
+        context: The client's context.
         topic: Full name.
-        start_message_id: Where it begins.
-        options: Everything else.
+        start_message_id: Start position.
+        options: Reader options.
 
     Raises:
-        PulsarException: It failed.
+        PulsarException: Opening failed.
     """
     name = options.subscription_name or f"reader-{secrets.token_hex(5)}"
     if options.subscription_role_prefix:

@@ -1,4 +1,4 @@
-"""The part that consumers and readers have in common: messages of topics, one after another."""
+"""Common base of consumers and readers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Receiver:
-    """Gives the messages of topics to a program, or to its listener.
+    """The handover of topics' messages to the program, or to its listener.
 
     Args:
-        context: The client's.
-        topics: What it is subscribed to.
-        name: The topic that it was opened with; of several, their names with commas between.
-        listener: Called with each message, instead of its being asked for.
+        context: The client's context.
+        topics: The topics' consumers.
+        name: The topic's full name; several names separated by commas.
+        listener: Called with each message, replacing the receive methods.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Receiver:
         self._name = name
         self._listening: Listening | None = None
         if listener is not None:
-            topics.endless = True  # It goes on after a seek.
+            topics.endless = True  # The topic may go on after a seek.
             topics.end_changed()
             self._listening = Listening(listener, self, self._next)
 
@@ -58,7 +58,7 @@ class Receiver:
         return self
 
     async def __anext__(self) -> Message:
-        """Return the next message; the loop ends with the receiver, or with a terminated topic."""
+        """Return the next message; iteration ends after close, or at a terminated topic's end."""
         try:
             return await self._receive()
         except (AlreadyClosed, TopicTerminated):
@@ -84,7 +84,7 @@ class Receiver:
         return self._handed_over(message)
 
     def _handed_over(self, message: Message) -> Message:
-        """Return what the program gets for a message that left its queue."""
+        """Return the message to hand to the program."""
         return message
 
     def _check_no_listener(self) -> None:
@@ -92,17 +92,17 @@ class Receiver:
             raise InvalidConfiguration("messages go to the listener: nothing else gets them")
 
     def stop(self) -> None:
-        """Hand over no more messages; what was handed over can still be acknowledged.
+        """Stop handing out messages; earlier messages can still be acknowledged.
 
-        ``async for`` ends, who waits for a message gets AlreadyClosed, and a listener is called no
-        more. What arrived and was not handed over comes again to others after ``close``. A plain
-        function, for ``loop.add_signal_handler``.
+        ``async for`` ends, waiters get AlreadyClosed, and the listener is not called again. After
+        ``close`` the broker redelivers the messages not handed out. A plain function, for
+        ``loop.add_signal_handler``.
         """
         self._topics.pause()
         self._inbox.stop(AlreadyClosed(f"the consumer of {self._name:.200} was stopped"))
 
     async def close(self) -> None:
-        """Leave; once more is harmless."""
+        """Close the receiver; idempotent."""
         self._context.parts.discard(self)
         try:
             await self._topics.close()
@@ -111,22 +111,22 @@ class Receiver:
                 await self._listening.close()
 
     def topic(self) -> str:
-        """Return the topic's full name; of several, their names with commas between."""
+        """Return the topic's full name; several names are separated by commas."""
         return self._name
 
     def is_connected(self) -> bool:
-        """Tell whether connections serve all topics."""
+        """Tell whether all topics have a connection."""
         return not self._topics.closed and all(
             topic.link.cnx is not None for topic in self._topics.topics.values()
         )
 
     def has_reached_end_of_topic(self) -> bool:
-        """Tell whether every topic was terminated, and all of it acknowledged."""
+        """Tell whether every topic is terminated, and fully acknowledged."""
         topics = self._topics.topics
         return bool(topics) and all(topic.end_of_topic for topic in topics.values())
 
     def statistics(self) -> ConsumerStatistics:
-        """Return the figures of this moment."""
+        """Return the current statistics."""
         subscription, letters = self._topics.subscription, self._topics.letters
         return ConsumerStatistics(
             subscription=subscription.name,

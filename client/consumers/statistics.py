@@ -1,4 +1,4 @@
-"""Figures about consumers."""
+"""Statistics of consumers."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopicConsumerStatistics:
-    """One topic's, or partition's, part of a consumer.
+    """Statistics of a consumer for one topic or partition.
 
     Attributes:
         topic: Full name.
-        connected: Whether a connection serves it.
-        messages_received: Messages that the program got.
-        bytes_received: Bytes of their payloads.
-        messages_queued: Messages that arrived and were not taken.
-        bytes_queued: Their bytes.
-        queue_size: Messages that may be queued or under way now.
-        queue_growths: How often the queue became larger.
-        queue_shrinks: How often it became smaller.
-        permits_outstanding: Messages that the broker may send now.
-        acknowledgements_pending: Acknowledgements that were not sent yet.
-        unacknowledged: Entries that the ack timeout runs for.
-        negatively_acknowledged: Entries that wait to be sent again.
-        redelivery_requests: How often the broker was asked to send something again.
-        incomplete_messages: Chunked messages of which not all has come.
-        broken_entries: Entries that could not be read.
-        reconnections: How often it was attached again.
+        connected: Whether a connection serves the topic.
+        messages_received: Messages handed to the program.
+        bytes_received: Payload bytes handed to the program.
+        messages_queued: Messages arrived and not taken.
+        bytes_queued: Bytes arrived and not taken.
+        queue_size: Current limit on queued and in-flight messages.
+        queue_growths: Number of increases of the limit.
+        queue_shrinks: Number of decreases of the limit.
+        permits_outstanding: Current permits of the broker.
+        acknowledgements_pending: Unsent acknowledgements.
+        unacknowledged: Entries with a running ack timeout.
+        negatively_acknowledged: Entries pending redelivery.
+        redelivery_requests: Redelivery requests sent.
+        incomplete_messages: Incomplete chunked messages.
+        broken_entries: Unreadable entries.
+        reconnections: Number of reconnections.
     """
 
     topic: str
@@ -55,14 +55,14 @@ class TopicConsumerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerStatistics:
-    """A consumer or reader.
+    """Statistics of a consumer or reader.
 
     Attributes:
-        subscription: Name.
-        consumer_name: Name.
-        topics: The parts, one a topic or partition.
-        waiting: How many wait for a message now.
-        dead_letters: Messages that were sent to the dead-letter topic.
+        subscription: Name of the subscription.
+        consumer_name: Name of the consumer.
+        topics: Statistics by topic or partition.
+        waiting: Callers waiting for a message.
+        dead_letters: Messages sent to the dead-letter topic.
     """
 
     subscription: str
@@ -73,47 +73,47 @@ class ConsumerStatistics:
 
     @property
     def messages_received(self) -> int:
-        """Messages that the program got."""
+        """Messages handed to the program."""
         return sum(topic.messages_received for topic in self.topics)
 
     @property
     def bytes_received(self) -> int:
-        """Bytes of their payloads."""
+        """Payload bytes handed to the program."""
         return sum(topic.bytes_received for topic in self.topics)
 
     @property
     def messages_queued(self) -> int:
-        """Messages that arrived and were not taken."""
+        """Messages arrived and not taken."""
         return sum(topic.messages_queued for topic in self.topics)
 
     @property
     def bytes_queued(self) -> int:
-        """Their bytes."""
+        """Bytes arrived and not taken."""
         return sum(topic.bytes_queued for topic in self.topics)
 
     @property
     def queue_size(self) -> int:
-        """Messages that may be queued or under way now."""
+        """Current limit on queued and in-flight messages."""
         return sum(topic.queue_size for topic in self.topics)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConsumerStats:
-    """A topic's consumer as its broker sees it; rates are those of the last minute.
+    """A broker's statistics of a topic's consumer; rates cover the last minute.
 
     Attributes:
-        message_rate_out: Messages a second.
-        message_throughput_out: Bytes a second.
-        message_rate_redeliver: Messages a second that were sent again.
-        consumer_name: Name.
-        available_permits: Messages that may be sent now.
-        unacked_messages: Messages that were sent and not acknowledged (Shared and Key_Shared).
-        blocked_on_unacked_messages: Whether there are too many of them.
-        address: The client's, as the broker sees it.
-        connected_since: When it was attached.
-        type: The subscription's.
-        message_rate_expired: Messages a second of the subscription that were too old.
-        message_backlog: Entries of the subscription that are not acknowledged.
+        message_rate_out: Messages per second.
+        message_throughput_out: Bytes per second.
+        message_rate_redeliver: Redelivered messages per second.
+        consumer_name: Name of the consumer.
+        available_permits: Current permits.
+        unacked_messages: Unacknowledged messages (Shared and Key_Shared).
+        blocked_on_unacked_messages: Whether too many unacknowledged messages block the consumer.
+        address: The client's address, as seen by the broker.
+        connected_since: Time of attachment.
+        type: The subscription's type.
+        message_rate_expired: Expired messages of the subscription per second.
+        message_backlog: Unacknowledged entries of the subscription.
     """
 
     message_rate_out: float
@@ -131,7 +131,7 @@ class BrokerConsumerStats:
 
 
 def topic_statistics(topic: TopicConsumer) -> TopicConsumerStatistics:
-    """Return the figures of one topic's consumer."""
+    """Return the statistics of one topic's consumer."""
     incoming, handed_out = topic.incoming, topic.handed_out
     return TopicConsumerStatistics(
         topic=topic.topic,
@@ -155,7 +155,7 @@ def topic_statistics(topic: TopicConsumer) -> TopicConsumerStatistics:
 
 
 def broker_stats(answer: pb.CommandConsumerStatsResponse) -> BrokerConsumerStats:
-    """Return what a broker said of a consumer."""
+    """Return a broker's answer as statistics."""
     return BrokerConsumerStats(
         message_rate_out=answer.msgRateOut,
         message_throughput_out=answer.msgThroughputOut,

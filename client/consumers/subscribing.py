@@ -1,4 +1,4 @@
-"""The commands by which a consumer subscribes to a topic and leaves it."""
+"""Commands to subscribe a consumer to a topic, and to close it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _TYPES = {
     ConsumerType.KeyShared: pb.CommandSubscribe.Key_Shared,
 }
 NOBODY_ASKED = 2**64 - 1
-"""A request id whose answer nobody waits for."""
+"""A request id without a waiter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The subscription that a consumer is of.
+    """A consumer's subscription.
 
     Attributes:
-        name: Its name.
-        consumer_name: The consumer's.
-        durable: False for a reader's, which is gone with it.
+        name: Name of the subscription.
+        consumer_name: Name of the consumer.
+        durable: False for a reader's subscription, deleted with the reader.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Subscription:
             )
 
 
-def subscribe_command(  # noqa: PLR0913 - all that SUBSCRIBE says
+def subscribe_command(  # noqa: PLR0913 - the fields of SUBSCRIBE
     request_id: int,
     consumer_id: int,
     topic: str,
@@ -57,13 +57,13 @@ def subscribe_command(  # noqa: PLR0913 - all that SUBSCRIBE says
     """Return SUBSCRIBE.
 
     Args:
-        request_id: Of the request.
+        request_id: The request's id.
         consumer_id: The consumer's number.
         topic: Full name.
-        subscription: Of which it is to be a consumer.
-        options: Everything else.
-        epoch: Counts the times that everything was asked for again; None for Shared types.
-        start: Where a subscription that is not durable begins.
+        subscription: The subscription.
+        options: Consumer options.
+        epoch: Number of full redeliveries requested; None for Shared types.
+        start: Start position of a non-durable subscription.
     """
     earliest = options.initial_position is InitialPosition.Earliest
     subscribe = pb.CommandSubscribe(

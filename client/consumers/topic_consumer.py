@@ -1,4 +1,4 @@
-"""One topic's consumer: subscribed, lost, subscribed again, sought, closed."""
+"""The consumer of one topic: subscribing, reconnecting, seeking, closing."""
 
 from __future__ import annotations
 
@@ -42,47 +42,47 @@ _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
 
 
 class Owner(Protocol):
-    """The consumer that a topic's consumer is a part of."""
+    """Callbacks of the multi-topics consumer."""
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
-        """Take an entry that was redelivered too often; false if it is to be delivered.
+        """Take an entry redelivered too often; return false to deliver the entry.
 
-        Its messages and bytes are counted until ``Incoming.count_freed``.
+        The entry's messages and bytes count until ``Incoming.count_freed``.
         """
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """Learn that entries of a topic are sent again."""
+        """React to the redelivery of a topic's entries."""
 
     def end_changed(self) -> None:
-        """Learn that a topic ended, or failed for good, or that there is more."""
+        """React to a topic's end, final failure or continuation."""
 
 
 class TopicConsumer:
-    """A consumer of one topic, or of one partition, as a connection serves it.
+    """A consumer of one topic or partition, kept attached by a connection handler.
 
-    A message comes by ``incoming``, and is in ``handed_out`` from the moment the program takes it
-    until it is acknowledged or sent again.
+    Messages arrive through ``incoming``; ``handed_out`` tracks each message from handover to
+    acknowledgement or redelivery.
 
     Args:
-        context: The client's.
+        context: The client's context.
         topic: Full name.
-        subscription: Its subscription.
-        options: Everything else; ``receiver_queue_size`` is this topic's share.
-        inbox: Where its messages are waited for.
-        owner: The consumer that it is a part of.
-        open_queue: Gives it its receiver queue.
-        start: Where a subscription that is not durable begins.
+        subscription: The subscription.
+        options: Consumer options; ``receiver_queue_size`` is the topic's share.
+        inbox: The merged queue of all topics.
+        owner: The multi-topics consumer.
+        open_queue: Creates the receiver queue.
+        start: Start position of a non-durable subscription.
 
     Attributes:
         topic: Full name.
-        link: The way to its broker.
-        incoming: What arrived and was not taken.
-        handed_out: What the program has.
-        is_active: Whether a Failover subscription sends to it; None until it says.
-        end_of_topic: Whether the topic was terminated, and all of it was received.
+        link: Commands to the broker.
+        incoming: Messages arrived and not taken.
+        handed_out: Messages handed to the program.
+        is_active: Whether a Failover subscription has selected the consumer; None before a report.
+        end_of_topic: Whether the topic is terminated, and fully received.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is made of
+    def __init__(  # noqa: PLR0913 - many collaborators
         self,
         context: ClientContext,
         topic: str,
@@ -99,8 +99,8 @@ class TopicConsumer:
         self._options = options
         self._inbox = inbox
         self._owner = owner
-        self._resetting = False  # A seek was sent, for which the broker closes the consumer.
-        self._was_reset = False  # It did: the subscription stands where it was sought.
+        self._resetting = False  # A seek was sent: the broker closes the consumer.
+        self._was_reset = False  # The broker did close it, after the seek.
         self._closing, self._left = False, asyncio.Event()
         self.is_active: bool | None = None
         self.end_of_topic = False
@@ -142,10 +142,10 @@ class TopicConsumer:
     # -- attaching ----------------------------------------------------------------------------
 
     async def open(self, due: float) -> None:
-        """Subscribe, until ``due`` at the latest.
+        """Subscribe until ``due`` at the latest.
 
         Raises:
-            PulsarException: It failed.
+            PulsarException: Subscribing failed.
         """
         queue = self.incoming.queue
         self._inbox.add(self.incoming, always_told=not queue.current_size)
@@ -177,17 +177,17 @@ class TopicConsumer:
         except BaseException as error:
             cnx.attached.consumers.pop(link.consumer_id, None)
             if not cnx.closed and (self._resetting or not isinstance(error, ServerResponseError)):
-                # The broker may have subscribed it, or be about to: its messages would be lost.
+                # Close a possibly subscribed consumer: its messages would be lost.
                 cnx.send(close_command(link.consumer_id))
             self._resetting = False
             raise
         if cnx.closed or cnx.attached.consumers.get(link.consumer_id) is not self:
-            return  # The handler sees it too, and tries again.
+            return  # The handler notices, too, and retries.
         link.cnx = cnx
         if self.end_of_topic:
             self.end_of_topic = False
             self._owner.end_changed()
-        # Before the first permit: what is acknowledged does not come again.
+        # Before the first permit: acknowledged messages must not be redelivered.
         await self.handed_out.acks.sent()
         if link.cnx is cnx:
             self.incoming.queue.attached()
@@ -195,9 +195,9 @@ class TopicConsumer:
             self.link.attached.set()
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
-        """Seek the time again from which a subscription began that was gone with its connection.
+        """Repeat the seek of a non-durable subscription's start time after a reconnection.
 
-        The broker closes the consumer for it, as for any seek.
+        The broker closes the consumer, as for any seek.
         """
         time_ms = self.incoming.progress.unsaid_time
         if not self._subscription.durable and time_ms is not None and not self._was_reset:
@@ -206,7 +206,7 @@ class TopicConsumer:
 
     @property
     def reconnections(self) -> int:
-        """Times that it was attached again."""
+        """Number of reconnections."""
         return self._handler.reconnections
 
     def connection_lost(self) -> None:
@@ -216,7 +216,7 @@ class TopicConsumer:
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """See AttachedConsumer; a subscription that was reset closes its consumers, too."""
+        """See AttachedConsumer; a reset subscription closes its consumers, too."""
         if self._resetting:
             self.handed_out.acks.drop(
                 PulsarException("the consumer was set elsewhere before it was acknowledged")
@@ -224,7 +224,7 @@ class TopicConsumer:
         self.handed_out.acks.closed_by_broker()
         self._was_reset, self._resetting = self._resetting, False
         if self._subscription.durable and not self.incoming.seeking:
-            self.incoming.progress.start = None  # It may stand before that.
+            self.incoming.progress.start = None  # The subscription may stand before the start.
         self._forget_connection()
         self._handler.closed_by_broker(assigned_url)
 
@@ -236,7 +236,7 @@ class TopicConsumer:
             self.closed_by_broker(None)
 
     def _forget_connection(self) -> None:
-        """Drop what came by a connection: everything comes again by the next."""
+        """Drop the messages of a lost connection: the broker redelivers them."""
         self.link.cnx = None
         self.link.attached.clear()
         self.incoming.connection_lost()
@@ -248,7 +248,7 @@ class TopicConsumer:
         self._end(error)
         self._owner.end_changed()
 
-    # -- what comes ---------------------------------------------------------------------------
+    # -- arrivals -----------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
         """See AttachedConsumer."""
@@ -268,7 +268,7 @@ class TopicConsumer:
     def _redeliver(self, entries: list[Place], *, timed_out: bool) -> None:
         """See Redeliver."""
         if self.link.cnx is None or not self.link.persistent:
-            self.handed_out.returned(entries)  # Everything comes again, or nothing ever does.
+            self.handed_out.returned(entries)  # Everything is redelivered, or nothing ever is.
             return
         self._owner.redelivering(self.topic, entries, timed_out=timed_out)
         if self.link.alone:
@@ -279,29 +279,29 @@ class TopicConsumer:
         self.link.redeliver(places)
 
     def redeliver_all(self) -> None:
-        """Have everything sent again that was not acknowledged; while detached, it is anyhow."""
+        """Request the redelivery of all unacknowledged messages; while detached, implied."""
         if self.link.cnx is None or not self.link.persistent:
             self.handed_out.clear()
             return
-        # What is acknowledged does not come again: the broker has to know it first.
+        # The broker must know the acknowledged messages first, or redelivers them.
         self.handed_out.acks.flush_ahead()
         self.link.redeliver_all()
         self.handed_out.clear()
         self.incoming.drop()
 
-    # -- the rest -----------------------------------------------------------------------------
+    # -- seek and close -----------------------------------------------------------------------
 
     async def seek(self, target: MessageId | int, *, inclusive: bool) -> None:
-        """Go on from a message, or from a time in ms since 1970.
+        """Seek to a message, or to a time in ms since 1970.
 
-        It ends when the broker, which closes the subscription's consumers, serves this one again.
+        The broker closes the subscription's consumers; returns once this consumer is served again.
 
         Args:
-            target: Where to.
-            inclusive: Whether a message that is named comes, too.
+            target: Message or time.
+            inclusive: Whether to deliver the target message itself, too.
 
         Raises:
-            PulsarException: The broker refused, or did not serve it again in time.
+            PulsarException: The broker refused, or did not serve the consumer again in time.
         """
         clock, seconds = self._context.clock, self._context.operation_timeout_seconds
         due = clock.now() + seconds
@@ -319,7 +319,7 @@ class TopicConsumer:
         position = Position(
             target if isinstance(target, MessageId) else MessageId.earliest, inclusive
         )
-        # If it is refused, what was acknowledged does not come again.
+        # If the broker refuses, acknowledged messages must not be redelivered.
         self.handed_out.acks.flush_ahead()
         self.handed_out.acks.partial.clear()
         self.handed_out.clear()
@@ -341,7 +341,7 @@ class TopicConsumer:
             self._seek_ended()
 
     def _seek_ended(self) -> None:
-        """Take again what comes; what came meanwhile was dropped."""
+        """Accept arrivals again, and request the messages dropped meanwhile."""
         self.incoming.seeking = False
         self.redeliver_all()
 
@@ -356,25 +356,25 @@ class TopicConsumer:
         try:
             await self.link.unsubscribe(force=force)
         except asyncio.CancelledError:
-            await self.close()  # The broker may have done it, and serves the consumer no more.
+            await self.close()  # The broker may have deleted the subscription with its consumer.
             raise
         except Timeout:
-            self._attach_anew()  # As above; and it may be tried again.
+            self._attach_anew()  # As above; the caller may retry.
             raise
-        self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
+        self.handed_out.acks.end()  # The subscription of the acknowledgements is gone.
         await self.close()
 
     def _closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
 
     async def close(self, *, is_gone: bool = False) -> None:
-        """Leave the subscription; who calls it once more waits with the first.
+        """Leave the subscription; concurrent calls wait for the first.
 
-        Without a connection acknowledgements wait for the next; all takes the operation timeout at
-        most. Whoever waits or is cancelled in it finds nothing left here.
+        Without a connection, pending acknowledgements wait for the next connection; closing takes
+        the operation timeout at most. Cancellation leaves nothing open.
 
         Args:
-            is_gone: Whether the topic is: nobody will take acknowledgements of it.
+            is_gone: Whether the topic is deleted: acknowledgements would be futile.
         """
         if self._closing:
             await self._left.wait()
@@ -407,7 +407,7 @@ class TopicConsumer:
             await self._handler.close()
 
     def _end(self, reason: PulsarException) -> None:
-        """Give back everything that is held."""
+        """Release all resources."""
         self.link.ended = reason
         if self.link.cnx is not None:
             self.link.cnx.attached.consumers.pop(self.link.consumer_id, None)
@@ -415,4 +415,4 @@ class TopicConsumer:
         self.handed_out.acks.end()
         self.incoming.queue.close()
         self._inbox.remove(self.incoming)
-        self.link.attached.set()  # Who waits for it finds it closed.
+        self.link.attached.set()  # Waiters find the consumer closed.

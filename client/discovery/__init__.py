@@ -1,1 +1,1 @@
-"""Topic discovery: schedules of several families, consumers of patterns, watches."""
+"""Topic discovery: schedules of several client families, pattern consumers, watches."""

@@ -1,4 +1,4 @@
-"""The requests that a discovery schedule has made, and the outcomes it is told."""
+"""The requests of a discovery schedule, and their outcomes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListTopics:
-    """GET_TOPICS_OF_NAMESPACE; its outcome is told by ``listed`` or ``list_failed``.
+    """GET_TOPICS_OF_NAMESPACE; reported by ``listed`` or ``list_failed``.
 
     Attributes:
-        pattern: For the broker to apply; None leaves all of it to the client.
-        topics_hash: Hash of the list the client has, so that an unchanged one comes back empty.
+        pattern: Applied by the broker; None leaves matching to the client.
+        topics_hash: Hash of the client's list; an unchanged list comes back empty.
         properties: PIP-452's, for the broker's plug-in.
     """
 
@@ -30,20 +30,19 @@ class ListTopics:
 
 @dataclass(frozen=True, slots=True)
 class LookUpPattern:
-    """A LOOKUP of the pattern, as if it were a topic; nobody needs its outcome."""
+    """A LOOKUP of the pattern like a topic; the outcome is ignored."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """WATCH_TOPIC_LIST; its outcome is told by ``watch_opened`` or ``watch_failed``.
+    """WATCH_TOPIC_LIST; reported by ``watch_opened`` or ``watch_failed``.
 
     Attributes:
-        pattern: What is watched; it is looked up first, as if it were a topic.
-        topics_hash: Hash of the list the client has.
-        again: On the connection that serves the watch already, without a lookup: it is asked for
-            its list.
+        pattern: The watched pattern; first looked up like a topic.
+        topics_hash: Hash of the client's list.
+        again: Whether to request the open watch's list on its connection, without a lookup.
     """
 
     pattern: str
@@ -53,11 +52,11 @@ class OpenWatch:
 
 @dataclass(frozen=True, slots=True)
 class CloseWatch:
-    """WATCH_TOPIC_LIST_CLOSE; its outcome does not matter."""
+    """WATCH_TOPIC_LIST_CLOSE; the outcome is ignored."""
 
 
 class Unanswered(Enum):
-    """An outcome that no server told."""
+    """An outcome without a server's answer."""
 
     TIMED_OUT = "no answer in time"
     DISCONNECTED = "the connection ended"
@@ -71,10 +70,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The subscription fails: its first listing did, and is not asked for again.
+    """The subscription fails: its first listing failed for good.
 
     Attributes:
-        failure: That of the last attempt.
+        failure: The last attempt's failure.
     """
 
     failure: Failure

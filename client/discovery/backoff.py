@@ -1,4 +1,4 @@
-"""Delays between attempts, as the official clients make them, and with more chance."""
+"""Retry delays, like the official clients' and with full jitter."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _GO_FIRST_SECONDS, _GO_MOST_SECONDS, _GO_JITTER = 0.1, 60.0, 0.2
 
 
 class GoBackoff:
-    """Delays that double from 0.1 s to 60 s, each up to a fifth longer at random.
+    """Delays doubling from 0.1 s to 60 s, each up to a fifth longer at random.
 
     Args:
         random: Returns numbers from 0 to 1.
 
-    Source: seen on the wire.
+    Source: observed traffic.
     """
 
     def __init__(self, random: Callable[[], float]) -> None:
@@ -33,15 +33,15 @@ class GoBackoff:
 
 
 class UnreachableRetries:
-    """Delays of the Java and C++ clients while no server can be reached, up to a total.
+    """Delays of the Java and C++ clients while no server is reachable, up to a total.
 
-    The last is cut short, so that all of them take the total exactly.
+    The last delay is cut, so that all delays add up to the total exactly.
 
     Args:
         total_seconds: The operation timeout.
         random: Returns numbers from 0 to 1.
 
-    Source: upstream BinaryProtoLookupService, and seen in logs of both.
+    Source: upstream BinaryProtoLookupService, and logs of both clients.
     """
 
     def __init__(self, total_seconds: float, random: Callable[[], float]) -> None:
@@ -49,7 +49,7 @@ class UnreachableRetries:
         self._total_seconds = self._left_seconds = total_seconds
 
     def next(self) -> float | None:
-        """Return the next delay in seconds; None when all time is used up."""
+        """Return the next delay in seconds; None at the end of the total."""
         if self._left_seconds <= 0:
             return None
         delay = min(self._backoff.next(), self._left_seconds)
@@ -57,21 +57,20 @@ class UnreachableRetries:
         return delay
 
     def reset(self) -> None:
-        """Begin anew: another question."""
+        """Restart for a new request."""
         self._backoff.reset()
         self._left_seconds = self._total_seconds
 
 
 class FullJitter:
-    """Delays anywhere between a shortest and a longest that doubles.
+    """Random delays between a minimum and a doubling maximum.
 
-    Many who were refused together come back evenly spread: a delay that is only a little
-    shortened at random brings them back together.
+    Spreads the retries of clients refused together evenly; a small jitter would keep them together.
 
     Args:
-        shortest_seconds: Nobody comes back sooner.
-        first_seconds: The first longest delay.
-        most_seconds: The longest of all.
+        shortest_seconds: The minimum.
+        first_seconds: The first maximum.
+        most_seconds: The largest maximum.
         random: Returns numbers from 0 to 1.
     """
 
@@ -94,5 +93,5 @@ class FullJitter:
         return self._shortest_seconds + self._random() * max(0.0, window - self._shortest_seconds)
 
     def reset(self) -> None:
-        """Begin anew: it worked."""
+        """Restart after a success."""
         self._window_seconds = self._first_seconds

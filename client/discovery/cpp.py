@@ -1,4 +1,4 @@
-"""The schedule of the C++ client, and so of the Python and Node.js clients built on it."""
+"""The schedule of the C++ client, and of its derived Python and Node.js clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from client.discovery.schedule import Removal
 
 
 class CppSchedule(PeriodicSchedule):
-    """Lists the whole namespace, without pattern or hash, a period behind each answer."""
+    """A schedule listing the whole namespace, a period after each answer, without a hash."""
 
     family: ClassVar[str] = "cpp"
     removal: ClassVar[Removal] = Removal.UNSUBSCRIBE

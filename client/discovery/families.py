@@ -34,7 +34,7 @@ def schedule_of(
     """Return a schedule of a family; see DiscoverySchedule for the arguments.
 
     Raises:
-        InvalidConfiguration: There is no such family.
+        InvalidConfiguration: The family is unknown.
     """
     kind = FAMILIES.get(family)
     if kind is None:

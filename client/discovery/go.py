@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class GoSchedule(DiscoverySchedule):
-    """Lists the whole namespace at each tick of the period; asks again soon where it was refused.
+    """A schedule listing the whole namespace at each tick of the period, with quick retries.
 
-    Whatever the refusal, the same question follows after 0.1 s, 0.2 s and so on, until the
-    operation timeout is over; then the first fails the subscription, and a poll is left alone. The
-    ticks do not move: one that passes while a poll is under way makes the next follow at once.
+    After any refusal the request is retried after 0.1 s, 0.2 s and so on, until the operation
+    timeout; then a first listing fails the subscription, and a poll is abandoned. Ticks do not
+    move: a tick during a poll makes the next poll follow immediately.
     """
 
     family: ClassVar[str] = "go"
@@ -57,7 +57,7 @@ class GoSchedule(DiscoverySchedule):
         self._poll_in(seconds)
 
     def _list(self) -> None:
-        if self._backoff is None and not self._asking:  # not an attempt at the same question
+        if self._backoff is None and not self._asking:  # a new request, not a retry
             self._give_up_at = self._clock.now() + self._options.operation_timeout_seconds
         super()._list()
 
@@ -75,7 +75,7 @@ class GoSchedule(DiscoverySchedule):
         self._next_tick()
 
     def _next_tick(self) -> None:
-        """Poll at the next tick; at once if there was one meanwhile, as a ticker keeps one."""
+        """Poll at the next tick; immediately after a missed tick, as a ticker keeps one."""
         period, now = self._options.period_seconds, self._clock.now()
         self._tick_at += period
         if self._tick_at < now:

@@ -1,4 +1,4 @@
-"""The schedules of the Java client, version 4.2: beside a watch, and where there are none."""
+"""The schedules of the Java client, version 4.2: with a watch, and without."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FINAL_FOR_WATCHES = frozenset(
 
 
 class JavaPollSchedule(PeriodicSchedule):
-    """Polls with pattern, properties and the hash of the list it has.
+    """A schedule of polls with pattern, properties and the hash of the client's list.
 
     The pattern is looked up once, as for a watch.
     """
@@ -53,18 +53,18 @@ class _Watch(Enum):
     """A stage of the watch."""
 
     NONE = "given up, or not wanted yet"
-    WANTED = "asked for, or to be asked for again"
+    WANTED = "requested, or to be requested again"
     OPEN = "open"
 
 
 class JavaWatchSchedule(JavaPollSchedule):
-    """Watches, and polls as if it did not.
+    """A schedule with a watch, and polls like without a watch.
 
-    The watch is asked for when the first topics are subscribed to, and again, each time twice as
-    late, for the operation timeout. Polls begin a period behind its outcome. A lost watch is asked
-    for again after 0.1 s and for ever. Where the broker offers it, an open watch is asked for its
-    list instead of a poll, and at once when an update's hash does not fit; if it refuses, a poll
-    follows at once. Where the broker does not offer that, the next poll finds what is missing.
+    The watch is requested after the first topics are subscribed to, with retries at doubling delays
+    until the operation timeout. Polls start a period after its outcome. A lost watch is requested
+    again after 0.1 s, without limit. If the broker offers reconciliation, the open watch's list is
+    requested instead of a poll, and immediately after an update with a mismatching hash; after a
+    refusal a poll follows immediately. Without reconciliation, the next poll finds missing topics.
     """
 
     family: ClassVar[str] = "java-watch"
@@ -115,7 +115,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._list()
 
     def _reconcile(self) -> bool:
-        """Ask the open watch for its list; false if it cannot be asked."""
+        """Request the open watch's list; return false if impossible."""
         if not (self._reconciles and self._watching):
             return False
         if not self._reconciling:

@@ -1,4 +1,4 @@
-"""Keeps the topics of a consumer those that were found."""
+"""A consumer's subscriptions, kept equal to the discovered topics."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 50
-"""Topics that are subscribed to, or left, at a time."""
+"""Maximum number of concurrent subscribes and unsubscribes."""
 
 
 class SeveralTopics(Protocol):
     """A consumer of several topics."""
 
     async def add_topic(self, name: str) -> None:
-        """Subscribe to a topic and all of its partitions."""
+        """Subscribe to a topic with all of its partitions."""
 
     async def remove_topic(self, name: str) -> None:
-        """Leave a topic and all of its partitions."""
+        """Leave a topic with all of its partitions."""
 
 
 class KeptTopics:
-    """Subscribes to topics that are wanted and leaves those that no longer are, until all is well.
+    """A loop subscribing to wanted topics and leaving all others, with retries until done.
 
-    What fails is tried again, each time later.
+    Retries have growing delays.
 
     Args:
-        consumer: Whose topics they are.
-        clock: Where time comes from.
-        backoff: How long to wait between attempts.
+        consumer: The consumer of the topics.
+        clock: The source of time.
+        backoff: Delays between attempts.
 
     Attributes:
-        topics: Those that are subscribed to.
+        topics: The subscribed topics.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class KeptTopics:
         self.topics: set[str] = set()
 
     async def open(self, wanted: set[str]) -> None:
-        """Subscribe to the first topics, until one fails.
+        """Subscribe to the first topics, until a failure.
 
         Raises:
-            PulsarException: One could not be subscribed to.
+            PulsarException: Subscribing to a topic failed.
         """
         self._wanted = wanted
         self._opening = True
@@ -77,7 +77,7 @@ class KeptTopics:
         self.want(self._wanted)
 
     def want(self, wanted: set[str]) -> None:
-        """Want other topics from now on."""
+        """Replace the set of wanted topics."""
         self._wanted = wanted
         self._wake()
         if self._task is None and wanted != self.topics and not self._closed:
@@ -114,9 +114,9 @@ class KeptTopics:
             pass
 
     async def _attempt(self) -> list[Exception]:
-        """Subscribe to what is missing and leave the rest, once; return what failed.
+        """Subscribe to missing topics and leave the rest, once; return the errors.
 
-        One topic may take long: what is wanted meanwhile does not wait for it.
+        Slow topics do not delay topics wanted meanwhile.
         """
         tasks: dict[str, _Step] = {}
         under_way: set[_Step] = set()
@@ -138,7 +138,7 @@ class KeptTopics:
         return [error for error in outcomes if error is not None]
 
     def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
-        """Begin what is not under way, and did not fail already."""
+        """Start steps neither running nor failed already."""
 
         def ended(task: _Step) -> None:
             under_way.discard(task)
@@ -164,7 +164,7 @@ class KeptTopics:
                 await step(name)
             except AlreadyClosed as error:
                 return None if self._closed else error
-            except Exception as error:  # noqa: BLE001 - others are kept all the same
+            except Exception as error:  # noqa: BLE001 - one topic must not stop the others
                 return error
         return None
 
@@ -177,7 +177,7 @@ class KeptTopics:
         self.topics.discard(name)
 
     async def close(self) -> None:
-        """Change nothing any more."""
+        """Stop all changes."""
         self._closed = True
         task = self._task
         if task is not None:
@@ -186,5 +186,5 @@ class KeptTopics:
 
 
 def _is_final(error: Exception) -> bool:
-    """Tell whether an error ends the opening: a topic may be deleted since it was listed."""
+    """Tell whether an error ends the opening: a topic may be deleted after its listing."""
     return not isinstance(error, TopicNotFound)

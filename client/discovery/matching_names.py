@@ -1,4 +1,4 @@
-"""The names of a listing's answer that match, read one by one: the list itself is never made."""
+"""A streaming parser of a listing's answer, keeping only the matching names."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from proto.topics_response import TopicsAnswer
 
 NAMES_IN_A_STEP = 2_000
-"""Names that are read before others have their turn: 3 ms."""
+"""Names read per event-loop iteration: 3 ms."""
 _NAME, _FILTERED, _HASH, _CHANGED = 2, 3, 4, 5
 _VARINT, _BYTES = 0, 2
 
 
 class MatchingNames:
-    """An answer's names that match, and the fields behind them.
+    """An answer's matching names, and its other fields.
 
     Args:
         answer: As received.
-        pattern: What names must match where the broker did not look.
+        pattern: Applied to the names if the broker did not.
 
     Attributes:
-        names: Those that match.
-        topics_hash: The broker's hash of all it listed; None if it says none.
-        filtered: Whether the broker applied the pattern; names that do not match are none then.
-        changed: False when the request's hash was right; then there are no names.
+        names: The matching names.
+        topics_hash: The broker's hash of the whole list, or None.
+        filtered: Whether the broker applied the pattern.
+        changed: False if the request's hash matched; the list is empty then.
     """
 
     def __init__(self, answer: TopicsAnswer, pattern: TopicsPattern) -> None:
@@ -45,13 +45,13 @@ class MatchingNames:
         """Read the answer in steps of a few milliseconds.
 
         Raises:
-            RemoteProtocolError: It is not protobuf, or a name is not UTF-8.
+            RemoteProtocolError: The answer is not protobuf, or a name is not UTF-8.
             InvalidConfiguration: The pattern takes too long.
         """
         tail = self._answer.tail()
         self.filtered = tail is not None and tail.filtered
         data = b"".join(self._answer.rest)
-        self._answer.rest.clear()  # Others have their turns meanwhile, each with a list as large.
+        self._answer.rest.clear()  # Early: others hold equally large lists.
         offset = count = 0
         while offset < len(data):
             tag, offset = decode_varint(data, offset)

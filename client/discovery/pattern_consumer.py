@@ -1,4 +1,4 @@
-"""A consumer of all topics that match a pattern: they come and go while it receives."""
+"""A consumer of all topics matching a pattern, now and later."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MODES = {
 
 
 class PatternConsumer(Consumer):
-    """Receives the messages of all topics that match a pattern.
+    """A consumer of all topics matching a pattern.
 
-    Topics that are found later are subscribed to, those that are gone are left; the subscription
-    of a topic that merely does not match any more stays.
+    New topics are subscribed to, deleted topics are left; the subscription of a topic no longer
+    matching stays.
 
     Args:
-        context: The client's.
-        topics: What it is subscribed to, at first nothing.
-        pattern: What is looked for.
-        options: As of any consumer; the schedule of discovery is one of them.
+        context: The client's context.
+        topics: The topics' consumers, at first empty.
+        pattern: The pattern.
+        options: Consumer options, including the discovery schedule.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class PatternConsumer(Consumer):
         )
 
     async def open(self) -> None:
-        """List the topics and subscribe to them; there may be none yet.
+        """List the topics and subscribe to them; none need exist yet.
 
         Raises:
-            PulsarException: They were not listed, or one could not be subscribed to.
+            PulsarException: Listing, or subscribing to a topic, failed.
         """
         await self._kept.open(await self.discovery.open())
         self.discovery.schedule.subscribed()
@@ -79,23 +79,23 @@ class PatternConsumer(Consumer):
 async def open_pattern_consumer(
     context: ClientContext, pattern: TopicsPattern, subscription: str, options: ConsumerOptions
 ) -> PatternConsumer:
-    """Subscribe to all topics that match a pattern.
+    """Subscribe to all topics matching a pattern.
 
     Args:
-        context: The client's.
-        pattern: What their names match.
-        subscription: Name.
-        options: Everything else.
+        context: The client's context.
+        pattern: The pattern.
+        subscription: Name of the subscription.
+        options: Consumer options.
 
     Raises:
-        InvalidConfiguration: The options do not go with a pattern.
-        PulsarException: It failed; nothing is subscribed to.
+        InvalidConfiguration: The options exclude a pattern.
+        PulsarException: Subscribing failed; no topic is subscribed to.
     """
     if options.retry_enabled:
         raise InvalidConfiguration(
             "retry_enabled goes with topics that are named, not with a pattern"
         )
-    # A topic that is listed and gone a moment later must not be made again by subscribing to it.
+    # Subscribing must not recreate a topic deleted after its listing.
     options = replace(options, force_topic_creation=False)
     consumer = PatternConsumer(
         context,

@@ -1,4 +1,4 @@
-"""Polls that follow each other a period apart, whatever became of the last: Java's and C++'s."""
+"""Polls at a fixed period after each outcome, as in Java and C++."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class PeriodicSchedule(DiscoverySchedule):
-    """Polls a period behind each outcome; a failure changes nothing.
+    """A schedule of polls a period after each outcome; failures change nothing.
 
-    A first listing that is refused or lost fails the subscription. Only while no server can be
-    reached the same question is tried again, for the operation timeout.
+    A refused or lost first listing fails the subscription. Only while no server is reachable, the
+    request is retried until the operation timeout.
     """
 
     def __init__(

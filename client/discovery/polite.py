@@ -1,4 +1,4 @@
-"""The schedule this client uses by itself: a restart does not become a storm."""
+"""The client's own default schedule: a restart of brokers does not cause a request storm."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 SHORTEST_SECONDS = 0.1
-"""Nobody asks again sooner than this behind a failure."""
+"""Shortest delay after a failure."""
 FIRST_SECONDS = 0.5
-"""The first window of chance behind a refused first listing; doubles."""
+"""First random window after a refused first listing; doubles."""
 MOST_FIRST_SECONDS = 10.0
-"""The longest window while a program waits for its subscription."""
+"""Largest window while a program waits for its subscription."""
 MOST_PERIODS = 5
-"""The longest window behind refused polls and watches, in periods; how rarely is polled beside an
-open watch."""
+"""Largest window after refused polls and watches, in periods; also the poll interval with an open
+watch.
+"""
 RECHECK_SECONDS = 5.0
-"""Behind an update whose hash does not fit, topics are listed within this time: all who watch the
-same set may have been told the same."""
+"""Window for a listing after an update with a mismatching hash: all watchers of the same topics may
+have received the same update.
+"""
 _FINAL = frozenset(
     {
         pb.AuthenticationError,
@@ -38,7 +40,7 @@ _FINAL = frozenset(
         pb.UnsupportedVersionError,
     }
 )
-"""Refusals that asking again will not change."""
+"""Permanent refusals."""
 
 
 class _Watch(Enum):
@@ -50,17 +52,18 @@ class _Watch(Enum):
 
 
 class PoliteSchedule(DiscoverySchedule):
-    """Asks as rarely and as evenly spread as finding topics within a period allows.
+    """A schedule with few and evenly spread requests, for discovery within a period.
 
-    The first listing is asked for at once, since a program waits for it, and is tried again for
-    the operation timeout: each time later, at a moment chosen at random from the whole window.
-    From then on the broker applies the pattern and compares the hash: an unchanged list is an
-    answer without names. Where the broker offers a watch that can tell all, there is one, and every
-    fifth poll; without one there are polls, each a tenth early or late.
+    The first listing is requested immediately, since a program waits, and retried until the
+    operation timeout: with growing delays, each random over its whole window.
 
-    The watch, whose answer is a list as well, or the first poll is asked for half a period to one
-    and a half behind the first listing, and behind a lost connection: thousands lost theirs in the
-    same moment, and attach to their topics first.
+    Afterwards the broker applies the pattern and compares the hash: the answer for an unchanged
+    list has no names. If the broker offers complete watches, a watch is opened, with every fifth
+    poll; otherwise polls follow with a jitter of a tenth.
+
+    The watch, whose answer is a list as well, or the first poll is requested half a period to one
+    and a half periods after the first listing, and after a lost connection: thousands of consumers
+    lost theirs at the same moment, and attach to their topics first.
     """
 
     family: ClassVar[str] = "polite"
@@ -146,13 +149,13 @@ class PoliteSchedule(DiscoverySchedule):
         if self.topics_hash is None or self._closed:
             return
         if self._clock.now() < self._heard_at + self._options.period_seconds:
-            # Losses in a row put it off for a period, and no longer.
+            # Repeated losses delay a poll for a period at most.
             self._cancel_poll()
             self._cancel_watch_timer()
         self._ask_soon()
 
     def _ask_soon(self) -> None:
-        """Ask for a watch, whose answer is a list as well, or where there are none for the list."""
+        """Request a watch, whose answer is a list as well, or without watches the list."""
         seconds = self._options.period_seconds * (0.5 + self._random())
         if not self._watches:
             if not self._asking:
@@ -177,7 +180,7 @@ class PoliteSchedule(DiscoverySchedule):
     def watch_failed(self, failure: Failure) -> None:
         """See DiscoverySchedule."""
         if self._watch is _Watch.NONE or self._closed:
-            return  # it was lost with its connection
+            return  # lost with its connection
         self._watch = _Watch.NONE
         if failure in _FINAL:
             self._watches = False  # until the next connection
@@ -194,7 +197,7 @@ class PoliteSchedule(DiscoverySchedule):
 
 
 def _delay(backoff: FullJitter, failure: Failure) -> float:
-    """Return a delay, longer each time that a server was asked: one that is away has no load."""
+    """Return a delay, growing after each request to a reachable server; others have no load."""
     if failure is Unanswered.UNREACHABLE:
         backoff.reset()
     return backoff.next()

@@ -1,8 +1,8 @@
 """The schedule of a pattern consumer's requests: the base of all families.
 
-A schedule has no sockets. It is told what happens by calls of its methods, and has requests made
-by ``perform``; time is a ``Clock``'s, chance a function's. So the client, a load generator and a
-simulation run the same class.
+A schedule has no sockets: callers report events by method calls, and ``perform`` makes requests;
+time comes from a ``Clock``, randomness from a function. The client, a load generator and a
+simulation therefore run the same class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """The way in which a client leaves a topic that its pattern no longer finds."""
+    """How a client leaves a topic no longer found by its pattern."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"
@@ -33,14 +33,14 @@ class Removal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryOptions:
-    """The options of one pattern consumer's discovery.
+    """The options of a pattern consumer's discovery.
 
     Attributes:
-        pattern: As it goes to the broker, ``persistent://`` included where the user wrote it.
+        pattern: As sent to the broker, with the user's ``persistent://`` if any.
         properties: The consumer's, for the broker's plug-in (PIP-452).
-        persistent: Whether only persistent topics are looked for: a watch tells of no others.
-        period_seconds: From one poll to the next.
-        operation_timeout_seconds: How long the first listing is tried for, by those who try again.
+        persistent: Whether to find only persistent topics, the only ones covered by watches.
+        period_seconds: Interval of polls.
+        operation_timeout_seconds: Timeout of the first listing, in families with retries.
     """
 
     pattern: str
@@ -51,22 +51,22 @@ class DiscoveryOptions:
 
 
 class DiscoverySchedule:
-    """A family's decisions on when to ask for topics, and for what.
+    """A family's decisions on the times and contents of topic requests.
 
-    Its methods are called as things happen, by whoever performs the requests; they never raise.
-    At most one listing is under way at any time.
+    The performer of the requests calls the methods; methods never raise. At most one listing is in
+    flight at any time.
 
     Args:
-        options: Of the consumer.
-        clock: Where time comes from.
+        options: The consumer's options.
+        clock: The source of time.
         random: Returns numbers from 0 to 1.
-        perform: Has a request made. It may tell the outcome before it returns.
+        perform: Makes a request; may report the outcome before returning.
 
     Attributes:
         family: The family's name.
-        removal: What becomes of topics that are gone.
-        topics_hash: Hash of the names the client has; None before the first listing.
-        listings: How often topics were asked for.
+        removal: Handling of topics no longer found.
+        topics_hash: Hash of the client's names; None before the first listing.
+        listings: Number of listing requests.
     """
 
     family: ClassVar[str]
@@ -92,20 +92,20 @@ class DiscoverySchedule:
 
     @property
     def complete(self) -> bool:
-        """True when all that it begins with is there: the list, and the watch if one is to be."""
+        """True with the first list, and the watch if wanted."""
         return self.topics_hash is not None
 
-    # -- what happens -------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: the consumer was made, and there is a connection, or will be for the asking."""
+        """Start: the consumer was created, and a connection exists or can be opened."""
         self._list()
 
     def listed(self, topics_hash: str) -> None:
-        """Learn that a listing was answered.
+        """Handle the answer of a listing.
 
         Args:
-            topics_hash: Hash of the names that the client has now.
+            topics_hash: Hash of the client's new names.
         """
         self._asking = False
         first, self.topics_hash = self.topics_hash is None, topics_hash
@@ -116,51 +116,51 @@ class DiscoverySchedule:
                 self._poll_listed()
 
     def list_failed(self, failure: Failure) -> None:
-        """Learn that a listing was refused, or not answered."""
+        """Handle a refused or unanswered listing."""
         self._asking = False
         if not self._closed:
             self._failed(failure)
 
     def subscribed(self) -> None:
-        """Learn that the topics found first are subscribed to."""
+        """Handle the completed subscription to the first topics."""
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Learn that there is a connection, again or for the first time.
+        """Handle a new connection, the first or a later.
 
         Args:
             watches: Whether the server offers topic list watches.
-            reconciles: Whether an open watch may be asked for its list.
+            reconciles: Whether an open watch can return its list again.
         """
 
     def connection_lost(self) -> None:
-        """Learn that the connection is gone; open watches and requests failed with it.
+        """Handle a lost connection; open watches and requests failed with the connection.
 
-        A listing under way is told of by ``list_failed`` as well, an open watch by this alone.
+        A listing in flight is also reported by ``list_failed``, an open watch only here.
         """
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Learn that a watch was opened, or told its list; what it told is applied."""
+        """Handle an opened watch, or its repeated list, already applied."""
 
     def watch_failed(self, failure: Failure) -> None:
-        """Learn that a watch was refused, or not answered."""
+        """Handle a refused or unanswered watch."""
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Learn that an update came and was applied.
+        """Handle an applied update.
 
         Args:
-            topics_hash: Hash of the names that the client has now.
+            topics_hash: Hash of the client's new names.
             fits: Whether the broker's hash is the same.
         """
 
     def close(self) -> None:
-        """End; nothing is asked for any more, and an open watch is closed."""
+        """Stop all requests, and close an open watch."""
         self._closed = True
         self._cancel_poll()
         self._cancel_watch_timer()
         if self._watching:
             self._perform(CloseWatch())
 
-    # -- what a family decides ----------------------------------------------------------------
+    # -- decisions of a family ----------------------------------------------------------------
 
     @property
     def _watching(self) -> bool:
@@ -168,23 +168,23 @@ class DiscoverySchedule:
         return False
 
     def _question(self) -> ListTopics:
-        """Return what is asked for now."""
+        """Return the next listing request."""
         return ListTopics()
 
     def _first_listed(self) -> None:
-        """Go on behind the first listing."""
+        """Continue after the first listing."""
 
     def _poll_listed(self) -> None:
-        """Go on behind another listing."""
+        """Continue after a later listing."""
 
     def _failed(self, failure: Failure) -> None:
-        """Go on behind a listing that failed, the first or another."""
+        """Continue after a failed listing, the first or a later."""
         raise NotImplementedError
 
     # -- tools --------------------------------------------------------------------------------
 
     def _list(self) -> None:
-        """Ask for topics now, unless that is under way."""
+        """Request topics now, unless a request is in flight."""
         if not self._asking and not self._closed:
             self._asking = True
             self.listings += 1
@@ -192,13 +192,13 @@ class DiscoverySchedule:
             self._perform(self._question())
 
     def _poll_in(self, seconds: float) -> None:
-        """Poll after a while, and not at the time set before."""
+        """Schedule the next poll, replacing an earlier schedule."""
         self._cancel_poll()
         self._poll_at = self._clock.now() + seconds
         self._poll_timer = self._clock.call_at(self._poll_at, self._poll_due)
 
     def _poll_within(self, seconds: float) -> None:
-        """Poll after a while, if not earlier by what was set before."""
+        """Schedule the next poll, unless an earlier poll is scheduled."""
         if self._poll_timer is None or self._clock.now() + seconds < self._poll_at:
             self._poll_in(seconds)
 
@@ -212,7 +212,7 @@ class DiscoverySchedule:
             self._poll_timer = None
 
     def _watch_in(self, seconds: float) -> None:
-        """Open a watch after a while, and not at the time set before."""
+        """Schedule a watch, replacing an earlier schedule."""
         self._cancel_watch_timer()
         self._watch_timer = self._clock.call_at(self._clock.now() + seconds, self._watch_due)
 
@@ -221,7 +221,7 @@ class DiscoverySchedule:
         self._open_watch()
 
     def _open_watch(self) -> None:
-        """Ask for a watch now."""
+        """Request a watch now."""
         raise NotImplementedError
 
     def _cancel_watch_timer(self) -> None:

@@ -1,4 +1,4 @@
-"""Finds the topics of a pattern: performs what a schedule asks for, and keeps the names."""
+"""Discovery of a pattern's topics: performs a schedule's requests, and keeps the names."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ _FAILURES: tuple[tuple[type[PulsarException], Failure], ...] = (
     (InvalidConfiguration, pb.InvalidTopicName),
     (TooManyLookupRequestException, pb.TooManyRequests),
 )
-"""The code that a schedule is told of errors that no server told."""
+"""The failure codes of errors raised without a server's answer."""
 
 
 class TopicDiscovery:
-    """The topics that match a pattern, at each moment as far as the schedule has asked.
+    """The topics matching a pattern, as of the schedule's last request.
 
-    Only names that match are kept: a whole list is read through once, as it is.
+    Only matching names are kept: a whole list is streamed.
 
     Args:
-        context: The client's.
-        pattern: What is looked for.
-        mode: Whether persistent topics, others or both.
-        options: Of the schedule.
-        family: The schedule's.
-        on_topics: Told the topics, without partitions, whenever they may have changed.
+        context: The client's context.
+        pattern: The pattern.
+        mode: Persistent topics, non-persistent topics or both.
+        options: The schedule's options.
+        family: The schedule's family.
+        on_topics: Called with the topics, without partitions, after possible changes.
         random: Returns numbers from 0 to 1.
 
     Attributes:
-        names: Full names, those of partitions included.
-        schedule: As it stands.
+        names: Full names, including partitions.
+        schedule: The schedule.
     """
 
-    def __init__(  # noqa: PLR0913 - its parts
+    def __init__(  # noqa: PLR0913 - many collaborators
         self,
         context: ClientContext,
         pattern: TopicsPattern,
@@ -93,16 +93,16 @@ class TopicDiscovery:
         watcher_id = next(context.watch_ids)
         namespace = pattern.namespace
         self._watch = TopicListWatch(watcher_id, namespace, self._updated, self._lost)
-        # A watch that is never asked for: it is told when the connection for listings is gone.
+        # A watch never opened: notifies of the lost listing connection.
         self._link_id = next(context.watch_ids)
         self._link = TopicListWatch(self._link_id, namespace, self._updated, self._lost)
         self.schedule = schedule_of(family, options, context.clock, self._perform, random)
 
     async def open(self) -> set[str]:
-        """Ask for the topics, as long as the schedule tries, and return them.
+        """Request the topics, with the schedule's retries, and return them.
 
         Raises:
-            AlreadyClosed: It, or the client, was closed meanwhile.
+            AlreadyClosed: The discovery, or the client, was closed meanwhile.
             PulsarException: The error of the last attempt.
         """
         self.schedule.start()
@@ -110,7 +110,7 @@ class TopicDiscovery:
         return topics_of(self.names)
 
     async def close(self) -> None:
-        """Ask no more; once more is harmless."""
+        """Stop all requests; idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -123,7 +123,7 @@ class TopicDiscovery:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # -- what the schedule asks for -----------------------------------------------------------
+    # -- the schedule's requests --------------------------------------------------------------
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, ListTopics):
@@ -140,7 +140,7 @@ class TopicDiscovery:
     def _fail(self, error: PulsarException) -> None:
         if not self._found.done():
             self._found.set_exception(error)
-            self._found.exception()  # Nobody may wait for it.
+            self._found.exception()  # Possibly without a waiter.
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -167,9 +167,9 @@ class TopicDiscovery:
             return
         except (PulsarException, RemoteProtocolError) as error:
             self.schedule.list_failed(self._failure(error))
-            self._error = None  # With it go the frames that it was raised in.
+            self._error = None  # Releases the frames of its traceback.
             return
-        overtaken = self.names is not before  # by an update: either may be the newer
+        overtaken = self.names is not before  # by an update; the order is unknown
         if found.changed and not overtaken:
             self._have(found.names)
         digest = None if overtaken else found.topics_hash
@@ -201,7 +201,7 @@ class TopicDiscovery:
         self._watch.opened()
 
     def _failure(self, error: PulsarException | RemoteProtocolError) -> Failure:
-        """Return what the schedule is told of an error, which is kept for who waits."""
+        """Return the schedule's code of an error, stored for the waiter."""
         if isinstance(error, RemoteProtocolError):
             self._error = NotConnected(f"a listing's answer cannot be read: {error}")
             return pb.UnknownError
@@ -229,14 +229,13 @@ class TopicDiscovery:
     # -- connections --------------------------------------------------------------------------
 
     def _linked(self, cnx: ClientCnx) -> None:
-        """Learn when the connection for listings is gone."""
+        """Register for the loss of the listing connection."""
         if self._link.cnx is cnx or self._closed:
             return
         self._unlink()
         self._link.cnx = cnx
         cnx.attached.watches[self._link_id] = self._link
-        # Whether watches are offered, the broker says that serves the pattern: there may be a
-        # proxy in between, which offers none itself.
+        # Only the broker of the pattern announces watches: a proxy in between offers none itself.
         assert cnx.server is not None
         reconciles = cnx.server.feature_flags.supports_topic_watcher_reconcile
         self.schedule.connected(watches=True, reconciles=reconciles)
@@ -247,7 +246,7 @@ class TopicDiscovery:
             cnx.attached.watches.pop(self._link_id, None)
 
     def _lost(self) -> None:
-        """Go on without connections, until the schedule asks: of two, one may still be there."""
+        """Drop the connections until the schedule's next request: one of two may be alive."""
         if self._closed:
             return
         self._watch.close()

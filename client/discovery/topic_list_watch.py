@@ -1,4 +1,4 @@
-"""A topic list watch: the client's side of WATCH_TOPIC_LIST on one connection at a time."""
+"""A topic list watch: the client's side of WATCH_TOPIC_LIST, on one connection at a time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from client.connection.cnx import ClientCnx
 
 _NOBODY_ASKED = 2**64 - 1
-"""A request id whose answer nobody waits for."""
+"""A request id without a waiter."""
 
 
 class TopicListWatch:
-    """Watches a namespace's topics that match a pattern; an AttachedWatch.
+    """A watch of a namespace's topics matching a pattern; an AttachedWatch.
 
     Args:
-        watcher_id: A number that no other watch of the client has.
+        watcher_id: The watch's number, unique in the client.
         namespace: ``tenant/namespace``.
-        on_update: Told of topics that came and went, in order, behind ``open``.
-        on_lost: Told that the connection is gone.
+        on_update: Called with added and removed topics, in order, after ``open``.
+        on_lost: Called after a lost connection.
 
     Attributes:
-        cnx: The connection that serves it; None while none does.
+        cnx: The serving connection, or None.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class TopicListWatch:
     async def open(
         self, cnx: ClientCnx, pattern: str, topics_hash: str | None
     ) -> pb.CommandWatchTopicListSuccess:
-        """Ask for the watch, or once more for its list; ``opened`` follows when that is applied.
+        """Request the watch, or again its list; ``opened`` follows after the list was applied.
 
         Raises:
-            ServerResponseError: The broker refused; NotAllowedError if it offers no watches.
+            ServerResponseError: The broker refused; NotAllowedError if watches are not offered.
             The errors of :meth:`client.connection.cnx.ClientCnx.request`.
         """
         if cnx.server is None or not cnx.server.feature_flags.supports_topic_watchers:
@@ -66,7 +66,7 @@ class TopicListWatch:
                 watch.topics_hash = topics_hash
             return pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST, watchTopicList=watch)
 
-        # Before the answer is read here, updates may have come behind it.
+        # Updates may arrive before the answer is read.
         self._early = []
         cnx.attached.watches[self._watcher_id] = self
         self.cnx = cnx
@@ -79,7 +79,7 @@ class TopicListWatch:
         return answer.watchTopicListSuccess
 
     def opened(self) -> None:
-        """Hand over what came behind the answer, and from now on what comes."""
+        """Deliver updates received since the answer, and all later updates."""
         early, self._early = self._early, None
         for update in early or ():
             self._on_update(update)
@@ -97,7 +97,7 @@ class TopicListWatch:
         self._on_lost()
 
     def close(self) -> None:
-        """End the watch, if there is one; nobody waits for the answer."""
+        """Close the watch, if open, without waiting for the answer."""
         cnx, self.cnx = self.cnx, None
         if cnx is None:
             return

@@ -1,4 +1,4 @@
-"""Patterns of topics, as programs write them: a namespace, and a regular expression."""
+"""Topic patterns: a namespace, and a regular expression."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _KNOWN_FLAGS = re.UNICODE | re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL
 _PLAIN = re.compile(r"[A-Za-z0-9_/:-]*")
 _RE2_BYTES = 1 << 19
 _COMPILED = 64
-"""Expressions that are kept compiled, of all patterns of the process: 15 kB each."""
+"""Maximum number of compiled expressions in the process's cache: 15 kB each."""
 _NAME_SECONDS = 0.01
-"""The time, in seconds, that a name may take which RE2 cannot match."""
+"""Longest time, in seconds, to match a name without RE2."""
 
 
 class _Expression(Protocol):
@@ -38,23 +38,21 @@ class _Expression(Protocol):
 
 
 class TopicsPattern:
-    """A pattern: all topics of a namespace whose name it matches from end to end.
+    """A pattern matching whole topic names of a namespace.
 
-    The name is ``tenant/namespace/local`` without domain and partition: which domains are looked
-    at, a mode says.
+    Names are ``tenant/namespace/local``, without domain and partition; a mode selects the domains.
 
     Args:
-        text: A regular expression: ``persistent://tenant/namespace/local``, without the scheme,
-            or the local name alone, which is of ``public/default``. Tenant and namespace are
-            plain names.
-        flags: Letters of a group's flags in front of the local name: ``i``, ``m``, ``s``.
+        text: A regular expression: ``persistent://tenant/namespace/local``, without the scheme, or
+            only the local name, in ``public/default``. Tenant and namespace are plain names.
+        flags: Inline flags for the local name: ``i``, ``m``, ``s``.
 
     Attributes:
-        text: In its long form, as a broker is asked.
+        text: The long form, as sent to a broker.
         namespace: ``tenant/namespace``.
 
     Raises:
-        InvalidConfiguration: It names no namespace, or is no regular expression.
+        InvalidConfiguration: The namespace is missing, or the regular expression is invalid.
     """
 
     def __init__(self, text: str, flags: str = "") -> None:
@@ -84,10 +82,10 @@ class TopicsPattern:
 
     @classmethod
     def of(cls, given: object) -> Self:
-        """Return the pattern that a program gives, compiled or not, with its flags.
+        """Return the pattern for a program's text or compiled expression, with its flags.
 
         Raises:
-            InvalidConfiguration: It is neither, or has a flag that brokers do not know.
+            InvalidConfiguration: Neither, or a flag unknown to brokers.
         """
         if isinstance(given, str):
             return cls(given)
@@ -108,9 +106,9 @@ class TopicsPattern:
             InvalidConfiguration: The expression takes too long.
         """
         path = name.partition(_SCHEME)[2]
-        if not path.startswith(self._beginning):  # ten times as quick as to match
+        if not path.startswith(self._beginning):  # ten times faster than matching
             return False
-        if PARTITION_SEPARATOR in path:  # few are: the look costs less than the parsing
+        if PARTITION_SEPARATOR in path:  # rare: the test is cheaper than parsing
             path = without_partition(path)
         try:
             return _compiled(self._expression).fullmatch(path) is not None
@@ -122,7 +120,7 @@ class TopicsPattern:
 
 
 def _beginning(expression: str) -> str:
-    """Return what all names that match begin with, as far as that is plain to see."""
+    """Return the obvious literal prefix of all matching names."""
     found = _PLAIN.match(expression)
     plain = found.group() if found is not None and "|" not in expression else ""
     repeated = expression[len(plain) : len(plain) + 1] in ("*", "?", "+", "{")
@@ -130,7 +128,7 @@ def _beginning(expression: str) -> str:
 
 
 class _Backtracking:
-    """An expression that RE2 has not, under a time limit."""
+    """An expression unsupported by RE2, with a time limit."""
 
     def __init__(self, text: str) -> None:
         self._pattern = regex.compile(text)
@@ -142,7 +140,7 @@ class _Backtracking:
 
 @lru_cache(_COMPILED)
 def _compiled(text: str) -> _Expression:
-    """Return what is not kept with each pattern: where brokers look, it is used but once."""
+    """Return a compiled expression; not kept per pattern: with broker-side matching rarely used."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _RE2_BYTES
@@ -159,5 +157,5 @@ def _compiled(text: str) -> _Expression:
 
 
 def topics_of(names: Iterable[str]) -> set[str]:
-    """Return the topics that names belong to: one for all partitions of a topic."""
+    """Return the topics of names: one for all partitions of a topic."""
     return {without_partition(name) for name in names}

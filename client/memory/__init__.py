@@ -1,1 +1,1 @@
-"""One memory limit for the producers and consumers of a client (PIP-74)."""
+"""The memory limit of a client's producers and consumers (PIP-74)."""

@@ -1,4 +1,4 @@
-"""The receiver queue that grants permits by bytes: policy "bytes", the default."""
+"""The receiver queue with permits by free bytes: policy "bytes", the default."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ if TYPE_CHECKING:
     from client.memory.receiver_queue import Granting
 
 EXPANSION_THRESHOLD = 0.75
-"""The fraction of the limit below which queues grow."""
+"""Memory usage below which queues may grow, as a fraction of the limit."""
 UNKNOWN_ENTRY_BYTES = 128 * 1024
-"""The room an entry is given before one has come: the size of a full batch."""
+"""Assumed size of the first entry: a full batch."""
 FALL_SHIFT = 4
-"""The moving sizes rise at once, and fall by a sixteenth of the difference."""
+"""Moving sizes rise immediately, and fall by a sixteenth of the difference."""
 
 
 class BytesReceiverQueue:
-    """A queue whose permits are for bytes that are free. See ReceiverQueue for its methods.
+    """A receiver queue granting permits for free bytes; see ReceiverQueue for its methods.
 
-    A permit may bring a whole entry, so the first costs the moving size of an entry; each further
-    one the moving size of a message, which is that of an entry unless there are batches. If not
-    even the first fits, the consumer holds no permits and waits for its turn.
+    A permit may bring a whole entry: the first permit costs the moving size of an entry, each
+    further permit the moving size of a message (without batches the same). If even the first does
+    not fit, the consumer holds no permits and waits for its turn in line.
 
-    The size is how many messages may be under way and queued. It doubles when the application
-    found nothing, the broker said that more is pending, and memory is free.
+    The size limits in-flight and queued messages. The size doubles after the application found an
+    empty queue, the broker reported pending messages, and memory is free.
 
     Args:
-        consumer: Whose queue it is.
-        counted: The bytes of its messages.
-        questions: Asks whether more is pending.
-        min_size: Where it starts, and the least it shrinks to; at least 1.
-        max_size: The most it grows to.
-        on_close: Called when it closes.
+        consumer: The queue's owner.
+        counted: The bytes of the consumer's messages.
+        questions: Asks the broker for pending messages.
+        min_size: Initial and smallest size; at least 1.
+        max_size: Largest size.
+        on_close: Called at close.
 
     Attributes:
-        asking: The application waits for a message.
-        outstanding: Permits that the broker has; below 0 after a batch that was larger.
-        full: The last message used up the last permit, and the queue has not grown since.
+        asking: Whether the application waits for a message.
+        outstanding: The broker's permits; negative after a larger batch.
+        full: Whether the last message used up the permits, without growth since.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class BytesReceiverQueue:
         """See ReceiverQueue."""
         return self._size
 
-    # -- what happens to the consumer ---------------------------------------------------------
+    # -- events of the consumer ---------------------------------------------------------------
 
     def attached(self) -> None:
         """See ReceiverQueue."""
@@ -90,7 +90,7 @@ class BytesReceiverQueue:
         self._want()
 
     def detached(self) -> None:
-        """See ReceiverQueue; others have what was promised to it."""
+        """See ReceiverQueue; promised memory is released."""
         self._attached = False
         self._questions.forget(self)
         self._prefetch.leave(self._turn)
@@ -98,7 +98,7 @@ class BytesReceiverQueue:
     def arrived(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
         if not messages:
-            self._counted.arrived(size_bytes)  # More of an entry that came before.
+            self._counted.arrived(size_bytes)  # A further part of an earlier entry.
             return
         self._learn(size_bytes, size_bytes // messages)
         self._queued += messages
@@ -169,11 +169,11 @@ class BytesReceiverQueue:
         """See TurnTaker."""
         return self._counted.handed_out
 
-    # -- its size -----------------------------------------------------------------------------
+    # -- size ---------------------------------------------------------------------------------
 
     @property
     def may_grow(self) -> bool:
-        """True if the queue can be larger, and memory is free."""
+        """True below the largest size, with free memory."""
         if self._size >= self._max_size or not self._attached:
             return False
         return self._memory.current_usage_fraction < EXPANSION_THRESHOLD
@@ -183,7 +183,7 @@ class BytesReceiverQueue:
         return await self._consumer.more_is_pending()
 
     def grow(self) -> None:
-        """Double the queue: the application found nothing, though more is pending."""
+        """Double the queue: the application found it empty, and more is pending."""
         if self.may_grow:
             self._set_size(min(self._max_size, 2 * self._size))
             self.growths += 1
@@ -191,7 +191,7 @@ class BytesReceiverQueue:
             self._want()
 
     def shrink(self) -> None:
-        """Halve the queue: memory is nearly used up. What is under way comes all the same."""
+        """Halve the queue: memory is nearly used up. In-flight messages still arrive."""
         size = max(self._min_size, self._size // 2)
         if size < self._size:
             self._set_size(size)
@@ -199,13 +199,13 @@ class BytesReceiverQueue:
 
     def _set_size(self, size: int) -> None:
         self._size = size
-        # Permits that came free are granted when they are half of the queue.
+        # Freed permits are granted at half of the queue.
         self._enough = max(1, size // 2)
 
-    # -- what it grants -----------------------------------------------------------------------
+    # -- permits ------------------------------------------------------------------------------
 
     def _want(self) -> None:
-        """Grant what came free, if that is half of the queue and memory allows it."""
+        """Grant freed permits, at half of the queue or more, within the memory limit."""
         wanted = self._size - self._queued
         if wanted <= 0 or wanted - self.outstanding < self._enough:
             return
@@ -214,7 +214,7 @@ class BytesReceiverQueue:
         if self.outstanding <= 0:
             self._prefetch.ask(self._turn)
             return
-        # The size that memory allows may be smaller, and its half is enough.
+        # Memory may permit only a smaller size, whose half suffices.
         most = self.outstanding + self._prefetch.room() // self._message_bytes
         granted = min(wanted, most) - self.outstanding
         if granted >= max(1, min(self._size, self._queued + most) // 2):

@@ -1,4 +1,4 @@
-"""The bytes of one consumer's messages, under the client's limit."""
+"""Memory accounting of a consumer's messages under the client's limit."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 
 class CountedBytes:
-    """Bytes of messages, from their arrival until the application has them.
+    """Bytes of messages, from arrival to handover to the application.
 
-    They have arrived whatever the limit: counting never waits. One reservation that is adjusted
-    stands for all of them.
+    Counting never waits: the bytes have already arrived. A single adjusted reservation covers all
+    messages.
 
     Args:
-        memory: The client's limit.
-        until_acknowledged: Count on until the application is done with the messages.
+        memory: The client's memory limit.
+        until_acknowledged: Whether to count messages until acknowledgement.
 
     Attributes:
-        memory: The client's limit.
-        handed_out: Bytes that the application has, and that still count.
+        memory: The client's memory limit.
+        handed_out: Bytes handed to the application and still counted.
     """
 
     __slots__ = ("_change", "_reservation", "_until_acknowledged", "handed_out", "memory")
@@ -34,30 +34,30 @@ class CountedBytes:
 
     @property
     def size(self) -> int:
-        """Bytes that are counted now."""
+        """Currently counted bytes."""
         return self._reservation.size
 
     def arrived(self, size_bytes: int) -> None:
-        """Count bytes that are here now."""
+        """Count arrived bytes."""
         self._change(size_bytes)
 
     def taken(self, size_bytes: int) -> None:
-        """Count bytes no more that were handed out or dropped, unless they count until later."""
+        """Release bytes handed out or dropped, unless counted until acknowledgement."""
         if self._until_acknowledged:
             self.handed_out += size_bytes
         else:
             self._change(-size_bytes)
 
     def acknowledged(self, size_bytes: int) -> None:
-        """Count bytes no more that the application is done with."""
+        """Release acknowledged bytes."""
         if self._until_acknowledged:
             self.handed_out -= size_bytes
             self._change(-size_bytes)
 
     def dropped(self) -> None:
-        """Count all bytes no more that were not handed out."""
+        """Release all bytes not handed out."""
         self._reservation.resize(self.handed_out)
 
     def close(self) -> None:
-        """Count nothing any more; once more is harmless."""
+        """Release all bytes; idempotent."""
         self._reservation.release()

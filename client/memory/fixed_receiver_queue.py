@@ -1,4 +1,4 @@
-"""A receiver queue of one size, whatever memory there is."""
+"""A receiver queue of fixed size, independent of memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class FixedReceiverQueue:
-    """A queue of one size: permits come free in halves. See ReceiverQueue for its methods.
+    """A queue of fixed size, granting permits in halves; see ReceiverQueue for its methods.
 
     Args:
-        consumer: Whose queue it is.
-        counted: The bytes of its messages.
-        size: Messages; 0 grants one for each that the application asks for.
+        consumer: The queue's owner.
+        counted: The bytes of the consumer's messages.
+        size: Most messages; 0 grants a permit per requested message.
 
     Source: upstream ConsumerImpl.increaseAvailablePermits.
     """
@@ -41,7 +41,7 @@ class FixedReceiverQueue:
         self._grant()
 
     def detached(self) -> None:
-        """See ReceiverQueue; permits that are granted now go nowhere, and come anew."""
+        """See ReceiverQueue; permits granted while detached are void, and granted anew."""
 
     def arrived(self, messages: int, size_bytes: int) -> None:
         """See ReceiverQueue."""
@@ -58,12 +58,12 @@ class FixedReceiverQueue:
         self._counted.acknowledged(size_bytes)
 
     def found_nothing(self) -> None:
-        """See ReceiverQueue; without a queue this is when a message is asked for."""
+        """See ReceiverQueue; at size 0, a message was requested."""
         if not self._size:
             self._grant(asked=1)
 
     def _grant(self, asked: int = 0) -> None:
-        """Grant what is free; without a queue what is missing, and what is asked for now."""
+        """Grant free permits; at size 0 the missing permits, and newly requested."""
         free = self._free if self._size else self._consumer.missing + asked
         if free > 0 and free >= self._size // 2 and not self._paused:
             self._free = 0

@@ -1,4 +1,4 @@
-"""Questions to the broker whether it holds more messages than it may send."""
+"""Requests to the broker for the existence of further messages."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 QUESTION_SECONDS = 1.0
-"""The least time between two questions; for so long an answer counts."""
+"""Shortest interval of requests, and lifetime of an answer."""
 
 
 class Growing(Protocol):
-    """A queue that may grow if more is pending."""
+    """A queue able to grow if more is pending."""
 
     @property
     def full(self) -> bool:
-        """True if the broker used up all permits since the queue grew last."""
+        """True if the broker has used up all permits since the last growth."""
 
     async def more_is_pending(self) -> bool:
-        """Ask the broker. See Granting."""
+        """Request the answer from the broker. See Granting."""
 
     def grow(self) -> None:
         """Double the queue."""
 
 
 class PendingQuestions:
-    """The questions of one consumer: one at a time, and one a second.
+    """The requests of a consumer: one in flight, and one per second.
 
-    While an answer counts, a queue that the broker filled up grows without a new one: what was
-    pending went into it.
+    While an answer is fresh, a queue filled by the broker grows without a new request: the pending
+    messages went into the queue.
 
     Args:
-        clock: Where time comes from.
-        tasks: Where its question is kept while it is under way, for the owner to wait for.
+        clock: The source of time.
+        tasks: The owner's set of running requests, awaited at close.
 
     Attributes:
-        latest: The queue to which something came last: of a consumer's topics, it alone is asked
-            for, since the others have nothing, or permits enough.
+        latest: The queue of the latest arrival: among a consumer's topics, the only one requested;
+            the others have no messages, or enough permits.
     """
 
     def __init__(self, clock: Clock, tasks: set[asyncio.Task[None]]) -> None:
@@ -56,7 +56,7 @@ class PendingQuestions:
         self.latest: Growing | None = None
 
     def ask(self, queue: Growing) -> None:
-        """Ask whether more is pending, unless it is known or too early; if so, the queue grows."""
+        """Grow the queue if more is pending; request at most once per second."""
         if self.latest is not None and self.latest is not queue:
             return
         now = self._clock.now()
@@ -83,7 +83,7 @@ class PendingQuestions:
             logger.debug("It is not known whether more is pending: %s", error)
 
     def forget(self, queue: Growing) -> None:
-        """Ask no more for a queue that is closed."""
+        """Stop requests for a closed queue."""
         if self._asked is queue and self._task is not None:
             self._task.cancel()
         if self.latest is queue:

@@ -1,4 +1,4 @@
-"""Receiver queues: how many messages a broker may send ahead of what the application takes."""
+"""Receiver queues: limits on the messages prefetched by the application."""
 
 from __future__ import annotations
 
@@ -6,69 +6,68 @@ from typing import Protocol
 
 
 class Granting(Protocol):
-    """The consumer's part in its receiver queue."""
+    """Callbacks of the consumer."""
 
     @property
     def queued(self) -> int:
-        """Messages that arrived and were not taken yet."""
+        """Number of messages arrived and not taken."""
 
     @property
     def missing(self) -> int:
-        """Messages that the application waits for, and that are neither here nor granted."""
+        """Number of awaited messages neither queued nor covered by permits."""
 
     def grant(self, permits: int) -> None:
-        """Allow the broker to send so many messages more (FLOW)."""
+        """Grant further permits to the broker (FLOW)."""
 
     async def more_is_pending(self) -> bool:
-        """Ask the broker whether it has messages that it may not send yet.
+        """Tell whether the broker holds messages beyond its permits.
 
-        Exclusive and Failover: the last message id. Others: CONSUMER_STATS with a backlog and no
-        permits left.
+        Exclusive and Failover: by the last message id. Other types: by CONSUMER_STATS with a
+        backlog and no permits left.
         """
 
 
 class ReceiverQueue(Protocol):
-    """The permits of one topic's consumer, and the memory its prefetched messages take.
+    """The permits of a topic's consumer, and the memory of its prefetched messages.
 
-    Its methods are plain functions; the consumer calls them as things happen. What it grants, it
-    grants by itself, at once or later.
+    The consumer calls the plain methods on events; the queue grants permits, immediately or later.
     """
 
     growths: int
-    """Times that it became larger."""
+    """Number of size increases."""
     shrinks: int
-    """And smaller."""
+    """Number of size decreases."""
 
     @property
     def current_size(self) -> int:
-        """Messages that may be under way or queued now."""
+        """Maximum number of in-flight and queued messages now."""
 
     def attached(self) -> None:
-        """Grant anew: the consumer was subscribed, and no permit of before counts.
+        """Grant anew: after a subscription earlier permits are void.
 
-        What was queued was dropped, and is not counted any more.
+        Queued messages were dropped, and are not counted any more.
         """
 
     def detached(self) -> None:
-        """Want nothing until it is attached again: the connection is lost.
+        """Grant nothing until attached again: the connection is lost.
 
-        What was queued is dropped, and is told by ``taken``.
+        Queued messages are dropped, and reported by ``taken``.
         """
 
     def arrived(self, messages: int, size_bytes: int) -> None:
-        """Count an entry that has arrived, of so many messages and bytes."""
+        """Count an arrived entry's messages and bytes."""
 
     def taken(self, messages: int, size_bytes: int) -> None:
-        """Count messages that were handed to the application, or dropped: permits come free."""
+        """Count messages handed to the application, or dropped: their permits are free."""
 
     def acknowledged(self, size_bytes: int) -> None:
-        """Count messages that the application is done with: acknowledged, or sent again.
+        """Release messages acknowledged or redelivered.
 
-        Only a queue that counts until then needs it; for others it does nothing.
+        A no-op for queues not counting until acknowledgement.
         """
 
     def found_nothing(self) -> None:
-        """Learn that the application asks for a message and none is there."""
+        """Handle the application waiting at an empty queue."""
 
     def pause(self) -> None:
         """Grant nothing until ``resume``."""
@@ -77,4 +76,4 @@ class ReceiverQueue(Protocol):
         """Grant again."""
 
     def close(self) -> None:
-        """Give back what is counted, and grant nothing more."""
+        """Release all counts, and grant nothing more."""

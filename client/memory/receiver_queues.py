@@ -1,4 +1,4 @@
-"""The receiver queues of one client: which there are, and which kind each consumer gets."""
+"""A client's receiver queues, and the choice of their kind."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
     OpenQueue: TypeAlias = Callable[[Granting, int], ReceiverQueue]
-    """Returns the queue of one more topic, of so many messages at most; its ``close`` is the
-    caller's duty."""
+    """Returns a topic's queue of the given largest size; the caller must ``close`` the queue."""
 
 SHRINK_AGAIN_SECONDS = 1.0
-"""Between two shrinks of the queues by bytes, while memory is nearly used up."""
+"""Interval of shrinks of byte queues while memory is nearly used up."""
 
 
 class ReceiverQueuePolicy(Enum):
-    """A policy of the size of a consumer's receiver queue."""
+    """A policy for the size of a consumer's receiver queue."""
 
     BYTES = "bytes"
     FIXED = "fixed"
@@ -41,10 +40,10 @@ class QueueOptions:
     """The options of a consumer's receiver queues.
 
     Attributes:
-        policy: How their size is decided.
-        max_size: The most messages they may have; 0 for one whenever the application asks.
-        batch_receive_messages: How many messages ``batch_receive`` waits for at most; 0 if never.
-        until_acknowledged: Count messages until they are acknowledged, not until they are taken.
+        policy: Policy of their size.
+        max_size: Most messages; 0 for one per request of the application.
+        batch_receive_messages: Maximum number of messages awaited by ``batch_receive``; 0 for none.
+        until_acknowledged: Whether to count messages until acknowledgement.
     """
 
     policy: ReceiverQueuePolicy = ReceiverQueuePolicy.BYTES
@@ -54,7 +53,7 @@ class QueueOptions:
 
     @property
     def min_size(self) -> int:
-        """The first size of one topic's queue: 1, or what ``batch_receive`` needs.
+        """The initial size of a topic's queue: 1, or enough for ``batch_receive``.
 
         While a batch is gathered, half of the permits less one may be held back.
         """
@@ -65,11 +64,11 @@ class QueueOptions:
 
 
 class ReceiverQueues:
-    """The receiver queues of one client, and who shrinks when its memory is nearly used up.
+    """The receiver queues of a client, shrunk when its memory is nearly used up.
 
     Args:
-        memory: The client's limit; several clients may share one.
-        clock: Where time comes from.
+        memory: The client's memory limit, possibly shared.
+        clock: The source of time.
     """
 
     def __init__(self, memory: MemoryLimitController, clock: Clock) -> None:
@@ -84,7 +83,7 @@ class ReceiverQueues:
             queue.shrink()
 
     async def close(self) -> None:
-        """End what is under way; the consumers are closed already. Once more is harmless."""
+        """Stop running requests, after the consumers were closed; idempotent."""
         self._trigger.remove()
         for task in self._questions:
             task.cancel()
@@ -92,9 +91,9 @@ class ReceiverQueues:
             await asyncio.wait(self._questions)
 
     def opening(self, options: QueueOptions) -> OpenQueue:
-        """Return what opens the queues of one consumer's topics.
+        """Return a factory of queues for a consumer's topics.
 
-        By bytes means fixed without a limit, and for a size of 0.
+        The bytes policy means fixed without a memory limit, and at size 0.
         """
         by_bytes = options.policy is ReceiverQueuePolicy.BYTES and self._memory.is_memory_limited
         if by_bytes and options.max_size:

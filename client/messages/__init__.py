@@ -1,1 +1,1 @@
-"""Messages as a client has them: their ids, parts, batches, chunks, compression."""
+"""The client's messages: ids, batches, chunks, compression."""

@@ -1,4 +1,4 @@
-"""Gathers messages that are sent in one entry."""
+"""Batches under construction: messages sent in one entry."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LENGTH = struct.Struct(">I")
 
 
 class BatchBuilder:
-    """The messages of one batch to be.
+    """A batch under construction.
 
     Attributes:
-        message_count: How many there are.
-        size_bytes: Their bytes in the batch, before it is compressed.
+        message_count: Number of messages.
+        size_bytes: Bytes in the batch before compression.
     """
 
     __slots__ = ("_first", "_last_sequence_id", "_parts", "message_count", "size_bytes")
@@ -33,7 +33,7 @@ class BatchBuilder:
         self.size_bytes = 0
 
     def add(self, message: OutgoingMessage) -> None:
-        """Take a message that fits a batch."""
+        """Add a message that fits a batch."""
         payload = message.payload
         if (
             payload is None
@@ -45,7 +45,7 @@ class BatchBuilder:
             head = _single_metadata(message).SerializeToString()
             payload = payload or b""
         else:
-            # What a message mostly is: its size and number.
+            # The common case: only size and number.
             head = b"\x18%b\x40%b" % (
                 encode_varint(len(payload)),
                 encode_varint(message.sequence_id),
@@ -59,7 +59,7 @@ class BatchBuilder:
             self._first = message
 
     def build(self, producer: SendingProducer, publish_time: int) -> OutgoingEntry:
-        """Return the entry of all messages, of which there is one at least.
+        """Return the entry of all messages, at least one.
 
         See ``compression.compressing_takes_long``.
         """
@@ -72,7 +72,7 @@ class BatchBuilder:
             publish_time=publish_time,
             num_messages_in_batch=self.message_count,
         )
-        # By these a broker chooses consumers, whatever the others' keys are.
+        # The broker chooses consumers by the first message's keys.
         copy_keys(first, metadata)
         if self.message_count > 1:
             metadata.highest_sequence_id = self._last_sequence_id

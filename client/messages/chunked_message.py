@@ -1,4 +1,4 @@
-"""A message that is sent in several entries, because it is larger than the broker takes."""
+"""A message sent in several entries, larger than the broker's limit."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from client.messages.outgoing import OutgoingMessage, SendingProducer
 
 _CHUNK_ID_BYTES = 12
-"""Bytes that a chunk's number adds to its metadata at most."""
+"""Upper bound of the metadata bytes for a chunk's number."""
 
 
 class ChunkedMessage:
-    """A message, compressed, and cut as late as possible into entries that the broker takes.
+    """A compressed message, cut lazily into entries within the broker's limit.
 
-    One that fits is sent as any other. See ``compression.compressing_takes_long``.
+    A message within the limit is sent unchunked. See ``compression.compressing_takes_long``.
 
     Args:
         message: The message.
-        producer: Its producer.
+        producer: The message's producer.
         publish_time: In ms since 1970.
-        max_message_bytes: Bytes that a broker takes in an entry: metadata and payload.
+        max_message_bytes: The broker's limit on an entry's metadata and payload.
 
     Attributes:
-        chunk_count: Entries that it is sent in.
+        chunk_count: Number of entries.
 
     Raises:
-        MessageTooBig: Its metadata alone is larger than the broker takes.
+        MessageTooBig: The metadata alone exceeds the limit.
     """
 
     __slots__ = ("_chunk_bytes", "_metadata", "_payload", "chunk_count")
@@ -62,15 +62,15 @@ class ChunkedMessage:
             metadata.num_chunks_from_msg = self.chunk_count
 
     def entry(self, chunk_id: int) -> OutgoingEntry:
-        """Return one of the entries; ``chunk_id`` counts from 0, and the last comes last."""
+        """Return an entry by ``chunk_id``, from 0 in rising order."""
         number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
         if is_chunk:
             self._metadata.chunk_id = chunk_id
         start = chunk_id * self._chunk_bytes
         part: bytes | memoryview = self._payload
-        if is_chunk:  # As a view, which takes no memory beside the whole message's.
+        if is_chunk:  # A view, without a copy of the payload.
             part = memoryview(part)[start : start + self._chunk_bytes]
         if chunk_id == self.chunk_count - 1:
-            self._payload = b""  # The parts hold it from now on.
+            self._payload = b""  # The entries hold the payload from now on.
         metadata = self._metadata.SerializeToString()
         return OutgoingEntry(metadata, part, number, number, is_chunk=is_chunk)

@@ -1,4 +1,4 @@
-"""Puts together messages that come in several entries."""
+"""Reassembly of messages received in several entries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_CHUNKS = 65_536
-"""Chunks that a message may have: each takes some memory of its own."""
+"""Maximum number of chunks of a message: each costs memory of its own."""
 
 
 class _Incomplete:
-    """A message of which some chunks have come."""
+    """A message with missing chunks."""
 
     __slots__ = ("expires_at", "ids", "parts", "size_bytes", "total")
 
@@ -32,21 +32,21 @@ class _Incomplete:
 
 
 class ChunkAssembly:
-    """The messages of a consumer that are not complete yet.
+    """A consumer's incomplete messages.
 
-    There are so many at most; the oldest gives way to a new one, and none waits for ever.
+    Bounded: beyond the limit the oldest is evicted, and incomplete messages expire.
 
     Args:
-        clock: Where time comes from.
-        on_dropped: Told the ids of chunks that will become no message, and whether to acknowledge
-            them; else they are treated as unacknowledged ones are.
-        most_messages: Incomplete messages at a time; 0 for any number.
-        acknowledges_oldest: Whether the chunks of a message that gives way are acknowledged.
-        expiry_seconds: How long a message may be incomplete; 0 for ever.
-        max_message_bytes: Bytes that all chunks of a message may have.
+        clock: The source of time.
+        on_dropped: Called with the ids of abandoned chunks, and whether to acknowledge them or
+            leave them unacknowledged.
+        most_messages: Maximum number of incomplete messages; 0 for no limit.
+        acknowledges_oldest: Whether to acknowledge the chunks of an evicted message.
+        expiry_seconds: Longest time to completion; 0 for no limit.
+        max_message_bytes: Maximum bytes of all chunks of a message.
 
     Attributes:
-        pending_bytes: Bytes of the chunks that have come.
+        pending_bytes: Bytes of the received chunks.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ChunkAssembly:
         self._acknowledges_oldest = acknowledges_oldest
         self._expiry_seconds = expiry_seconds
         self._max_message_bytes = max_message_bytes
-        self._incomplete: dict[str, _Incomplete] = {}  # By uuid, the oldest first.
+        self._incomplete: dict[str, _Incomplete] = {}  # By uuid, oldest first.
         self._timer: TimerHandle | None = None
         self.pending_bytes = 0
 
@@ -73,14 +73,14 @@ class ChunkAssembly:
         return len(self._incomplete)
 
     def add(self, entry: Entry) -> Entry | None:
-        """Take a chunk; return the whole message with the last one.
+        """Add a chunk; return the whole message with the last chunk.
 
-        Its payload is that of all chunks, not decompressed yet. A chunk that completes nothing
-        has taken a permit that is free again.
+        The returned payload joins all chunks, still compressed. A chunk without a returned message
+        releases its permit.
 
         Raises:
-            BrokenEntryError: It does not fit the chunks before it, which are dropped.
-            TooLargeEntryError: The whole message would be larger than may be.
+            BrokenEntryError: The chunk does not fit the earlier chunks, now dropped.
+            TooLargeEntryError: The whole message exceeds the limit.
         """
         metadata = entry.head.metadata
         if metadata.total_chunk_msg_size > self._max_message_bytes:
@@ -90,9 +90,9 @@ class ChunkAssembly:
         known = self._incomplete.get(uuid)
         if known is not None and 0 <= chunk_id < len(known.ids):
             if known.ids[chunk_id] == message_id:
-                return None  # The broker repeats it.
+                return None  # Repeated by the broker.
             if chunk_id > 0:
-                self._on_dropped([message_id], True)  # The producer repeats it.
+                self._on_dropped([message_id], True)  # Repeated by the producer.
                 return None
         if chunk_id == 0:
             known = self._begin(uuid, entry)
@@ -102,7 +102,7 @@ class ChunkAssembly:
         return self._append(uuid, known, entry, message_id)
 
     def clear(self) -> None:
-        """Forget everything: the broker sends all of it again."""
+        """Forget all chunks: the broker redelivers them."""
         self._incomplete.clear()
         self.pending_bytes = 0
         if self._timer is not None:
@@ -112,7 +112,7 @@ class ChunkAssembly:
     def _begin(self, uuid: str, entry: Entry) -> _Incomplete:
         metadata = entry.head.metadata
         total = (metadata.num_chunks_from_msg, metadata.total_chunk_msg_size)
-        self._drop(uuid, acknowledge=True)  # If its producer began before.
+        self._drop(uuid, acknowledge=True)  # If its producer restarted the message.
         if total[0] > MOST_CHUNKS or total[1] <= 0:
             raise BrokenEntryError(
                 pb.CommandAck.UncompressedSizeCorruption,
@@ -156,7 +156,7 @@ class ChunkAssembly:
         return entry
 
     def _lost_before(self, entry: Entry, message_id: MessageId) -> None:
-        """Drop a chunk before which another one is missing, and what came of its message."""
+        """Drop a chunk after a gap, with the earlier chunks of its message."""
         metadata = entry.head.metadata
         known = self._remove(metadata.uuid)
         ids = known.ids if known is not None else []

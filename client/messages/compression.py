@@ -1,7 +1,7 @@
-"""Compresses and decompresses payloads as Pulsar's clients do: raw blocks, no frames of sizes.
+"""Compression of payloads as in Pulsar's clients: raw blocks without size frames.
 
-Decompression takes as much memory as was announced (twice, while it is copied) and never more, and
-an announced size that so few bytes cannot become is refused before any memory is taken.
+Decompression never takes more memory than announced (twice, during a copy); an announced size
+unreachable from the compressed bytes is refused before any allocation.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BROKEN = pb.CommandAck.DecompressionError
 
 
 class _Codec(NamedTuple):
-    """One kind of compression.
+    """A compression algorithm.
 
     Attributes:
-        compress: Makes bytes smaller.
-        decompress: Returns as many bytes as were announced, or fewer; more is an error.
-        most_bytes_of_one: Bytes that one compressed byte can become at most.
-        slow_bytes: So many bytes take several milliseconds to compress.
-        slow_uncompressed_bytes: So many bytes take several milliseconds to decompress.
+        compress: Compresses bytes.
+        decompress: Returns at most the announced number of bytes; more is an error.
+        most_bytes_of_one: Largest expansion of a compressed byte.
+        slow_bytes: Size with a compression time of several milliseconds.
+        slow_uncompressed_bytes: Size with a decompression time of several milliseconds.
     """
 
     compress: Callable[[bytes], bytes]
@@ -53,7 +53,7 @@ def _by_cramjam(
 
 def _by_zlib(data: bytes, size_bytes: int) -> bytes:
     stream = zlib.decompressobj()
-    found = stream.decompress(data, size_bytes + 1)  # No limit is what 0 would mean.
+    found = stream.decompress(data, size_bytes + 1)  # 0 would mean no limit.
     if not stream.eof:
         raise zlib.error("it has more bytes than it announces, or is cut short")
     return found
@@ -84,38 +84,38 @@ _CODECS = {
     ),
 }
 _SMALLEST_ALLOWANCE = 64
-"""Bytes that any payload may become: the shortest ones are mostly frame."""
+"""Bytes allowed for any payload: the shortest are mostly frame."""
 
 
 def compress(compression: CompressionType, data: bytes) -> bytes:
-    """Return a payload as it is sent; see ``compressing_takes_long``."""
+    """Return the compressed payload; see ``compressing_takes_long``."""
     if compression is CompressionType.NONE:
         return data
     return _CODECS[compression.value].compress(data)
 
 
 def compressing_takes_long(compression: CompressionType, size_bytes: int) -> bool:
-    """Tell whether ``compress`` would hold an event loop: a thread should do it."""
+    """Tell whether ``compress`` would block the event loop, and belongs in a thread."""
     codec = _CODECS.get(compression.value)
     return codec is not None and size_bytes >= codec.slow_bytes
 
 
 def decompressing_takes_long(compression: int, size_bytes: int) -> bool:
-    """Tell whether ``decompress`` would hold an event loop; the size is the uncompressed one."""
+    """Tell whether ``decompress`` would block the event loop, by the uncompressed size."""
     codec = _CODECS.get(compression)
     return codec is not None and size_bytes >= codec.slow_uncompressed_bytes
 
 
 def decompress(compression: int, data: bytes, size_bytes: int) -> bytes:
-    """Return a payload as it was before it was compressed.
+    """Return the decompressed payload.
 
     Args:
         compression: As in MessageMetadata.
         data: The payload.
-        size_bytes: What it says that it has uncompressed.
+        size_bytes: The announced uncompressed size.
 
     Raises:
-        BrokenEntryError: It is damaged, or has another size.
+        BrokenEntryError: The payload is damaged, or has another size.
     """
     if compression == pb.NONE:
         return data

@@ -1,4 +1,4 @@
-"""The encryption of a message that was received and not decrypted."""
+"""The encryption of a message received and not decrypted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class EncryptionKey:
-    """A key that a message's own key was encrypted with.
+    """A key used to encrypt a message's own key.
 
     Attributes:
-        key: Its name.
-        value: The message's key, encrypted with it.
-        metadata: What the producer says of it.
+        key: The key's name.
+        value: The message's key, encrypted.
+        metadata: The producer's metadata of the key.
     """
 
     def __init__(self, data: pb.EncryptionKeys) -> None:
@@ -30,17 +30,17 @@ class EncryptionKey:
 
 
 class EncryptionContext:
-    """All that a program needs in order to decrypt a payload itself.
+    """The parameters for a program's own decryption of a payload.
 
     Args:
-        metadata: The entry's.
+        metadata: The entry's metadata.
     """
 
     def __init__(self, metadata: pb.MessageMetadata) -> None:
         self._metadata = metadata
 
     def keys(self) -> list[EncryptionKey]:
-        """Return the keys that the message's own key was encrypted with."""
+        """Return the keys used to encrypt the message's own key."""
         return [EncryptionKey(data) for data in self._metadata.encryption_keys]
 
     def param(self) -> bytes:
@@ -52,7 +52,7 @@ class EncryptionContext:
         return self._metadata.encryption_algo
 
     def compression_type(self) -> CompressionType:
-        """Return how the payload was compressed before it was encrypted."""
+        """Return the compression applied before encryption."""
         return CompressionType(self._metadata.compression)
 
     def uncompressed_message_size(self) -> int:
@@ -60,13 +60,13 @@ class EncryptionContext:
         return self._metadata.uncompressed_size
 
     def batch_size(self) -> int:
-        """Return how many messages the payload has; -1 if it is no batch."""
+        """Return the number of messages in the payload; -1 if unbatched."""
         if not self._metadata.HasField("num_messages_in_batch"):
             return -1
         return self._metadata.num_messages_in_batch
 
     def is_decryption_failed(self) -> bool:
-        """Return True: this client decrypts nothing."""
+        """Return True: this client never decrypts."""
         return True
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Reads the entries that a broker sends: one message each, a batch of them, or a chunk of one."""
+"""Entries received from a broker: each a message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from proto.frames import Frame
 
 MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
-"""Bytes that an entry may become when it is decompressed, under the default memory limit."""
+"""Maximum bytes of a decompressed entry, under the default memory limit."""
 _MOST_BYTES = 2**31 - 1
-"""Bytes of a message at most: the wire has signed numbers for sizes."""
+"""Maximum bytes of a message: the wire's sizes are signed numbers."""
 MOST_AT_ONCE = 1_000
-"""Messages of a batch that are read in a few milliseconds."""
+"""Maximum number of messages of a batch read in a few milliseconds."""
 MOST_BYTES_AT_ONCE = 1_048_576
-"""Bytes of a batch that are read in a few milliseconds, even if they are metadata alone."""
+"""Maximum bytes of a batch read in a few milliseconds, even of metadata only."""
 MENDED_BYTES = 128
-"""So many usual bytes take as long as one of metadata with a broken text."""
+"""Cost of a metadata byte with a broken text, in ordinary bytes."""
 MOST_MENDED_BYTES = 16_384
-"""Metadata with a broken text is mended up to this size."""
+"""Largest metadata with a broken text to be mended."""
 LARGE_METADATA_BYTES = 131_072
-"""The fields of larger metadata are counted before they are read."""
+"""Size of metadata beyond which fields are counted before parsing."""
 MOST_FIELDS = 4_000
-"""Fields of large metadata: each takes ten times its memory once it is read."""
+"""Maximum number of fields of large metadata: parsed, each takes ten times its memory."""
 LEAST_MESSAGE_BYTES = 6
-"""Bytes of a batch's smallest message: the length of its metadata, and in that its size."""
+"""Bytes of a batch's smallest message: the metadata's length, and a size."""
 
 _SINGLE = pb.SingleMessageMetadata.DESCRIPTOR
 _LENGTH = struct.Struct(">I")
@@ -53,7 +53,7 @@ _HEADER_BYTES = _MAGIC_BYTES + _LENGTH.size
 
 
 def largest_message_bytes(memory_limit_bytes: int) -> int:
-    """Return the bytes that a message may have, by the client's memory limit; 0 is no limit."""
+    """Return the largest message in bytes for a client's memory limit; 0 for no limit."""
     return (
         max(MAX_UNCOMPRESSED_BYTES, memory_limit_bytes) if memory_limit_bytes > 0 else _MOST_BYTES
     )
@@ -61,14 +61,13 @@ def largest_message_bytes(memory_limit_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EntrySource:
-    """The topic's consumer that entries come to.
+    """The receiving topic's consumer of entries.
 
     Attributes:
-        topic_name: Full name of the topic, or of the partition.
-        schema: Reads the values.
-        max_uncompressed_bytes: Bytes that an entry may become when it is decompressed.
-        takes_encrypted: Whether encrypted entries are delivered as they are; else they are
-            broken ones.
+        topic_name: Full name of the topic or partition.
+        schema: Decodes the values.
+        max_uncompressed_bytes: Maximum bytes of a decompressed entry.
+        takes_encrypted: Whether encrypted entries are delivered undecrypted, or are broken.
     """
 
     topic_name: str
@@ -78,13 +77,13 @@ class EntrySource:
 
 
 class Entry:
-    """An entry whose messages are taken out of it, at once or step by step.
+    """An entry, read as a whole or in steps.
 
     Attributes:
-        head: What its messages share.
-        payload: The rest, as it came.
-        is_chunk: Whether it is a part of a message: see ChunkAssembly.
-        most_bytes: Bytes that it may become when it is decompressed.
+        head: The fields common to all messages.
+        payload: The payload as received.
+        is_chunk: Whether the entry is a chunk: see ChunkAssembly.
+        most_bytes: Maximum bytes after decompression.
     """
 
     __slots__ = (
@@ -118,23 +117,23 @@ class Entry:
 
     @property
     def uncompressed_bytes(self) -> int:
-        """Bytes that it has, or says that it will have, when it is decompressed."""
+        """Bytes after decompression, actual or announced."""
         if self._compression:
             return self._uncompressed_size
         return len(self._uncompressed or self.payload)
 
     @property
     def left(self) -> int:
-        """Messages that were not read yet."""
+        """Number of messages not read yet."""
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
-        """Decompress the payload; ``take`` does it if nobody did.
+        """Decompress the payload; otherwise done by ``take``.
 
-        A thread should do it, where ``decompressing_takes_long``.
+        Belongs in a thread if ``decompressing_takes_long``.
 
         Raises:
-            BrokenEntryError: It is damaged.
+            BrokenEntryError: The payload is damaged.
         """
         if self._uncompressed is not None:
             return
@@ -145,15 +144,15 @@ class Entry:
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
-        """Read the next messages, but those that were acknowledged, or compacted away.
+        """Read the next messages, except those acknowledged or compacted away.
 
-        Texts that are not UTF-8 are mended, as a broker mends them.
+        Texts with invalid UTF-8 are mended, as by a broker.
 
         Args:
-            most: Look at so many of a batch's messages, or fewer; ``left`` tells of the rest.
+            most: Maximum number of messages of a batch to look at; ``left`` counts the rest.
 
         Raises:
-            BrokenEntryError: It is damaged; what was taken before is right.
+            BrokenEntryError: The entry is damaged; messages taken before are valid.
         """
         self.uncompress()
         payload = self._uncompressed or b""
@@ -191,7 +190,7 @@ class Entry:
             if not start <= at <= end:
                 raise _broken_batch(head)
             if not parsed.compacted_out and (bits is None or _is_left(bits, index)):
-                # Its bytes take a tenth of the memory of what was read of them.
+                # The bytes take a tenth of the parsed form's memory.
                 messages.append(Message(head, single, payload[start:at], index))
             most_bytes -= size + parsed.payload_size
             if most_bytes < 0:
@@ -202,10 +201,10 @@ class Entry:
 
 
 def read_entry(command: pb.CommandMessage, frame: Frame, source: EntrySource) -> Entry:
-    """Return the entry of a MESSAGE command, its checksum verified, its payload as it came.
+    """Return the entry of a MESSAGE command, checksum verified, payload unread.
 
     Raises:
-        BrokenEntryError: It is damaged, or encrypted.
+        BrokenEntryError: The entry is damaged, or encrypted.
     """
     body = frame.body()
     metadata, payload = _metadata_and_payload(body, _LENGTH.size + command_size_in(body))
@@ -264,7 +263,7 @@ def _read_metadata(checked: bytes) -> tuple[pb.MessageMetadata, bytes]:
 
 
 def _announced_messages(checked: bytes) -> int:
-    """Return the messages that the broker, which compares no checksum, reads of an entry."""
+    """Return the entry's message count as read by the broker, without a checksum test."""
     try:
         return max(1, _read_metadata(checked)[0].num_messages_in_batch)
     except (struct.error, DecodeError):
@@ -275,7 +274,7 @@ def _mended(metadata: bytes, kind: Descriptor) -> bytes:
     """Return metadata with the broken parts of its texts replaced.
 
     Raises:
-        DecodeError: It would take long.
+        DecodeError: Mending would take too long.
     """
     if len(metadata) > MOST_MENDED_BYTES:
         raise DecodeError
@@ -283,10 +282,10 @@ def _mended(metadata: bytes, kind: Descriptor) -> bytes:
 
 
 def _check_field_count(metadata: bytes) -> None:
-    """Refuse large metadata that is mostly fields.
+    """Refuse large metadata consisting mostly of fields.
 
     Raises:
-        DecodeError: It is, or is no protobuf.
+        DecodeError: Too many fields, or no protobuf.
     """
     if len(metadata) > LARGE_METADATA_BYTES:
         try:
@@ -298,7 +297,7 @@ def _check_field_count(metadata: bytes) -> None:
 
 
 def _is_left(bits: bytes, index: int) -> bool:
-    """Tell whether a message of a batch has not been acknowledged."""
+    """Tell whether a message of a batch is unacknowledged."""
     place = index >> 3
     return place < len(bits) and bool(bits[place] >> (index & 7) & 1)
 

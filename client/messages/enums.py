@@ -1,4 +1,4 @@
-"""The choices a program makes, under the official client's names and with its values."""
+"""Enumerations of options, under the official client's names and with its values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class CompressionType(Enum):
 
 
 class InitialPosition(Enum):
-    """The place where a new subscription begins: behind the last message, or at the first."""
+    """The start position of a new subscription: after the last message, or at the first."""
 
     Latest = 0
     Earliest = 1
 
 
 class ConsumerType(Enum):
-    """A way in which the consumers of a subscription share its messages."""
+    """How the consumers of a subscription share its messages."""
 
     Exclusive = 0
     Shared = 1
@@ -40,14 +40,14 @@ class ConsumerType(Enum):
 
 
 class BatchingType(Enum):
-    """The content of one batch: messages as they come, or those of one key."""
+    """The content of a batch: messages in order of arrival, or of one key."""
 
     Default = 0
     KeyBased = 1
 
 
 class PartitionsRoutingMode(Enum):
-    """Which partition a message without a key goes to."""
+    """The routing of messages without a key to partitions."""
 
     UseSinglePartition = 0
     RoundRobinDistribution = 1
@@ -55,7 +55,7 @@ class PartitionsRoutingMode(Enum):
 
 
 class HashingScheme(Enum):
-    """A hash that gives a key its partition; the producers of a topic should agree on it."""
+    """The hash from key to partition; a topic's producers should agree."""
 
     Murmur3_32Hash = 0
     BoostHash = 1
@@ -63,7 +63,7 @@ class HashingScheme(Enum):
 
 
 class ProducerAccessMode(Enum):
-    """The claim of a producer to a topic: shared with others, or its own."""
+    """A producer's access to a topic: shared or exclusive."""
 
     Shared = 0
     Exclusive = 1
@@ -72,7 +72,7 @@ class ProducerAccessMode(Enum):
 
 
 class RegexSubscriptionMode(Enum):
-    """Which topics a pattern is matched against."""
+    """The topic domains matched against a pattern."""
 
     PersistentOnly = 0
     NonPersistentOnly = 1
@@ -80,14 +80,14 @@ class RegexSubscriptionMode(Enum):
 
 
 class KeySharedMode(Enum):
-    """The side that divides keys among Key_Shared consumers: the broker, or they themselves."""
+    """The side dividing keys between Key_Shared consumers: the broker, or the consumers."""
 
     AutoSplit = 0
     Sticky = 1
 
 
 class ConsumerCryptoFailureAction(Enum):
-    """The fate of a message that cannot be decrypted."""
+    """The handling of messages that cannot be decrypted."""
 
     FAIL = 0
     DISCARD = 1
@@ -95,10 +95,10 @@ class ConsumerCryptoFailureAction(Enum):
 
 
 def check_choices(options: DataclassInstance) -> None:
-    """Check that each option whose default is a choice is one of the same kind, and the others.
+    """Check the types of options by their defaults, and the values by client.arguments.
 
     Raises:
-        InvalidConfiguration: One is not, or has not what client.arguments says.
+        InvalidConfiguration: An option has the wrong type or value.
     """
     given = {one.name: getattr(options, one.name) for one in fields(options)}
     check_arguments(given)

@@ -1,4 +1,4 @@
-"""Errors of messages that cannot be read."""
+"""Errors of unreadable messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class BrokenEntryError(InvalidMessage):
-    """An entry cannot be read: the broker is told why in its acknowledgement.
+    """An unreadable entry; the acknowledgement reports the reason to the broker.
 
     Attributes:
-        validation_error: The reason, as it stands in CommandAck.
-        messages: As many permits the broker counts for it.
+        validation_error: The reason in CommandAck.
+        messages: Permits counted by the broker.
     """
 
     def __init__(self, validation_error: ValidationError, message: str, messages: int = 1) -> None:
@@ -31,7 +31,7 @@ class BrokenEntryError(InvalidMessage):
 
 
 class TooLargeEntryError(BrokenEntryError):
-    """An entry becomes a message that is larger than the client takes: another client may."""
+    """An entry larger than the client's limit; another client may accept the entry."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(

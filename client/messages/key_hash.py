@@ -1,4 +1,4 @@
-"""The hashes by which keys are spread over partitions: each official client has its own default."""
+"""Hashes for spreading keys over partitions; each official client has its own default."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def key_hash(scheme: HashingScheme, key: str) -> int:
 
 
 def boost_hash(key: str) -> int:
-    """Return Boost's hash of a string: what the C++, Python and Node clients use if not told.
+    """Return Boost's hash of a string: default of the C++, Python and Node clients.
 
-    That of Boost 1.81 and later, on machines of 64 bits: words of eight bytes, and the rest as one
-    more, are multiplied into the hash, the two halves of each product one over the other.
+    The algorithm of Boost 1.81 and later, on 64-bit machines: eight-byte words, and the rest as a
+    final word, are multiplied into the hash, folding the halves of each product by XOR.
     """
     data = key.encode(errors="surrogateescape")
     step = _BOOST_START
@@ -47,7 +47,7 @@ def _folded_product(value: int) -> int:
 
 
 def java_string_hash(key: str) -> int:
-    """Return the hash of a Java string: what the Java and Go clients use if not told."""
+    """Return the hash of a Java string: default of the Java and Go clients."""
     value = 0
     units = key.encode("utf-16-le", errors="surrogatepass")
     for at in range(0, len(units), 2):
@@ -56,7 +56,7 @@ def java_string_hash(key: str) -> int:
 
 
 def murmur3_32_hash(key: str) -> int:
-    """Return the Murmur3 hash of 32 bits with seed 0: what every client can be told to use."""
+    """Return the 32-bit Murmur3 hash with seed 0, available in every client."""
     data = key.encode(errors="surrogateescape")
     return mmh3.hash(data, 0, signed=False) & _31_BITS
 

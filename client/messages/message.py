@@ -1,4 +1,4 @@
-"""Messages as programs receive them. Their parts are read when they are asked for."""
+"""Received messages, parsed lazily."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 
 class Decoding(Protocol):
-    """The part of a schema that reads."""
+    """The decoding part of a schema."""
 
     def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
-        """Return the value of a message, which has one."""
+        """Return the decoded value of a message."""
 
 
 class EntryHead:
-    """All that the messages of one entry share.
+    """The fields common to the messages of an entry.
 
     Args:
-        metadata: The entry's.
-        command: The command that it came with.
+        metadata: The entry's metadata.
+        command: The entry's MESSAGE command.
         topic_name: As the attribute.
         schema: As the attribute.
 
     Attributes:
-        topic_name: Full name of the topic, or of the partition.
+        topic_name: Full name of the topic or partition.
         ledger_id: Ledger.
         entry_id: Entry in the ledger.
-        partition: The partition's index; -1 if the topic has none.
-        redelivery_count: How often the broker was asked to send the entry again.
-        batch_size: Messages of the batch; 0 if it is none.
-        schema: Reads the values.
-        chunk_ids: The ids of all chunks, if the message came in several; all are acknowledged.
+        partition: Index of the partition; -1 for an unpartitioned topic.
+        redelivery_count: Number of requested redeliveries.
+        batch_size: Messages of the batch; 0 if unbatched.
+        schema: Decodes the values.
+        chunk_ids: The ids of a chunked message's chunks, acknowledged together.
     """
 
     __slots__ = (
@@ -60,7 +60,7 @@ class EntryHead:
         schema: Decoding,
     ) -> None:
         position = command.message_id
-        # As bytes it takes a twentieth of the memory, and 0.2 us to read.
+        # Serialized: a twentieth of the memory, and 0.2 us to read.
         self._metadata = metadata.SerializePartialToString()
         self.topic_name = topic_name
         self.ledger_id = position.ledgerId
@@ -73,11 +73,11 @@ class EntryHead:
 
     @property
     def metadata(self) -> pb.MessageMetadata:
-        """The entry's metadata, read anew."""
+        """The entry's metadata, parsed at each access."""
         return pb.MessageMetadata.FromString(self._metadata)
 
     def message_id(self, batch_index: int = -1) -> MessageId:
-        """Return the id of the entry, or of a message in it."""
+        """Return the id of the entry, or of a message in the entry."""
         return MessageId(
             self.partition,
             self.ledger_id,
@@ -90,16 +90,16 @@ class EntryHead:
 
 
 class Message:
-    """A message that was received.
+    """A received message.
 
     Args:
-        entry: What it shares with the others of its entry.
-        single: Its SingleMessageMetadata as protobuf bytes; None if it is in no batch.
-        payload: Its bytes.
-        batch_index: Its place in the batch; -1 if it is in none.
+        entry: The fields common to the entry's messages.
+        single: SingleMessageMetadata as protobuf bytes; None if unbatched.
+        payload: Payload bytes.
+        batch_index: Index in the batch; -1 if unbatched.
 
     Attributes:
-        entry: What it shares with the others of its entry.
+        entry: The fields common to the entry's messages.
     """
 
     __slots__ = ("_batch_index", "_payload", "_single", "entry")
@@ -114,12 +114,12 @@ class Message:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the payload: what the official clients count."""
+        """Bytes of the payload, as counted by the official clients."""
         return len(self._payload)
 
     @property
     def batch_index(self) -> int:
-        """Its place in the batch; -1 if it is in none."""
+        """Index in the batch; -1 if unbatched."""
         return self._batch_index
 
     def data(self) -> bytes:
@@ -127,40 +127,40 @@ class Message:
         return self._payload
 
     def value(self) -> Any:  # noqa: ANN401 - a schema's own values
-        """Return the value that the schema reads in the payload; None for a null value."""
+        """Return the payload decoded by the schema; None for a null value."""
         if self.has_null_value():
             return None
         return self.entry.schema.decode_message(self)
 
     def properties(self) -> dict[str, str]:
-        """Return the properties that the producer gave the message."""
+        """Return the producer's properties of the message."""
         return {pair.key: pair.value for pair in self._own().properties}
 
     def partition_key(self) -> str:
-        """Return the key; "" without one. One of bytes is base64, as it was sent."""
+        """Return the partition key, "" for none; a key of bytes is base64, as sent."""
         return self._own().partition_key
 
     def partition_key_bytes(self) -> bytes:
-        """Return the key as bytes, those that base64 stands for if the producer says so."""
+        """Return the partition key as bytes, decoded from base64 if flagged by the producer."""
         own = self._own()
         key = own.partition_key.encode()
         if own.partition_key_b64_encoded:
             try:
                 return binascii.a2b_base64(key, strict_mode=True)
             except binascii.Error:
-                return key  # Flagged, but no base64: as it stands it is a key as well.
+                return key  # Flagged, but not base64: a valid key nevertheless.
         return key
 
     def ordering_key(self) -> str:
-        """Return the key that orders instead of the partition key; "" without one."""
+        """Return the ordering key, which takes precedence over the partition key; "" for none."""
         return self._own().ordering_key.decode(errors="surrogateescape")
 
     def publish_timestamp(self) -> int:
-        """Return when the message was sent, in ms since 1970."""
+        """Return the publish time, in ms since 1970."""
         return self.entry.metadata.publish_time
 
     def event_timestamp(self) -> int:
-        """Return the time that the producer gave the message, in ms since 1970; 0 without one."""
+        """Return the producer's event time, in ms since 1970; 0 for none."""
         return self._own().event_time
 
     def message_id(self) -> MessageId:
@@ -168,23 +168,23 @@ class Message:
         return self.entry.message_id(self._batch_index)
 
     def sequence_id(self) -> int:
-        """Return the number that its producer gave it."""
+        """Return the sequence id assigned by the producer."""
         return self._own().sequence_id
 
     def topic_name(self) -> str:
-        """Return the full name of the topic, or of the partition."""
+        """Return the full name of the topic or partition."""
         return self.entry.topic_name
 
     def redelivery_count(self) -> int:
-        """Return how often the broker was asked to send it again (Shared and Key_Shared)."""
+        """Return the number of requested redeliveries (Shared and Key_Shared)."""
         return self.entry.redelivery_count
 
     def schema_version(self) -> str:
-        """Return the version of the schema, a character for each byte; "" without one."""
+        """Return the schema version, a character per byte; "" for none."""
         return self.entry.metadata.schema_version.decode("latin-1")
 
     def int_schema_version(self) -> int:
-        """Return the version of the schema as a number; -1 without one."""
+        """Return the schema version as a number; -1 for none."""
         version = self.entry.metadata.schema_version
         return int.from_bytes(version, "big") if version else -1
 
@@ -193,16 +193,16 @@ class Message:
         return self.entry.metadata.producer_name
 
     def has_null_value(self) -> bool:
-        """Tell whether the message has no value: it removes its key where topics are compacted."""
+        """Tell whether the value is null; compaction then removes the message's key."""
         return self._own().null_value
 
     def encryption_context(self) -> Context | None:
-        """Return how the payload is encrypted; None if it is not."""
+        """Return the payload's encryption; None if unencrypted."""
         metadata = self.entry.metadata
         return EncryptionContext(metadata) if metadata.encryption_keys else None
 
     def _own(self) -> pb.SingleMessageMetadata | pb.MessageMetadata:
-        """Return what is said of this message alone."""
+        """Return the message's own metadata."""
         if self._single is None:
             return self.entry.metadata
         return pb.SingleMessageMetadata.FromString(self._single)

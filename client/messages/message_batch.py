@@ -1,4 +1,4 @@
-"""The messages of a batch whose bytes a program has by itself, such as from a tiered store."""
+"""Messages of a batch whose bytes the program already has, such as from a tiered store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Bytes:
-    """The schema of bytes: there is nothing to decode."""
+    """The schema of plain bytes."""
 
     def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as other schemas
         """See Decoding."""
@@ -22,7 +22,7 @@ class _Bytes:
 
 
 class MessageBatch:
-    """Reads the payload of a batch, uncompressed, without its metadata.
+    """A reader of a batch's payload, uncompressed and without the entry's metadata.
 
     Example:
         messages = MessageBatch().with_message_id(message_id).parse_from(payload, 10)
@@ -32,7 +32,7 @@ class MessageBatch:
         self._message_id = MessageId.earliest
 
     def with_message_id(self, msg_id: MessageId) -> Self:
-        """Set the id of the entry; the messages' ids are made of it."""
+        """Set the id of the entry, the base of the messages' ids."""
         if not isinstance(msg_id, MessageId):
             raise TypeError(f"msg_id is a MessageId, not {type(msg_id).__name__}")
         self._message_id = msg_id
@@ -43,10 +43,10 @@ class MessageBatch:
 
         Args:
             data: The batch's payload.
-            size: How many messages it has.
+            size: Number of messages.
 
         Raises:
-            InvalidMessage: It does not have so many.
+            InvalidMessage: The payload has fewer messages.
         """
         command = pb.CommandMessage(consumer_id=0, message_id=self._message_id.to_proto())
         metadata = pb.MessageMetadata(producer_name="", sequence_id=0, publish_time=0)

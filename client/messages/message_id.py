@@ -1,4 +1,4 @@
-"""Message ids: where a message stands in its topic."""
+"""Message ids: positions of messages in a topic."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from google.protobuf.message import DecodeError
 import proto.PulsarApi_pb2 as pb
 
 Place = tuple[int, int]
-"""A ledger and an entry in it: what a broker counts."""
+"""Ledger id and entry id."""
 
 _LARGEST = 2**63 - 1
 _UNSIGNED = 2**64
 
 
 class MessageId:
-    """The id of a message: ledger, entry, and its place in a batch and among partitions.
+    """The id of a message: ledger, entry, batch index and partition.
 
-    Two ids are equal, and in order, by ledger, entry, batch index and partition alone.
+    Equality and order compare only ledger, entry, batch index and partition.
 
     Args:
-        partition: Index of the partition; -1 if the topic is not partitioned.
+        partition: Index of the partition; -1 for an unpartitioned topic.
         ledger_id: Ledger.
         entry_id: Entry in the ledger.
-        batch_index: Place in the entry's batch; -1 if it is none.
-        batch_size: Messages of the batch; 0 if it is none.
-        topic_name: Full name of the topic (of the partition); "" if it is not known.
-        first_chunk: Id of the first chunk of a message that was sent in several; else None.
+        batch_index: Index in the entry's batch; -1 if unbatched.
+        batch_size: Messages of the batch; 0 if unbatched.
+        topic_name: Full name of the topic or partition; "" if unknown.
+        first_chunk: Id of a chunked message's first chunk; else None.
 
     Attributes:
-        earliest: Stands before the first message of every topic.
-        latest: Stands behind the last.
+        earliest: Position before the first message of every topic.
+        latest: Position after the last message.
     """
 
     __slots__ = (
@@ -74,11 +74,11 @@ class MessageId:
         return self._entry_id
 
     def batch_index(self) -> int:
-        """Return the place in the entry's batch; -1 if it is none."""
+        """Return the index in the entry's batch; -1 if unbatched."""
         return self._batch_index
 
     def partition(self) -> int:
-        """Return the partition's index; -1 if the topic is not partitioned."""
+        """Return the partition's index; -1 for an unpartitioned topic."""
         return self._partition
 
     @property
@@ -87,7 +87,7 @@ class MessageId:
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:
-        """Return the id as it stands in commands."""
+        """Return the id in the form of commands."""
         data = pb.MessageIdData(
             ledgerId=self._ledger_id % _UNSIGNED, entryId=self._entry_id % _UNSIGNED
         )
@@ -103,7 +103,7 @@ class MessageId:
 
     @classmethod
     def from_proto(cls, data: pb.MessageIdData, topic_name: str = "") -> MessageId:
-        """Return the id that stands in a command."""
+        """Return the id from a command."""
         first_chunk = None
         if data.HasField("first_chunk_message_id"):
             first_chunk = cls.from_proto(data.first_chunk_message_id, topic_name)
@@ -118,15 +118,15 @@ class MessageId:
         )
 
     def serialize(self) -> bytes:
-        """Return bytes that every official client can read."""
+        """Return the serialized id, readable by every official client."""
         return self.to_proto().SerializeToString()
 
     @staticmethod
     def deserialize(message_id_bytes: bytes, topic: str | None = None) -> MessageId:
-        """Return the id that ``serialize`` made into bytes.
+        """Return the id serialized by ``serialize``.
 
         Raises:
-            ValueError: They are no message id.
+            ValueError: The bytes are not a message id.
         """
         data = pb.MessageIdData()
         try:

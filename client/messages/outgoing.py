@@ -1,4 +1,4 @@
-"""Messages on their way to a broker, and the entries they are sent in."""
+"""Outgoing messages and entries."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _CHECKSUM_MAGIC = b"\x0e\x01"
 
 
 class OutgoingMessage:
-    """A message that is to be sent. Producers derive theirs from it.
+    """A message to send; the base of the producers' messages.
 
     Attributes:
-        payload: Its bytes; None for a null value.
-        sequence_id: Its number.
-        properties: Its properties; None for none.
-        partition_key: Its key; None for none.
-        ordering_key: The key that orders instead; None for none.
-        event_timestamp: Its own time, in ms since 1970; None for none.
-        deliver_at: Not before then, in ms since 1970; None for at once. It is in no batch.
-        replication_clusters: Clusters that it goes to; () for the namespace's. ``__local__`` alone
-            keeps it here. It is in no batch.
+        payload: Payload bytes; None for a null value.
+        sequence_id: Sequence id.
+        properties: Properties, or None.
+        partition_key: Partition key, or None.
+        ordering_key: Ordering key, with precedence over the partition key, or None.
+        event_timestamp: Event time in ms since 1970, or None.
+        deliver_at: Earliest delivery in ms since 1970, or None. Excludes batching.
+        replication_clusters: Target clusters; () for the namespace's, ``__local__`` for no
+            replication. Excludes batching.
     """
 
     __slots__ = (
@@ -46,7 +46,7 @@ class OutgoingMessage:
         "sequence_id",
     )
 
-    def __init__(  # noqa: PLR0913 - as many as a message has parts
+    def __init__(  # noqa: PLR0913 - a message has many fields
         self,
         payload: bytes | None,
         sequence_id: int,
@@ -68,24 +68,24 @@ class OutgoingMessage:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the payload: what the official clients count."""
+        """Bytes of the payload, as counted by the official clients."""
         return len(self.payload) if self.payload is not None else 0
 
     @property
     def fits_batch(self) -> bool:
-        """True if it may be sent in a batch."""
+        """True if the message may be batched."""
         return self.deliver_at is None and not self.replication_clusters
 
 
 @dataclass(frozen=True, slots=True)
 class SendingProducer:
-    """The parts of a producer that stand in each of its entries.
+    """The fields of a producer in each of its entries.
 
     Attributes:
-        producer_id: Its number on the connection.
-        producer_name: Its name.
-        compression: How payloads are compressed.
-        schema_version: The version of its schema; b"" without one.
+        producer_id: The producer's number on the connection.
+        producer_name: The producer's name.
+        compression: Compression of payloads.
+        schema_version: Version of the schema; b"" for none.
     """
 
     producer_id: int
@@ -96,15 +96,15 @@ class SendingProducer:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingEntry:
-    """An entry as it is sent.
+    """An entry ready to send.
 
     Attributes:
         metadata: MessageMetadata as protobuf bytes.
-        payload: The rest, compressed; a view of it for a part of a message.
-        sequence_id: Of the first message.
-        highest_sequence_id: Of the last message.
-        message_count: Messages in it.
-        is_chunk: Whether it is a part of a message.
+        payload: The compressed payload; a view for a chunk.
+        sequence_id: The first message's sequence id.
+        highest_sequence_id: The last message's sequence id.
+        message_count: Number of messages.
+        is_chunk: Whether the entry is a chunk.
     """
 
     metadata: bytes
@@ -115,7 +115,7 @@ class OutgoingEntry:
     is_chunk: bool = False
 
     def send_frame(self, producer_id: int) -> tuple[bytes, bytes | memoryview]:
-        """Return the frame that sends it, in two pieces: the second is the payload itself.
+        """Return the SEND frame in two pieces: head and payload.
 
         Args:
             producer_id: The producer's number on the connection.
@@ -131,7 +131,7 @@ class OutgoingEntry:
             send.is_chunk = True
         command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send).SerializeToString()
         head = _LENGTH.pack(len(self.metadata)) + self.metadata
-        payload = bytes(self.payload)  # A chunk is a view, which the checksum does not take.
+        payload = bytes(self.payload)  # The checksum takes no view, as a chunk is.
         checksum = google_crc32c.extend(google_crc32c.value(head), payload)
         checked = _CHECKSUM_MAGIC + _LENGTH.pack(checksum) + head
         total = _LENGTH.size + len(command) + len(checked) + len(self.payload)
@@ -141,7 +141,7 @@ class OutgoingEntry:
 def message_entry(
     message: OutgoingMessage, producer: SendingProducer, publish_time: int
 ) -> OutgoingEntry:
-    """Return the entry of one message, in no batch; see ``compression.compressing_takes_long``."""
+    """Return the entry of an unbatched message; see ``compression.compressing_takes_long``."""
     metadata = metadata_of(message, producer, publish_time)
     payload = compressed(message.payload or b"", metadata, producer.compression)
     number = message.sequence_id
@@ -151,7 +151,7 @@ def message_entry(
 def metadata_of(
     message: OutgoingMessage, producer: SendingProducer, publish_time: int
 ) -> pb.MessageMetadata:
-    """Return the metadata of a message that is in no batch; its payload is not in it."""
+    """Return the metadata of an unbatched message."""
     metadata = pb.MessageMetadata(
         producer_name=producer.producer_name,
         sequence_id=message.sequence_id,
@@ -185,9 +185,9 @@ def copy_keys(
 
 
 def compressed(payload: bytes, metadata: pb.MessageMetadata, compression: CompressionType) -> bytes:
-    """Return the payload as it is sent, and write into the metadata how it is compressed."""
+    """Return the compressed payload; write compression and size into the metadata."""
     if compression is CompressionType.NONE or not payload:
-        return payload  # The C++ client cannot read an empty payload that ZLib has compressed.
+        return payload  # The C++ client cannot read an empty payload compressed by ZLib.
     metadata.compression = pb.CompressionType.ValueType(compression.value)
     metadata.uncompressed_size = len(payload)
     return compress(compression, payload)

@@ -1,1 +1,1 @@
-"""Producers: messages on their way to a broker, until it has answered for them."""
+"""Producers, which track messages from the program's call to the broker's receipt."""

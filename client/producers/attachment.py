@@ -1,4 +1,4 @@
-"""Asks a broker for a producer, and tells it that there is none any more."""
+"""Commands to attach a producer to its broker, and to close it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from client.producers.options import ProducerOptions
 
 NOBODY_ASKED = 2**64 - 1
-"""A request id whose answer nobody waits for."""
+"""A request id without a waiter."""
 
 
 def producer_command(
@@ -25,10 +25,10 @@ def producer_command(
 
     Args:
         topic: Full name.
-        producer_id: Its number among the client's.
-        options: The program's choices.
-        name: Its name; "" lets the broker choose one.
-        epoch: How often it was attached before.
+        producer_id: The producer's number within the client.
+        options: Producer options.
+        name: The producer's name; "" lets the broker choose.
+        epoch: Number of earlier attachments.
     """
     command = pb.CommandProducer(
         topic=topic,
@@ -52,11 +52,11 @@ def producer_command(
 
 
 async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.CommandProducerSuccess:
-    """Return the broker's answer; for exclusive access, when it is the producer's turn.
+    """Return the broker's answer; for WaitForExclusive, after exclusive access was granted.
 
     Raises:
         ServerResponseError: The broker refused.
-        NotConnected: The connection was lost with the answer that the producer is to wait.
+        NotConnected: The connection was lost before the wait for exclusive access.
         The errors of :meth:`client.connection.cnx.ClientCnx.request`.
     """
     request_id = -1
@@ -73,7 +73,7 @@ async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.Com
     except BaseException:
         cnx.exclusive_turns.pop(request_id, None)
         if request_id >= 0:
-            # It may be attached all the same: nobody will ask whether it is.
+            # The broker may have attached the producer nevertheless.
             cnx.send(close_command(command.producer_id, request_id))
         raise
     return success

@@ -1,4 +1,4 @@
-"""Messages of what a program says about them: each error names the argument and its remedy."""
+"""Messages built from ``send`` arguments; errors name the argument and the remedy."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 ONLY_HERE = "__local__"
-"""The cluster that a message names which is not to be replicated."""
+"""Upstream's cluster name for messages excluded from replication."""
 BYTES_AS_TEXT = "surrogateescape"
-"""An ordering key is bytes: those that are no text come out of ``Message.ordering_key`` so."""
+"""Encoding of ordering keys: non-text bytes come back from ``Message.ordering_key`` this way."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class MessageArguments:
-    """Makes messages of the arguments of ``Producer.send``.
+    """A builder of messages from the arguments of ``Producer.send``.
 
     Args:
         schema: Encodes values; None takes bytes.
-        clock: Where ``deliver_after`` counts from.
+        clock: The base of ``deliver_after``.
     """
 
     def __init__(self, schema: ProducerSchema | None, clock: Clock) -> None:
         self._schema = schema
         self._clock = clock
 
-    def message(  # noqa: PLR0913 - as many as a message has parts
+    def message(  # noqa: PLR0913 - a message has many fields
         self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        content: Any,  # noqa: ANN401 - depends on the schema
         properties: Mapping[str, str] | None,
         partition_key: str | None,
         ordering_key: str | None,
@@ -50,9 +50,9 @@ class MessageArguments:
         """Return a message, not submitted yet.
 
         Raises:
-            TypeError: An argument is of the wrong kind.
-            ValueError: A number is out of its range, or a text is not UTF-8.
-            Exception: The schema does not take the content.
+            TypeError: An argument has the wrong type.
+            ValueError: A number is out of range, or a text is not UTF-8.
+            Exception: The schema rejects the content.
         """
         result = asyncio.get_running_loop().create_future()
         number = -1 if sequence_id is None else _number("sequence_id", sequence_id)
@@ -74,7 +74,7 @@ class MessageArguments:
             message.replication_clusters = _texts("replication_clusters", clusters)
         return message
 
-    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - what a schema takes
+    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - depends on the schema
         if content is None:
             return None
         if self._schema is not None:
@@ -90,7 +90,7 @@ class MessageArguments:
 
 
 def _number(name: str, value: object) -> int:
-    """Return a number that is not negative."""
+    """Return a non-negative number."""
     kind = "a number from 0 on"
     if not isinstance(value, int):
         raise _refusal(name, kind, value)
@@ -100,7 +100,7 @@ def _number(name: str, value: object) -> int:
 
 
 def _text(name: str, value: object, errors: str = "strict") -> str:
-    """Return a text that can be sent."""
+    """Return a text encodable as UTF-8."""
     if not isinstance(value, str):
         raise _refusal(name, "a str", value)
     if not value.isascii():
@@ -121,21 +121,21 @@ def _truth(name: str, value: object) -> bool:
 
 
 def _milliseconds(name: str, value: object) -> int:
-    """Return a span of time as a whole number."""
+    """Return a duration in milliseconds."""
     if not isinstance(value, timedelta):
         raise _refusal(name, "a timedelta", value)
     return value // _MILLISECOND
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
-    """Return several texts."""
+    """Return a sequence of texts as a tuple."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _refusal(name, "a list of str", value)
     return tuple(_text(name, text) for text in value)
 
 
 def _properties(value: object) -> dict[str, str]:
-    """Return a copy: the program may change its own while the message waits."""
+    """Return a copy: the program may change its own mapping before sending."""
     if not isinstance(value, Mapping):
         raise _refusal("properties", "a dict of str", value)
     return {

@@ -24,57 +24,58 @@ if TYPE_CHECKING:
 
 
 class ProducerSchema(Protocol):
-    """A schema, as far as a producer needs it."""
+    """The methods of a schema used by producers."""
 
-    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - what a schema takes only it knows
-        """Return a value as it is sent.
+    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - depends on the schema
+        """Return the encoded value.
 
         Raises:
-            Exception: The value does not fit; which exception, each schema decides.
+            Exception: The value does not fit; each schema chooses its exception.
         """
 
     def schema_info(self) -> pb.Schema | None:
-        """Return what the broker is told; None for plain bytes."""
+        """Return the schema's description for the broker; None for plain bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerOptions:
-    """The choices for one producer; unset, they are those of the official asyncio client.
+    """The options of a producer; defaults as in the official asyncio client.
 
     Attributes:
         producer_name: Unique among the topic's producers; None lets the broker choose.
         schema: Encodes values; None takes bytes.
-        initial_sequence_id: The number before the first message's; None goes on behind the last
-            one that the broker has of a producer of this name.
-        send_timeout_millis: A message without a receipt in so many milliseconds fails, wherever
-            it is; 0 waits without end.
-        compression_type: Applied to a batch as a whole, or to a message that is in none.
-        max_pending_messages: Messages without a receipt; 0 lets the memory limit alone bound them.
-        max_pending_messages_across_partitions: Shared evenly by the partitions; 0 is no bound.
-        block_if_queue_full: True and None: ``send`` waits for its place and memory. False: it
-            fails at once. ``send_nowait`` never waits.
-        batching_enabled: Whether messages are gathered to batches.
-        batching_max_messages: A batch of so many is sent at once.
-        batching_max_allowed_size_in_bytes: So is one of so many bytes of payload.
-        batching_max_publish_delay_ms: So is one that is so old.
-        chunking_enabled: A message above the broker's limit is sent in parts, not refused; not
-            with batches.
-        message_routing_mode: Which partition gets a message without a key.
+        initial_sequence_id: The number before the first message's; None continues after the
+            broker's last number for the producer's name.
+        send_timeout_millis: Milliseconds until a message without a receipt fails; 0 for no limit.
+        compression_type: Compression of a whole batch, or of an unbatched message.
+        max_pending_messages: Maximum number of messages without a receipt; 0 leaves only the memory
+            limit.
+        max_pending_messages_across_partitions: Maximum number of such messages, split evenly
+            between partitions; 0 for no limit.
+        block_if_queue_full: True and None: ``send`` waits for a queue slot and memory. False:
+            ``send`` fails immediately. ``send_nowait`` never waits.
+        batching_enabled: Whether to group messages into batches.
+        batching_max_messages: Messages in a full batch, sent immediately.
+        batching_max_allowed_size_in_bytes: Payload bytes in a full batch.
+        batching_max_publish_delay_ms: Longest delay of an open batch.
+        chunking_enabled: Send a message above the broker's size limit in chunks; excludes batching.
+        message_routing_mode: Choice of the partition for messages without a key.
         lazy_start_partitioned_producers: Attach to a partition with its first message.
-        properties: Told to the broker, and shown in its statistics.
+        properties: Sent to the broker, and shown in its statistics.
         batching_type: Whether the messages of a batch share their key.
-        access_mode: Whether the topic may have other producers.
-        hashing_scheme: Finds the partition of a key; not the official client's to choose, whose
-            default this is.
-        message_router: Chooses the partition of each message, among so many.
-        initial_subscription_name: A subscription that the topic gets when it is created.
+        access_mode: Whether the topic may have further producers.
+        hashing_scheme: Hash for the partition of a key; fixed to this default in the official
+            client.
+        message_router: Chooses a message's partition; called with the message and the number of
+            partitions.
+        initial_subscription_name: A subscription to create with the topic.
         interceptors: Called for each message, in order.
-        encryption_key: Refused: this client does not encrypt.
-        crypto_key_reader: Refused as well.
+        encryption_key: Refused: encryption is not supported.
+        crypto_key_reader: Refused: encryption is not supported.
 
     Raises:
-        InvalidConfiguration: A number is out of its range, or None where one has to be.
-        OperationNotSupported: Encryption was asked for.
+        InvalidConfiguration: A number is missing or out of range.
+        OperationNotSupported: An encryption option is set.
     """
 
     producer_name: str | None = None
@@ -123,12 +124,12 @@ class ProducerOptions:
 
     @property
     def waits(self) -> bool:
-        """True if ``send`` waits for its place and memory."""
+        """True if ``send`` waits for a queue slot and memory."""
         return self.block_if_queue_full is not False
 
     @property
     def send_timeout_seconds(self) -> float | None:
-        """The send timeout; None if there is none."""
+        """The send timeout in seconds, or None."""
         return self.send_timeout_millis / 1000 or None
 
 

@@ -1,4 +1,4 @@
-"""A producer of a partitioned topic: one producer for each partition."""
+"""A producer of a partitioned topic: one producer per partition."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARTITIONS_SECONDS = 60.0
-"""Seconds between looks at how many partitions there are (upstream: autoUpdatePartitions)."""
+"""Interval of lookups for new partitions in seconds (upstream: autoUpdatePartitions)."""
 
 
 class PartitionedProducer:
-    """Producers of the partitions of one topic, and the choice among them.
+    """The producers of a topic's partitions, with the routing between them.
 
     Args:
-        context: The client's parts.
+        context: The client's context.
         topic: Full name, without a partition's suffix.
-        partitions: How many there are.
-        options: The program's choices.
+        partitions: Number of partitions.
+        options: Producer options.
 
     Attributes:
         topic: As given.
@@ -56,24 +56,24 @@ class PartitionedProducer:
         self._closed = False
 
     async def open(self, due: float) -> None:
-        """Attach to all partitions until ``due``; to none yet if they are started lazily.
+        """Attach to all partitions until ``due``; with lazy start to none yet.
 
         Raises:
-            PulsarException: One of them refused; none is attached then.
+            PulsarException: A partition refused; no partition is attached.
         """
         if not self._is_lazy:
             await self._open_all(range(self._partitions), due)
         self._begin(self._watch_partitions())
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
-        """Do something beside all else, until the producer is closed."""
+        """Start a background task, cancelled by ``close``."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     @property
     def _is_lazy(self) -> bool:
-        """True if partitions are started one by one: who wants a topic alone wants all at once."""
+        """True for a lazy start; exclusive access requires all partitions immediately."""
         shared = self._options.access_mode is ProducerAccessMode.Shared
         return self._options.lazy_start_partitioned_producers and shared
 
@@ -94,7 +94,7 @@ class PartitionedProducer:
         return TopicProducer(self._context, f"{self.topic}-partition-{index}", self._options)
 
     def _start(self, index: int) -> TopicProducer:
-        """Attach to a partition while its first messages wait in the producer's queue."""
+        """Attach to a partition; its first messages wait in the producer's queue."""
         producer = self._started[index] = self._producer(index)
         self._begin(self._open_one(index, producer))
         return producer
@@ -102,15 +102,15 @@ class PartitionedProducer:
     async def _open_one(self, index: int, producer: TopicProducer) -> None:
         try:
             await producer.open(self._context.due())
-        except Exception as error:  # noqa: BLE001 - as a schema of the program's own may raise
-            # Its messages have failed with it; the next one tries again.
+        except Exception as error:  # noqa: BLE001 - the program's schema may raise anything
+            # Its messages have failed, too; the next message retries.
             logger.warning("%s was not opened: %s", producer.topic, error)
             if self._started.get(index) is producer:
                 del self._started[index]
             await producer.close()
 
     async def _watch_partitions(self) -> None:
-        """Add the partitions that come."""
+        """Add new partitions, periodically."""
         while True:
             await clock_sleep(self._context.clock, PARTITIONS_SECONDS)
             try:
@@ -121,24 +121,24 @@ class PartitionedProducer:
                             range(self._partitions, partitions), self._context.due()
                         )
                     self._partitions = partitions
-            except Exception as error:  # noqa: BLE001 - the next look may find them
+            except Exception as error:  # noqa: BLE001 - the next lookup may succeed
                 logger.info("%s: its partitions could not be looked up: %s", self.topic, error)
 
     # -- the program's side -------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
-        """Take a message for the partition that it belongs to; see TopicProducer."""
+        """Route a message to its partition's producer; see TopicProducer."""
         self._check_open()
         index = message.partition = self._router.partition(message, self._partitions)
         (self._started.get(index) or self._start(index)).submit(message)
 
     def withdraw(self, message: PendingMessage) -> None:
-        """Forget a message whose caller has left, unless it is on its way already."""
+        """Withdraw a cancelled caller's message, unless already sent."""
         if (producer := self._started.get(message.partition)) is not None:
             producer.withdraw(message)
 
     async def flush(self) -> None:
-        """Return when all that was submitted before is answered; raises as a topic's producer."""
+        """Wait until all messages submitted before are answered; raises like a topic's producer."""
         self._check_open()
         flushing = (producer.flush() for producer in self._started.values())
         for error in await asyncio.gather(*flushing, return_exceptions=True):
@@ -150,7 +150,7 @@ class PartitionedProducer:
             raise AlreadyClosed(f"the producer of {self.topic} was closed")
 
     async def close(self) -> None:
-        """Close the producer of every partition; once more is harmless."""
+        """Close the producers of all partitions; idempotent."""
         self._closed = True
         tasks = tuple(self._tasks)
         for task in tasks:
@@ -159,21 +159,21 @@ class PartitionedProducer:
 
     @property
     def name(self) -> str:
-        """The name of the first partition's producer, or of one that was started."""
+        """The name of the first started partition's producer, or ""."""
         return next((one.name for _, one in sorted(self._started.items())), "")
 
     @property
     def last_sequence_id(self) -> int:
-        """The largest number that one of them had an answer for; -1 for none."""
+        """The partitions' largest acknowledged sequence id, or -1."""
         return max((one.last_sequence_id for one in self._started.values()), default=-1)
 
     @property
     def is_connected(self) -> bool:
-        """True if all that were started are attached."""
+        """True if all started producers are attached."""
         return all(one.is_connected for one in self._started.values())
 
     def statistics(self) -> ProducerStatistics:
-        """Return a frozen snapshot of the figures of all partitions together."""
+        """Return a snapshot of the statistics, summed over the partitions."""
         start = ProducerStatistics(self.topic, self.name, is_connected=self.is_connected)
         return reduce(
             ProducerStatistics.plus,
@@ -185,18 +185,18 @@ class PartitionedProducer:
 async def _close_all(
     producers: Iterable[TopicProducer], tasks: Iterable[asyncio.Task[None]] = ()
 ) -> None:
-    """Close producers at the same time, each to its end, and wait for tasks that were cancelled."""
+    """Close producers concurrently, each to its end, and await cancelled tasks."""
     every = tuple(producers)
     try:
         closing = (producer.close() for producer in every)
         await asyncio.gather(*tasks, *closing, return_exceptions=True)
     finally:
         for producer in every:
-            producer.end()  # Cancelled at once, its closing has not even begun.
+            producer.end()  # Cancelled early, a close may not have started.
 
 
 def options_of_each(options: ProducerOptions, partitions: int) -> ProducerOptions:
-    """Return the options of one partition's producer: its share of the places.
+    """Return the options for a single partition, with its share of the queue slots.
 
     Source: upstream PartitionedProducerImpl.
     """

@@ -1,4 +1,4 @@
-"""A producer as programs have it."""
+"""The public producer."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 
 
 class Producer:
-    """Publishes messages to one topic; made by ``Client.create_producer``.
+    """A producer publishing messages to a topic; made by ``Client.create_producer``.
 
     Example:
         async with await client.create_producer("orders") as producer:
             message_id = await producer.send(b"one", partition_key="anna")
 
     Args:
-        sending: The producer of the topic.
-        options: The program's choices.
-        context: Forgets the producer when it is closed; its clock is where ``deliver_after``
-            counts from.
+        sending: The topic's producer, partitioned or not.
+        options: Producer options.
+        context: The client's context; its clock is the base of ``deliver_after``.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Producer:
 
     async def send(  # noqa: PLR0913 - the official client's arguments
         self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        content: Any,  # noqa: ANN401 - depends on the schema
         properties: Mapping[str, str] | None = None,
         partition_key: str | None = None,
         ordering_key: str | None = None,
@@ -72,33 +71,33 @@ class Producer:
         deliver_at: int | None = None,
         deliver_after: timedelta | None = None,
     ) -> MessageId:
-        """Publish a message, and return its id when the broker has it.
+        """Publish a message, and return its id after the broker's receipt.
 
-        Waits for a place in the queue and for memory, in order, unless the producer was made with
-        ``block_if_queue_full=False``. Cancelled while it waits for these, nothing is sent;
-        cancelled later, the message is on its way, and its memory is held until it is answered.
+        Waits for a queue slot and memory, in order of calls, unless ``block_if_queue_full=False``.
+        Cancelled during the wait, the message is not sent; cancelled later, the message is still
+        sent, and holds its memory until answered.
 
         Args:
-            content: What the schema takes; bytes without one. None is a null value: it removes
-                its key where topics are compacted.
-            properties: The program's own.
-            partition_key: Chooses the partition; Key_Shared and compaction go by it.
-            ordering_key: Key_Shared goes by it rather.
-            sequence_id: Its number, for brokers that remove duplicates; None counts.
-            replication_clusters: Clusters it goes to; None for the namespace's.
-            disable_replication: Whether it stays in this cluster.
-            event_timestamp: Its own time, in ms since 1970.
-            deliver_at: Shared consumers do not get it before, in ms since 1970.
-            deliver_after: The same, from now.
+            content: A value of the schema; bytes without a schema. None is a null value: compaction
+                removes its key.
+            properties: The program's properties.
+            partition_key: Key for partition, Key_Shared and compaction.
+            ordering_key: Key for Key_Shared, instead of partition_key.
+            sequence_id: Number for the broker's deduplication; None counts up.
+            replication_clusters: Target clusters; None for the namespace's.
+            disable_replication: Whether to keep the message in the local cluster.
+            event_timestamp: The program's timestamp, in ms since 1970.
+            deliver_at: Earliest delivery to Shared consumers, in ms since 1970.
+            deliver_after: Earliest delivery, relative to now.
 
         Raises:
             Timeout: No receipt in time.
-            ProducerQueueIsFullError, MemoryBufferIsFullError: There is no room, and it does not
-                wait.
-            MessageTooBig: It is larger than the broker takes.
+            ProducerQueueIsFullError, MemoryBufferIsFullError: No capacity, and
+                ``block_if_queue_full`` is False.
+            MessageTooBig: The message exceeds the broker's limit.
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            TypeError, ValueError: An argument is of the wrong kind, a number out of its range, or a
-                text not UTF-8.
+            TypeError, ValueError: An argument has the wrong type, a number is out of range, or a
+                text is not UTF-8.
         """
         message = self._arguments.message(
             content,
@@ -113,7 +112,7 @@ class Producer:
             deliver_after,
             waits=self._waits,
         )
-        del content  # It is held for as long as it is needed only.
+        del content  # Release the content early.
         self._submit(message)
         try:
             return await message.result
@@ -123,7 +122,7 @@ class Producer:
 
     def send_nowait(  # noqa: PLR0913 - the arguments of send
         self,
-        content: Any,  # noqa: ANN401 - what a schema takes only it knows
+        content: Any,  # noqa: ANN401 - depends on the schema
         properties: Mapping[str, str] | None = None,
         partition_key: str | None = None,
         ordering_key: str | None = None,
@@ -134,14 +133,13 @@ class Producer:
         deliver_at: int | None = None,
         deliver_after: timedelta | None = None,
     ) -> asyncio.Future[MessageId]:
-        """Publish a message without waiting, and return the future of its id.
+        """Publish a message without waiting, and return a future of its id.
 
-        Nothing is lost when the future is not looked at, or cancelled: the message is on its way.
-
-        Its arguments are those of :meth:`send`.
+        The arguments are those of :meth:`send`. Ignoring or cancelling the future does not stop the
+        message.
 
         Raises:
-            The errors of :meth:`send` that are known at once; the others the future has.
+            The errors of :meth:`send` known immediately; later errors are set on the future.
         """
         message = self._arguments.message(
             content,
@@ -178,28 +176,29 @@ class Producer:
         contents: tuple[bytes | None, Mapping[str, str] | None],
         result: asyncio.Future[MessageId],
     ) -> None:
-        message.payload, message.properties = contents  # Entries had them meanwhile.
+        message.payload, message.properties = contents  # Restore the fields cleared by entries.
         error: BaseException | None
         if result.cancelled():
-            error = asyncio.CancelledError("nobody waits for the message any more")
+            error = asyncio.CancelledError("the send was cancelled")
         else:
             error = result.exception()
         message_id = None if error is not None else result.result()
         self._interceptors.on_send_acknowledgement(self, message, message_id, error)
 
     async def flush(self) -> None:
-        """Send open batches, and return when all messages sent before are answered.
+        """Send open batches, and wait until all messages sent before are answered.
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            Timeout, MessageTooBig, ...: One of those messages failed; the error is the first's.
+            Timeout, MessageTooBig, ...: The first error among the flushed messages.
         """
         await self._sending.flush()
 
     async def close(self) -> None:
-        """Send what is under way, wait for its receipts, and end; what has none then fails.
+        """Send pending messages, wait for their receipts, and close; idempotent.
 
-        Cancelled, it ends at once. Once more is harmless: it returns when the producer has ended.
+        Messages without a receipt fail then. Cancellation closes immediately. Concurrent calls
+        return when the producer has closed.
         """
         is_first, self._closed = not self._closed, True
         try:
@@ -214,31 +213,31 @@ class Producer:
         return self._sending.topic
 
     def producer_name(self) -> str:
-        """Return the name that the program or the broker gave the producer."""
+        """Return the producer's name, chosen by the program or the broker."""
         return self._sending.name
 
     def last_sequence_id(self) -> int:
-        """Return the number of the newest message that the broker has; -1 for none.
+        """Return the sequence id of the newest acknowledged message; -1 for none.
 
-        That of a producer with the same name before counts, too.
+        Includes earlier producers of the same name.
         """
         return self._sending.last_sequence_id
 
     def is_connected(self) -> bool:
-        """Return whether the producer is attached at this moment."""
+        """Tell whether the producer is attached to its broker."""
         return self._sending.is_connected
 
     def statistics(self) -> ProducerStatistics:
-        """Return a frozen snapshot of the figures."""
+        """Return a snapshot of the statistics."""
         return self._sending.statistics()
 
 
 async def open_producer(context: ClientContext, topic: str, options: ProducerOptions) -> Producer:
-    """Return a producer that is attached to its topic, or to all its partitions.
+    """Return a producer attached to its topic, or to all of its partitions.
 
     Raises:
         InvalidTopicName: The name is not a topic's.
-        PulsarException: The broker refused, or there was no way to it in time.
+        PulsarException: The broker refused, or was unreachable in time.
     """
     name = full_name(topic)
     due = context.due()

@@ -1,4 +1,4 @@
-"""Chooses the partition of each message, as the official clients do."""
+"""Routing of messages to partitions, as in the official clients."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class Router:
-    """Finds the partition of a message: by its key if it has one, otherwise by the routing mode.
+    """The choice of a message's partition: by key, or without a key by the routing mode.
 
-    With batching, messages without a key go to one partition until a batch would be full or due,
-    then to the next: so there are batches at all.
+    With batching, messages without a key stay on a partition until a batch would be full or due,
+    then move to the next partition: otherwise no batches would form.
 
     Args:
-        options: The producer's.
+        options: Producer options.
         topic: Full name, without a partition's suffix.
-        clock: Where time comes from.
-        first: Where it begins; at random if None.
+        clock: The source of time.
+        first: The first partition; random if None.
 
     Raises:
-        InvalidConfiguration: The mode is CustomPartition, and there is no message_router.
+        InvalidConfiguration: CustomPartition without a message_router.
 
     Source: upstream RoundRobinMessageRouter and SinglePartitionMessageRouter of the C++ client.
     """
@@ -54,7 +54,7 @@ class Router:
         """Return the index of a message's partition.
 
         Raises:
-            InvalidConfiguration: The program's own router named one that is not there.
+            InvalidConfiguration: The program's router returned an invalid partition.
         """
         options = self._options
         if options.message_router is not None:

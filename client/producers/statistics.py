@@ -1,4 +1,4 @@
-"""Figures of a producer."""
+"""Statistics of producers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class SendCounts:
-    """The counts of one producer, as they grow; ProducerStatistics says what they are."""
+    """A producer's running counts; see ProducerStatistics."""
 
     sent: int = 0
     bytes: int = 0
@@ -20,23 +20,23 @@ class SendCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProducerStatistics:
-    """A snapshot of a producer. Units: bytes where named, otherwise counts.
+    """A snapshot of a producer's statistics: bytes where named, otherwise counts.
 
     Attributes:
         topic: Full name.
-        producer_name: Its name; "" until it was attached.
-        is_connected: Whether it is attached now.
-        pending_messages: Messages that have their place and no receipt.
-        pending_bytes: What they hold of the client's memory.
-        waiting_sends: Sends that wait for their place or memory.
-        messages_sent_total: Messages that the broker has answered for.
-        bytes_sent_total: Their payloads.
-        batches_sent_total: Those of their entries that were batches.
-        send_failures_total: Messages that failed after they were admitted.
-        send_timeouts_total: Those of them that had no receipt in time.
-        queue_full_total: Sends refused for want of a place.
-        memory_full_total: Sends refused for want of memory.
-        reconnections_total: How often it was attached again.
+        producer_name: The producer's name; "" before attachment.
+        is_connected: Whether the producer is attached.
+        pending_messages: Admitted messages without a receipt.
+        pending_bytes: Reserved part of the client's memory.
+        waiting_sends: Sends waiting for a slot or memory.
+        messages_sent_total: Acknowledged messages.
+        bytes_sent_total: Payload bytes of acknowledged messages.
+        batches_sent_total: Entries sent as batches.
+        send_failures_total: Messages failed after admission.
+        send_timeouts_total: Messages failed by the send timeout.
+        queue_full_total: Sends refused for lack of a slot.
+        memory_full_total: Sends refused for lack of memory.
+        reconnections_total: Number of reconnections.
     """
 
     topic: str
@@ -55,7 +55,7 @@ class ProducerStatistics:
     reconnections_total: int = 0
 
     def plus(self, other: ProducerStatistics) -> ProducerStatistics:
-        """Return the figures of a topic's partitions together."""
+        """Return the sum of two partitions' statistics."""
         sums = {
             one.name: getattr(self, one.name) + getattr(other, one.name)
             for one in fields(self)

@@ -1,4 +1,4 @@
-"""A producer of one topic, which is not partitioned, or of one partition."""
+"""A producer of an unpartitioned topic, or of one partition."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ logger = logging.getLogger(__name__)
 
 
 class TopicProducer:
-    """A producer as a connection serves it: attached, lost, attached again.
+    """A producer kept attached by a connection handler.
 
-    What was sent and not answered is sent again, in order, on each new attachment; the broker
-    knows the producer by its name, and drops repetitions where deduplication is on.
+    Unanswered entries are resent, in order, on each reconnection; the broker recognizes the
+    producer by name, and drops repetitions where deduplication is on.
 
     Args:
-        context: The client's parts.
+        context: The client's context.
         topic: Full name; of a partition, with its suffix.
-        options: The program's choices.
+        options: Producer options.
 
     Attributes:
         topic: As given.
@@ -68,7 +68,8 @@ class TopicProducer:
             on_given_up=self._queue.end,
             final=(TopicTerminated, ProducerFenced),
         )
-        # The connection that serves it; and the one whose broker has it, served or not.
+        # The serving connection; and the connection whose broker knows the producer, serving or
+        # not.
         self._cnx: ClientCnx | None = None
         self._known_to: ClientCnx | None = None
         self._asking: tuple[ClientCnx, pb.CommandProducer] | None = None
@@ -80,11 +81,11 @@ class TopicProducer:
     # -- attaching ----------------------------------------------------------------------------
 
     async def open(self, due: float) -> None:
-        """Attach, until ``due`` at the latest.
+        """Attach until ``due`` at the latest.
 
         Raises:
-            PulsarException: The broker refused, or there was no way to it in time. All that was
-                submitted has failed then.
+            PulsarException: The broker refused, or was unreachable in time. All submitted messages
+                have failed.
         """
         try:
             waits = self._options.access_mode is ProducerAccessMode.WaitForExclusive
@@ -100,8 +101,8 @@ class TopicProducer:
 
     async def _attach(self, cnx: ClientCnx) -> None:
         if self._known_to is cnx:
-            # Behind this answer nothing comes for what was sent before: a late receipt would be
-            # taken for that of what is sent again.
+            # After the answer no old receipts arrive: a late receipt could be taken for a resent
+            # entry's.
             await cnx.request(lambda number: close_command(self._id, number))
         self._forget()
         command = producer_command(self.topic, self._id, self._options, self._name, self._epoch)
@@ -126,7 +127,7 @@ class TopicProducer:
         if success.HasField("topic_epoch"):
             self._topic_epoch = success.topic_epoch
         if self._id not in cnx.attached.producers:
-            return  # Lost before this task could go on.
+            return  # Connection lost meanwhile.
         self._cnx = self._known_to = cnx
         if self._queue.ended:
             self._leave()
@@ -138,11 +139,11 @@ class TopicProducer:
         self._queue.attach(cnx, writer, success.last_sequence_id)
 
     def connection_lost(self) -> None:
-        """Attach again: the connection is gone."""
+        """Reconnect after a lost connection."""
         self._lost(self._handler.lost)
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Attach again: the broker closed the producer, or gave up its turn."""
+        """Reconnect after the broker closed the producer, possibly waiting for exclusive access."""
         if self._asking is not None:
             cnx, command = self._asking
             turn = cnx.exclusive_turns.get(command.request_id)
@@ -159,14 +160,14 @@ class TopicProducer:
             attach_again()
 
     def _detach(self) -> None:
-        """Be served by nobody."""
+        """Detach from the connection."""
         if self._cnx is not None:
             self._cnx.attached.producers.pop(self._id, None)
             self._cnx = None
         self._queue.detach()
 
     def _leave(self) -> None:
-        """Be served by nobody, and tell the broker that still has the producer."""
+        """Detach, and close the producer at its broker."""
         self._detach()
         self._forget()
 
@@ -176,13 +177,13 @@ class TopicProducer:
             cnx.turn_writer.flush()
             cnx.send(close_command(self._id))
 
-    # -- what the broker says -----------------------------------------------------------------
+    # -- the broker's side --------------------------------------------------------------------
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
-        """Answer the program for a message, a batch or a part."""
+        """Settle an entry's messages."""
         cnx = self._cnx
         if cnx is None:
-            return  # It comes again with what is sent again.
+            return  # The resent entry gets its own receipt.
         if not self._queue.receipt_received(receipt):
             logger.warning(
                 "closing %s: %s got the receipt %d before an earlier one",
@@ -193,9 +194,9 @@ class TopicProducer:
             cnx.abort()
 
     def send_refused(self, error: pb.CommandSendError) -> None:
-        """Fail what the broker will never take; attach again, and send again, for all else.
+        """Fail an entry refused for good; for any other error reattach and resend.
 
-        Source: upstream ClientCnx.handleSendError, which closes the connection for all else.
+        Source: upstream ClientCnx.handleSendError, closing the connection for all other errors.
         """
         if self._cnx is None:
             return
@@ -216,37 +217,37 @@ class TopicProducer:
     # -- the program's side -------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
-        """Take a message that is to be sent; its result is told by its future.
+        """Accept a message; its future gets the result.
 
         Raises:
-            ProducerQueueIsFullError, MemoryBufferIsFullError: There is no room, and it does not
+            ProducerQueueIsFullError, MemoryBufferIsFullError: No capacity, and the message does not
                 wait.
             PulsarException: The producer was closed, or has ended.
         """
         self._queue.submit(message)
 
     def withdraw(self, message: PendingMessage) -> None:
-        """Forget a message whose caller has left, unless it is on its way already."""
+        """Withdraw a cancelled caller's message, unless already sent."""
         self._queue.withdraw(message)
 
     async def flush(self) -> None:
-        """Send open batches, and return when all that was submitted before is answered.
+        """Send open batches, and wait until all messages submitted before are answered.
 
         Raises:
             AlreadyClosed, TopicTerminated, ProducerFenced: The producer has ended.
-            Exception: The first error among those messages.
+            Exception: The first error among the flushed messages.
         """
         self._queue.check_open()
         if (error := await self._queue.flush()) is not None:
             raise raised_anew(error)
 
     async def close(self) -> None:
-        """Send what is open, wait for the broker's last receipts, and end; what is left fails.
+        """Send open batches, wait for the last receipts, and end; unanswered messages fail.
 
-        Without a connection everything fails at once, and so it does when the caller is cancelled.
-        Who calls it once more waits with the first.
+        Without a connection, or on cancellation, all messages fail immediately. Concurrent calls
+        wait for the first.
 
-        Source: upstream ProducerImpl.closeAsync, whose CLOSE_PRODUCER goes behind all messages.
+        Source: upstream ProducerImpl.closeAsync, whose CLOSE_PRODUCER follows all messages.
         """
         if self._closing:
             await self._closed.wait()
@@ -266,7 +267,7 @@ class TopicProducer:
                 self._closed.set()
 
     def end(self) -> None:
-        """End at once: what is left fails. After ``close`` nothing is left."""
+        """End immediately: pending messages fail. After ``close`` nothing is pending."""
         self._leave()
         self._end_queue()
         self._handler.stop()
@@ -290,21 +291,21 @@ class TopicProducer:
 
     @property
     def name(self) -> str:
-        """The producer's name; "" until it is attached for the first time."""
+        """The producer's name; "" before the first attachment."""
         return self._name
 
     @property
     def last_sequence_id(self) -> int:
-        """The number of the newest message that the broker has answered for; -1 for none."""
+        """The newest acknowledged message's sequence id; -1 for none."""
         return self._queue.last_sequence_id
 
     @property
     def is_connected(self) -> bool:
-        """True if it is attached now."""
+        """True if the producer is attached."""
         return self._cnx is not None
 
     def statistics(self) -> ProducerStatistics:
-        """Return a frozen snapshot of the figures."""
+        """Return a snapshot of the statistics."""
         return self._queue.statistics(
             producer_name=self._name,
             is_connected=self.is_connected,

@@ -1,4 +1,4 @@
-"""A message on its way, as routers and interceptors see it."""
+"""An unsent message, as passed to routers and interceptors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOBODY = SendingProducer(0, "")
 
 
 class _Bytes:
-    """Reads a payload as what it is: before it is sent nobody needs its value."""
+    """The schema of plain bytes: an unsent message's value is never decoded."""
 
     def decode_message(self, message: Message) -> bytes:
         """Return the payload."""
@@ -24,9 +24,9 @@ class _Bytes:
 
 
 def unsent_message(message: PendingMessage, topic: str) -> Message:
-    """Return a message with all that the program gave it, and no id."""
+    """Return a message with all of the program's fields, and no id."""
     command = pb.CommandMessage(consumer_id=0, message_id=_NOWHERE)
-    # Its number it gets later: the producer counts when the message is sent.
+    # The producer assigns the sequence id at sending.
     number, message.sequence_id = message.sequence_id, max(message.sequence_id, 0)
     metadata = metadata_of(message, _NOBODY, 0)
     message.sequence_id = number

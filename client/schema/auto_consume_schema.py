@@ -1,4 +1,4 @@
-"""Values of topics whose schema the program does not know."""
+"""Decoding of values of topics with unknown schemas."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class AutoConsumeSchema(VersionedSchema):
-    """Reads each message by the schema its producer had; for consumers and readers only.
+    """A schema decoding each message by its producer's schema; for consumers and readers only.
 
-    Avro and JSON become dicts, String text, numbers and booleans what they are; all else, and what
-    has no schema, stays bytes.
+    Avro and JSON become dicts, String text, numbers and booleans their Python types; everything
+    else stays bytes.
     """
 
     def __init__(self) -> None:
         super().__init__(None, None, None, "AUTO_CONSUME")
 
     def encode(self, value: Value) -> bytes:
-        """Refuse: nobody knows how.
+        """Refuse to encode.
 
         Raises:
             TypeError: Always.
@@ -41,10 +41,10 @@ class AutoConsumeSchema(VersionedSchema):
         return data
 
     def decoding_of(self, info: pb.Schema) -> _Reading:
-        """Return what reads the values of a version.
+        """Return the decoder of a version.
 
         Raises:
-            ValueError: An Avro definition cannot be read.
+            ValueError: An Avro definition is invalid.
         """
         if info.type == pb.Schema.Avro:
             return _Reading(AvroDefinition(info.schema_data).read)

@@ -1,4 +1,4 @@
-"""Avro's bytes of values, and the values of bytes, by a definition."""
+"""Avro encoding and decoding of values by a definition."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class AvroDefinition:
-    """A definition, as the library wants it.
+    """A parsed Avro definition.
 
-    The library's compiled part reads fast, but checks no depth: bytes that nest ten thousand
-    records end the process. And where it passes over what a reader lacks, it believes every length
-    and may never come to an end. Such values are read by its part in Python.
+    The library's compiled reader is fast, but has no depth limit: bytes nesting ten thousand
+    records crash the process. While skipping fields missing in a reader, it trusts every length and
+    may never end. Such values are read by the library's Python reader.
 
     Args:
         text: The definition as JSON.
 
     Raises:
-        ValueError: It is no JSON, breaks Avro's rules, or has an array of items that take no bytes:
-            a few bytes may then announce any number of them.
+        ValueError: Invalid JSON, a violation of Avro's rules, or an array with items of zero bytes,
+            unbounded for a few bytes of input.
     """
 
     def __init__(self, text: str | bytes) -> None:
@@ -53,7 +53,7 @@ class AvroDefinition:
         """Return a value as Avro.
 
         Raises:
-            ValueError: It does not fit.
+            ValueError: The value does not fit.
         """
         if self._to_write is None:
             named: dict[str, Any] = {}
@@ -74,14 +74,14 @@ class AvroDefinition:
         return buffer.getvalue()
 
     def read(self, data: bytes, reader: AvroDefinition | None = None) -> Value:
-        """Return what stands in bytes that were written by this definition.
+        """Return the value of bytes written by the definition.
 
         Args:
             data: Avro's bytes.
-            reader: The definition that the value is made to fit; None for this one.
+            reader: The definition for the resulting value; None for the same definition.
 
         Raises:
-            ValueError: They do not fit.
+            ValueError: The bytes do not fit.
         """
         try:
             if reader is None and not self.is_deep:
@@ -90,7 +90,7 @@ class AvroDefinition:
         except Exception as error:
             why = "they end too early" if isinstance(error, EOFError) else f"{error!s:.500}"
             raise ValueError(f"{len(data)} bytes cannot be read as Avro: {why}") from error
-        # Otherwise values share what the definition has as default.
+        # Otherwise values share the definition's mutable defaults.
         return copy.deepcopy(value) if reader and reader.has_mutable_default else value
 
     def _read_in_python(self, data: bytes, reader: AvroDefinition | None) -> Value:
@@ -99,9 +99,9 @@ class AvroDefinition:
         return read_data(_Decoder(data), self.schema, named, schema, {})  # type: ignore[no-untyped-call]
 
     def also_named(self, other: AvroDefinition) -> AvroDefinition:
-        """Return the definition that reads another's values, whatever the outermost is named.
+        """Return a definition for reading another's values, whatever the outermost name.
 
-        To Pulsar, a class that was renamed is the same.
+        To Pulsar, a renamed class is the same.
         """
         records = isinstance(self.source, dict) and isinstance(other.schema, dict)
         if not records or "name" not in other.schema:
@@ -111,7 +111,7 @@ class AvroDefinition:
 
 
 class _Decoder(BinaryDecoder):
-    """Reads numbers of ten bytes; the library's own goes on, slower with every byte."""
+    """A decoder limiting numbers to ten bytes; the library's own has no limit."""
 
     def __init__(self, data: bytes) -> None:
         self.fo = io.BytesIO(data)
@@ -130,14 +130,14 @@ class _Decoder(BinaryDecoder):
     read_int = read_long
 
 
-def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - as the library has it
+def _parsed(source: Value, named: dict[str, Any]) -> Any:  # noqa: ANN401 - untyped in the library
     schema = fastavro.parse_schema(source, named)
     for field in _fields(named):
         default, kinds = field.get("default"), _kinds(field["type"])
         if isinstance(default, str) and kinds <= {"null", "bytes", "fixed"}:
-            field["default"] = default.encode("latin-1")  # So JSON says bytes.
+            field["default"] = default.encode("latin-1")  # JSON's form of bytes.
     for one in schema if isinstance(schema, list) else [schema]:
-        if isinstance(one, dict):  # The library marks records only, and parses all else again.
+        if isinstance(one, dict):  # The library marks only records, and parses the rest again.
             one.update({"__fastavro_parsed": True, "__named_schemas": named})
     return schema
 
@@ -153,10 +153,10 @@ def _kinds(part: Value) -> set[str]:
 
 
 class _Extent:
-    """The least number of bytes that a value takes, and how deep one may be.
+    """Smallest size of a value in bytes, and largest depth.
 
     Args:
-        named: The types that have names.
+        named: The named types.
     """
 
     def __init__(self, named: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ class _Extent:
     def _record(self, part: dict[str, Any]) -> tuple[int, float]:
         name = part["name"]
         if name not in self._known:
-            # Met in itself: without end, but for a union, array or map, which takes a byte.
+            # Recursive: unbounded, except in a union, array or map, which takes a byte.
             self._known[name] = 1, float("inf")
             found = [self.of(field["type"]) for field in part["fields"]]
             depth = max((one for _, one in found), default=0)

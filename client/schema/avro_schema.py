@@ -1,4 +1,4 @@
-"""Values as Avro, read by the schema that their own producer had."""
+"""Avro values, read by their producer's schema."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class AvroSchema(VersionedSchema):
-    """Sends values as Avro.
+    """A schema sending values as Avro.
 
-    A message is read by the schema its producer had, which the broker is asked for once a version;
-    then the value is made to fit this one by Avro's rules.
+    A message is read by its producer's schema, requested from the broker once per version; the
+    value is then resolved to the consumer's schema by Avro's rules.
 
     Args:
         record_cls: A Record, a dataclass or a pydantic model; None: values are dicts.
         schema_definition: The definition, if values are dicts.
 
     Raises:
-        TypeError: There is neither class nor definition, or none can be derived of the class.
+        TypeError: Neither class nor definition is given, or no definition can be derived.
         ValueError: The definition breaks Avro's rules.
     """
 
@@ -55,7 +55,7 @@ class AvroSchema(VersionedSchema):
         self._definition = AvroDefinition(json.dumps(definition))
 
     def _describe(self, record_cls: Any) -> Any:  # noqa: ANN401 - a class; a definition
-        from pydantic import TypeAdapter  # Half the time of importing this package is its.
+        from pydantic import TypeAdapter  # Half of the package's import time.
 
         definition, read = derived(record_cls, as_json=False)
         adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
@@ -64,12 +64,12 @@ class AvroSchema(VersionedSchema):
         return definition
 
     def encode(self, value: Value) -> bytes:
-        """Return a value as Avro; bytes are one already.
+        """Return a value as Avro; bytes pass unchanged.
 
-        So a large value, which the library is slow with, can be encoded in a thread, and then sent.
+        A large, slow value can therefore be encoded in a thread, and sent as bytes.
 
         Raises:
-            TypeError: The value is of another class.
+            TypeError: The value has another class.
             ValueError: The value does not fit the definition.
         """
         if isinstance(value, bytes):
@@ -78,10 +78,10 @@ class AvroSchema(VersionedSchema):
         return self._definition.written(self._to_dict(value))
 
     def decode(self, data: bytes) -> Value:
-        """Return the value of bytes that were written by this very definition.
+        """Return the value of bytes written by the same definition.
 
         Raises:
-            ValueError: They were not.
+            ValueError: The bytes do not fit.
         """
         return self._made(self._definition.read(data))
 
@@ -89,7 +89,7 @@ class AvroSchema(VersionedSchema):
         return fields if self._from_dict is None else self._from_dict(fields)
 
     def decoding_of(self, info: pb.Schema) -> _AsWritten:
-        """Return what reads the values that were written by another version.
+        """Return the decoder of values written by another version.
 
         Raises:
             ValueError: The version is not Avro, or breaks its rules.
@@ -103,12 +103,12 @@ class AvroSchema(VersionedSchema):
 
 
 class _AsWritten:
-    """Reads what was written by one version.
+    """A decoder of a version's values.
 
     Args:
-        schema: Makes the value.
-        writer: That version.
-        reader: The schema's own definition; None if it is the same.
+        schema: Creates the value.
+        writer: The version's definition.
+        reader: The schema's own definition; None if the same.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Definitions of dataclasses and pydantic models, in Avro's language."""
+"""Avro definitions of dataclasses and pydantic models."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _REMEDY = "take another type, or give the definition yourself as schema_definiti
 
 
 class Derived(NamedTuple):
-    """A type's definition, and how its values are read.
+    """A type's definition, and its decoder.
 
     Attributes:
-        definition: Its definition.
-        read: Makes the members of enums from the names that Avro has; None if there is no enum.
+        definition: The definition.
+        read: Converts names of enum members to members; None without enums.
     """
 
     definition: Part
@@ -74,16 +74,16 @@ def derived(kind: type, *, as_json: bool) -> Derived:
 
     Args:
         kind: The class.
-        as_json: Whether values are sent as JSON, where dates and so on are text.
+        as_json: Whether values are sent as JSON, with dates and so on as text.
 
     Raises:
-        TypeError: A field has a type that Avro has no word for.
+        TypeError: A field's type is unknown to Avro.
     """
     return _Derivation(_JSON_TEXTS if as_json else _AVRO_LOGICAL).record(kind, kind.__name__)
 
 
 class _Derivation:
-    """One definition: each class in it is defined where it first stands, and named after that."""
+    """A single definition: each class is defined at its first use, and later named."""
 
     def __init__(self, others: dict[Kind, Part]) -> None:
         self._words = {**_PRIMITIVES, **others}
@@ -124,7 +124,7 @@ class _Derivation:
     def record(self, kind: type, where: str) -> Derived:
         name, known = self._name(kind)
         if known:
-            # It may be in the making: whether it has enums is known when a value is read.
+            # Possibly recursive: its enums are known only when a value is read.
             return Derived(name, lambda value: _read(self._readers.get(kind), value))
         fields, readers = [], {}
         for field_name, field_kind, default in _fields_of(kind):
@@ -137,7 +137,7 @@ class _Derivation:
 
     def _union(self, kinds: tuple[Kind, ...], where: str) -> Derived:
         found = [self._of(one, where) for one in kinds]
-        # Null is first, as in a Record: it is most fields' default.
+        # Null first, as in a Record: most fields' default.
         found.sort(key=lambda one: one.definition != "null")
         reads = [one.read for one in found if one.read is not None]
         if reads and len(found) > 2:
@@ -154,7 +154,7 @@ class _Derivation:
 
 
 def _plain(kind: Kind) -> Kind:
-    """Return a type without its annotations, and what a new name stands for."""
+    """Return a type without annotations and new names."""
     while isinstance(kind, NewType) or get_origin(kind) in _ANNOTATED:
         kind = kind.__supertype__ if isinstance(kind, NewType) else get_args(kind)[0]
     return kind
@@ -175,14 +175,14 @@ def _fields_of(kind: Kind) -> Iterator[tuple[str, Kind, object]]:
 
 
 def _made(factory: object, default: object) -> object:
-    """Return a field's default; of a factory, what it makes if that is surely empty."""
+    """Return a field's default; a factory's only if certainly empty."""
     if factory in (list, dict):
         return [] if factory is list else {}
     return default if factory in (None, dataclasses.MISSING) else _MISSING
 
 
 def _field(name: str, definition: Part, default: object) -> dict[str, Part]:
-    """Return a field's definition, with the default if Avro can say it."""
+    """Return a field's definition, with the default if expressible in Avro."""
     if isinstance(default, Enum):
         default = default.name
     plain = default is None or isinstance(default, bool | int | float | str | list | dict)
@@ -190,7 +190,7 @@ def _field(name: str, definition: Part, default: object) -> dict[str, Part]:
     if not plain or (default is None and not nullable):
         return {"name": name, "type": definition}
     if default is not None and nullable:
-        definition = [*definition[1:], "null"]  # A default is a value of the union's first type.
+        definition = [*definition[1:], "null"]  # A default belongs to the union's first type.
     return {"name": name, "default": default, "type": definition}
 
 

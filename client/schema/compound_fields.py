@@ -1,4 +1,4 @@
-"""The types of fields that are made of others: enums, arrays, maps."""
+"""Compound field types: enums, arrays, maps."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ HeldT = TypeVar("HeldT")
 
 
 class CustomEnum(Typed[EnumT, EnumT | str | int]):
-    """A member of an enum; its name, or its value, becomes the member.
+    """A member of an enum; names and values are converted to members.
 
     Args:
         enum_type: The enum.
-        default: As a field's; so are the others.
-        required: See there.
-        required_default: See there.
+        default: As for Field, like the other arguments.
+        required: As for Field.
+        required_default: As for Field.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class Array(Typed[list[HeldT], list[HeldT]]):
 
     Args:
         array_type: The type of its items.
-        default: As a field's; so are the others.
-        required: See there.
-        required_default: See there.
+        default: As for Field, like the other arguments.
+        required: As for Field.
+        required_default: As for Field.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Array(Typed[list[HeldT], list[HeldT]]):
         """Return a list, or None.
 
         Raises:
-            TypeError: It is no list, or has an item of another type.
+            TypeError: The value is not a list, or an item has another type.
         """
         if val is None:
             return None
@@ -131,13 +131,13 @@ class Array(Typed[list[HeldT], list[HeldT]]):
 
 
 class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
-    """A dict whose keys are text.
+    """A dict with text keys.
 
     Args:
         value_type: The type of its values.
-        default: As a field's; so are the others.
-        required: See there.
-        required_default: See there.
+        default: As for Field, like the other arguments.
+        required: As for Field.
+        required_default: As for Field.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
         """Return a dict, or None.
 
         Raises:
-            TypeError: It is no dict, or has a key or value of another type.
+            TypeError: The value is not a dict, or a key or value has another type.
         """
         if val is None:
             return None

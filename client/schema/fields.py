@@ -1,11 +1,11 @@
-"""The types that a record's fields can have, under the official client's names."""
+"""Field types of records, under the official client's names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, overload
 
 Value: TypeAlias = Any
-"""A value of some type: which ones it takes, only the field or schema knows."""
+"""A value; only its field or schema knows the type."""
 Definition: TypeAlias = dict[str, Any] | str
 """A type in Avro's language: a name, or an object."""
 GotT = TypeVar("GotT")
@@ -14,18 +14,18 @@ HeldT_co = TypeVar("HeldT_co", covariant=True)
 
 
 class Holds(Protocol[HeldT_co]):
-    """A field's type or a record, as far as type checkers care: its values have a type."""
+    """A field type or record as seen by type checkers: the type of its values."""
 
     def _held(self) -> HeldT_co: ...
 
 
 class Element:
-    """A part of a definition: a field's type, or a record.
+    """A part of a definition: a field type, or a record.
 
     Args:
-        default: What a value is that nobody gave.
-        required: Whether null is no value of it.
-        required_default: Whether the definition has the default.
+        default: The value of an unset field.
+        required: Whether null is excluded.
+        required_default: Whether the definition includes the default.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class Element:
 
     @classmethod
     def of(cls, found: object, where: str) -> Self:
-        """Return an element, made if it is named by its class.
+        """Return an element, instantiated if given as a class.
 
         Raises:
-            TypeError: It is none.
+            TypeError: The argument is not an element.
         """
         if isinstance(found, type) and issubclass(found, cls):
             return found()
@@ -55,14 +55,14 @@ class Element:
         raise NotImplementedError
 
     def python_type(self) -> Value:
-        """Return what values are instances of."""
+        """Return the class, or classes, of values."""
         raise NotImplementedError
 
     def validate_type(self, name: str, val: Value) -> Value:
-        """Return the value as a record has it.
+        """Return the value as stored in a record.
 
         Raises:
-            TypeError: It is none of this type.
+            TypeError: The value has another type.
         """
         if val is None and not self._required:
             return self.default()
@@ -71,7 +71,7 @@ class Element:
         return val
 
     def _converted(self, val: Value) -> Value:
-        """Return a value for the one that JSON or Avro has in its place."""
+        """Return the value for its JSON or Avro form."""
         return val
 
     def schema(self) -> Definition:
@@ -79,19 +79,19 @@ class Element:
         return self.schema_info(set())
 
     def schema_info(self, defined_names: set[str]) -> Definition:
-        """Return the definition; of what is defined already, the name.
+        """Return the definition; only the name if already defined.
 
         Args:
-            defined_names: Names of the definition so far; those defined here are added.
+            defined_names: Names already defined; new names are added.
         """
         return self.type()
 
     def default(self) -> Value:
-        """Return what a value is that nobody gave."""
+        """Return the value of an unset field."""
         return self._default
 
     def required_default(self) -> bool:
-        """Tell whether the definition has the default."""
+        """Tell whether the definition includes the default."""
         return self._required_default
 
     def _unfit(self, name: str, val: object) -> TypeError:
@@ -99,11 +99,11 @@ class Element:
 
 
 class Field(Element):
-    """A field's type. A type of a program's own derives from it."""
+    """A field type; base class of a program's own types."""
 
-    if TYPE_CHECKING:  # a record's attributes are plain ones: its class says what they take
+    if TYPE_CHECKING:  # for type checkers, attributes of records have their values' types
 
-        def _held(self) -> Any: ...  # noqa: ANN401 - nothing is known of a program's own
+        def _held(self) -> Any: ...  # noqa: ANN401 - unknown for a program's own types
         @overload
         def __get__(self, instance: None, owner: type[Any]) -> Self: ...
         @overload
@@ -113,10 +113,9 @@ class Field(Element):
 
 
 class Typed(Field, Generic[GotT, GivenT]):
-    """A field whose values type checkers know: what a record has, and what it may be given.
+    """A field with value types for type checkers: read type and assigned type.
 
-    That a value may be None is not among what it has, so that programs can do with it what they
-    do with values.
+    The read type omits None, so that programs can use values without checks.
     """
 
     if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class Typed(Field, Generic[GotT, GivenT]):
 
 
 class Null(Typed[None, None]):
-    """Nothing but None."""
+    """Only None."""
 
     def type(self) -> str:
         """Return "null"."""
@@ -145,7 +144,7 @@ class Null(Typed[None, None]):
         """Return None.
 
         Raises:
-            TypeError: It is something else.
+            TypeError: The value is not None.
         """
         if val is not None:
             raise self._unfit(name, val)
@@ -153,7 +152,7 @@ class Null(Typed[None, None]):
 
 
 class Boolean(Typed[bool, bool]):
-    """True or False; False if nobody gave it."""
+    """True or False; False if unset."""
 
     def type(self) -> str:
         """Return "boolean"."""
@@ -169,7 +168,7 @@ class Boolean(Typed[bool, bool]):
 
 
 class Integer(Typed[int, int]):
-    """A number of 32 bits."""
+    """An integer of 32 bits."""
 
     def type(self) -> str:
         """Return "int"."""
@@ -181,7 +180,7 @@ class Integer(Typed[int, int]):
 
 
 class Long(Integer):
-    """A number of 64 bits."""
+    """An integer of 64 bits."""
 
     def type(self) -> str:
         """Return "long"."""
@@ -223,7 +222,7 @@ class Bytes(Typed[bytes, bytes | str]):
         """Return bytes, or None.
 
         Raises:
-            TypeError: It is neither bytes nor text.
+            TypeError: The value is neither bytes nor text.
         """
         if val is None:
             return None
@@ -246,13 +245,13 @@ class String(Typed[str, str | bytes]):
         """Return text.
 
         Raises:
-            TypeError: It is neither text nor bytes.
+            TypeError: The value is neither text nor bytes.
         """
         val = super().validate_type(name, val)
         return val.decode() if isinstance(val, bytes) else val
 
 
 def class_names(kinds: Value) -> str:
-    """Return the names of one class or several, for a sentence."""
+    """Return the names of a class or several, for a sentence."""
     several = kinds if isinstance(kinds, tuple) else (kinds,)
     return " or ".join(kind.__name__ for kind in several)

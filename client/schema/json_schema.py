@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JsonSchema(Schema):
-    """Sends values as JSON.
+    """A schema sending values as JSON.
 
     Example:
         @dataclass
@@ -28,13 +28,13 @@ class JsonSchema(Schema):
         await producer.send(Order("anna"))
 
     Args:
-        record_cls: A Record, a dataclass or a pydantic model. The latter two are checked when they
-            are read.
-        schema_definition: The definition that the broker is told, in Avro's language; None derives
-            it from the class.
+        record_cls: A Record, a dataclass or a pydantic model; dataclasses and models are validated
+            when read.
+        schema_definition: The Avro definition for the broker; None derives the definition from the
+            class.
 
     Raises:
-        TypeError: The class is none of these, or has a field that no definition can be derived of.
+        TypeError: Another kind of class, or a field without a derivable definition.
     """
 
     def __init__(self, record_cls: type, schema_definition: dict[str, Any] | None = None) -> None:
@@ -56,7 +56,7 @@ class JsonSchema(Schema):
         """Return a value as JSON, without spaces.
 
         Raises:
-            TypeError: The value is of another class.
+            TypeError: The value has another class.
         """
         self._validate_object_type(value)
         return self._codec.encode(value)
@@ -65,8 +65,8 @@ class JsonSchema(Schema):
         """Return the value of JSON.
 
         Raises:
-            ValueError: It is no JSON, or, of a dataclass or model, does not fit.
-            TypeError: It does not fit a Record.
+            ValueError: Invalid JSON, or a mismatch with a dataclass or model.
+            TypeError: A mismatch with a Record.
         """
         return self._codec.decode(data)
 
@@ -94,7 +94,7 @@ class _RecordCodec:
 
 class _AdapterCodec:
     def __init__(self, record_cls: type) -> None:
-        from pydantic import TypeAdapter  # Half the time of importing this package is its.
+        from pydantic import TypeAdapter  # Half of the package's import time.
 
         self._adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
 

@@ -1,4 +1,4 @@
-"""Records: classes whose attributes say which fields a value has."""
+"""Records: classes with an attribute per field."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from client.schema.fields import Definition, Value
 
 MAX_DEPTH = 64
-"""Records, lists and dicts in each other that are sent as Avro."""
+"""Largest nesting depth of records, lists and dicts sent as Avro."""
 _OWN = ("_default", "_required", "_required_default")
 _PLAIN = frozenset((str, int, float, bool, bytes, type(None)))
 
 
 class Record(Element):
-    """A value with named fields. A record's class derives from it, with a field per attribute.
+    """A value with named fields; subclasses declare a field per attribute.
 
-    A field is a Field, a Record or an Enum. Null is a value of each that is not ``required``.
+    A field is a Field, a Record or an Enum; null is allowed unless ``required``.
 
     Example:
         class Order(Record):
@@ -32,11 +32,11 @@ class Record(Element):
         Order(customer="anna", lines=[Line(item="tea", count=2)])
 
     Args:
-        default: As a field of another record: what it is if nobody gave it.
-        required_default: Whether the definition has the default.
-        required: Whether null is no value of it.
+        default: As a field of another record: the value of an unset field.
+        required_default: Whether the definition includes the default.
+        required: Whether null is excluded.
         args: Without effect.
-        kwargs: The values of fields; what is no field is left out, as of a newer version.
+        kwargs: The values of fields; unknown names, such as of a newer version, are ignored.
     """
 
     _avro_namespace: ClassVar[str | None] = None
@@ -49,7 +49,7 @@ class Record(Element):
 
     def __init_subclass__(cls, **kwargs: Value) -> None:
         super().__init_subclass__(**kwargs)
-        # Those of a base class are not among them: so it is in the official client.
+        # As in the official client, fields of a base class are not inherited.
         cls._fields = {}
         for name, value in vars(cls).items():
             if isinstance(value, type) and issubclass(value, Enum):
@@ -108,7 +108,7 @@ class Record(Element):
 
     @classmethod
     def schema_info(cls, defined_names: set[str]) -> Definition:
-        """Return the record with its fields; if it is defined already, its full name."""
+        """Return the record's definition; only the full name if already defined."""
         namespace = cls._avro_namespace
         full_name = cls.__name__ if namespace is None else f"{namespace}.{cls.__name__}"
         if full_name in defined_names:
@@ -147,10 +147,10 @@ def _field(name: str, element: Element, defined_names: set[str]) -> dict[str, An
 
 
 def as_avro(value: Value, room: int = MAX_DEPTH) -> Value:
-    """Return a value as Avro has it: dicts for records, names for the members of enums.
+    """Return a value in Avro's form: dicts for records, names for the members of enums.
 
     Raises:
-        ValueError: It is deeper than MAX_DEPTH.
+        ValueError: The value is deeper than MAX_DEPTH.
     """
     if type(value) in _PLAIN:
         return value

@@ -1,4 +1,4 @@
-"""Schemas: how values become the bytes of messages, and the bytes values again."""
+"""Schemas, which encode values to message bytes, and decode them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
 
 class WriterSchemas(Protocol):
-    """The schemas that the producers of a topic had."""
+    """The schemas of a topic's producers."""
 
     def known(self, entry: EntryHead) -> bool:
-        """Have an entry read by its own schema; false if that is not known yet."""
+        """Set an entry's decoder to its own schema; return false if still unknown."""
 
     async def learn(self, entry: EntryHead) -> None:
-        """Have an entry read by its own schema, which the broker is asked for."""
+        """Set an entry's decoder to its own schema, requested from the broker."""
 
 
 class Schema:
-    """Encodes and decodes values, and tells the broker how they look.
+    """A schema: encodes and decodes values, and describes them to the broker.
 
-    A schema of a program's own derives from it, with ``encode`` and ``decode``.
+    Base class of a program's own schemas, with ``encode`` and ``decode``.
 
     Args:
-        record_cls: The class that values have to be of.
-        schema_type: Its type, ``pb.Schema.Type``; None for plain bytes.
-        schema_definition: Its definition, in values that JSON has.
-        schema_name: Its name.
+        record_cls: The class of values.
+        schema_type: The type, ``pb.Schema.Type``; None for plain bytes.
+        schema_definition: The definition, as JSON values.
+        schema_name: The name.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Schema:
         self._record_cls = record_cls
         self._schema_info: pb.Schema | None = None
         if schema_type is not None:
-            # Spaces and all as the official Python client has them: a broker takes definitions
-            # that are equal byte by byte for one version.
+            # Formatted as in the official Python client: a broker compares definitions byte by
+            # byte.
             text = json.dumps(schema_definition, indent=True)
             self._schema_info = pb.Schema(
                 name=schema_name, schema_data=text.encode(), type=schema_type
@@ -56,7 +56,7 @@ class Schema:
         """Return the bytes of a value.
 
         Raises:
-            TypeError: The value is of another type.
+            TypeError: The value has another type.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how values are encoded")
 
@@ -69,14 +69,14 @@ class Schema:
         return self.decode(message.data())
 
     def schema_info(self) -> pb.Schema | None:
-        """Return what the broker is told; None for plain bytes."""
+        """Return the schema's description for the broker; None for plain bytes."""
         return self._schema_info
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
-        """Return what knows the versions of a topic's schema; None if values need none.
+        """Return the resolver of a topic's schema versions; None if decoding needs none.
 
         Args:
-            cluster: Where versions are asked for.
+            cluster: The client for requests of versions.
             topic: Full name.
         """
         return None
@@ -93,7 +93,7 @@ class Schema:
 
 
 class BytesSchema(Schema):
-    """Takes bytes as they are."""
+    """A schema passing bytes unchanged."""
 
     def __init__(self) -> None:
         super().__init__(bytes, None, None, "BYTES")
@@ -110,7 +110,7 @@ class BytesSchema(Schema):
 
 
 class StringSchema(Schema):
-    """Takes text, sent as UTF-8."""
+    """A schema sending text as UTF-8."""
 
     def __init__(self) -> None:
         super().__init__(str, pb.Schema.String, None, "STRING")

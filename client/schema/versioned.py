@@ -1,4 +1,4 @@
-"""Values that are read by the schema that their own producer had."""
+"""Decoding of values by their producers' schema versions."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from client.pulsar_client import PulsarClient
 
 PATIENCE_SECONDS = 30.0
-"""A version is asked for so long, while what comes behind the message waits; if the broker does not
-tell it, its messages fail for as long without being asked for."""
+"""Timeout of a version's request, delaying the messages behind; after a failure, messages of the
+version fail for the same time without a request.
+"""
 
 MAX_VERSIONS = 100
-"""Versions of one topic that are remembered; behind that, the one unused for longest goes."""
+"""Maximum number of remembered versions of a topic; beyond, the least recently used is evicted."""
 
 
 class VersionedSchema(Schema):
-    """A schema whose values are read by the version of it that their producer had."""
+    """A schema decoding each value by its producer's version."""
 
     def decoding_of(self, info: pb.Schema) -> Decoding:
-        """Return what reads the values of a version.
+        """Return the decoder of a version.
 
         Raises:
-            ValueError: This schema cannot read them.
+            ValueError: The schema cannot decode the version.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how versions are read")
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> TopicVersions:
-        """Return what knows the versions of a topic's schema."""
+        """Return the resolver of a topic's schema versions."""
         return TopicVersions(self, cluster, topic)
 
 
 class TopicVersions:
-    """The versions of a topic's schema, each asked for when its first message comes.
+    """The versions of a topic's schema, each requested at its first message.
 
-    A value whose version the broker does not tell, or that the schema cannot read, is not guessed:
-    ``Message.value`` raises.
+    Values of unavailable or unsupported versions are not guessed: ``Message.value`` raises.
 
     Args:
-        schema: Reads the values.
-        cluster: Where versions are asked for.
+        schema: Decodes the values.
+        cluster: The client for requests of versions.
         topic: Full name.
     """
 
@@ -55,10 +55,10 @@ class TopicVersions:
         self._cluster = cluster
         self._topic = topic
         self._versions: OrderedDict[bytes, Decoding] = OrderedDict()
-        self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # Until when each is.
+        self._unknown: dict[bytes, tuple[float, _Unknown]] = {}  # With expiry times.
 
     def known(self, entry: EntryHead) -> bool:
-        """Have an entry read by its version; false if that is not known yet."""
+        """Set an entry's decoder by its version; return false if still unknown."""
         version = entry.metadata.schema_version
         if not version:
             return True
@@ -70,7 +70,7 @@ class TopicVersions:
         return True
 
     async def learn(self, entry: EntryHead) -> None:
-        """Ask for an entry's version, if that is not known, and have the entry read by it."""
+        """Request an entry's version if unknown, and set the entry's decoder."""
         if self.known(entry):
             return
         version, clock = entry.metadata.schema_version, self._cluster.clock
@@ -99,7 +99,7 @@ class TopicVersions:
 
 
 class _Unknown:
-    """The schema of a message that nobody can read the value of."""
+    """The schema of messages with undecodable values."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -109,15 +109,15 @@ class _Unknown:
 
 
 async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Schema:
-    """Return a version of a topic's schema, as the broker has it.
+    """Return a version of a topic's schema from the broker.
 
     Args:
-        cluster: Where it is asked for.
+        cluster: The client.
         topic: Full name.
-        version: As it stands in messages; b"" for the newest.
+        version: As in messages; b"" for the newest.
 
     Raises:
-        PulsarException: The broker does not have it, or cannot be asked.
+        PulsarException: The broker lacks the version, or is unreachable.
     """
 
     def build(request_id: int) -> pb.BaseCommand:

@@ -1,1 +1,1 @@
-"""Figures of a client: as values, for Prometheus and for OpenTelemetry."""
+"""Statistics of a client: as values, for Prometheus and for OpenTelemetry."""

@@ -1,8 +1,8 @@
-"""The table of instruments that measure a client, for all metrics libraries.
+"""The table of a client's metrics instruments, for all metrics libraries.
 
 Plain data: Prometheus (``client/statistics/metrics.py``) and OpenTelemetry
-(``client/statistics/otel.py``) make their instruments of it, so the two cannot disagree. To add an
-instrument, add a row: it names the attribute that it is read from.
+(``client/statistics/otel.py``) derive their instruments from the table, and so cannot disagree. To
+add an instrument, add a row with the attribute to read.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PREFIX = "floodgate.client"
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """One row of the table.
+    """A row of the table.
 
     Attributes:
         name: OpenTelemetry's name, without the prefix.
-        attribute: Where it is read: an attribute of the statistics of the row's group.
-        unit: OpenTelemetry's unit; bytes and seconds are in Prometheus' name as well.
-        description: One sentence without a stop.
-        counts: Whether it only grows.
+        attribute: The attribute to read, of the statistics of the row's group.
+        unit: OpenTelemetry's unit; bytes and seconds also appear in Prometheus' name.
+        description: A sentence without a full stop.
+        counts: Whether the value only grows.
     """
 
     name: str
@@ -61,22 +61,22 @@ def _rows(
 MEMORY_INSTRUMENTS = (
     *_rows(
         "memory",
-        ("limit", "limit_bytes", "By", "The memory that messages may take"),
-        ("usage", "usage_bytes", "By", "The memory that messages take"),
-        ("high_water", "high_water_bytes", "By", "The most memory that messages ever took"),
-        ("waiters", "waiters", "1", "Sends that wait for memory"),
-        ("oldest_waiter", "oldest_waiter_seconds", "s", "The wait of who waits longest"),
-        ("prefetched", "prefetched_bytes", "By", "The memory of messages fetched ahead"),
-        ("promised", "promised_bytes", "By", "The memory of messages that consumers asked for"),
-        ("consumers_waiting", "consumers_waiting", "1", "Consumers that wait for their turn"),
+        ("limit", "limit_bytes", "By", "The memory limit for messages"),
+        ("usage", "usage_bytes", "By", "The memory used by messages"),
+        ("high_water", "high_water_bytes", "By", "The highest memory use of messages"),
+        ("waiters", "waiters", "1", "Sends waiting for memory"),
+        ("oldest_waiter", "oldest_waiter_seconds", "s", "The longest current wait for memory"),
+        ("prefetched", "prefetched_bytes", "By", "The memory of prefetched messages"),
+        ("promised", "promised_bytes", "By", "The memory promised by permits"),
+        ("consumers_waiting", "consumers_waiting", "1", "Consumers waiting for memory"),
         ("reservations", "reservations", "1", "Reservations that were not released yet"),
     ),
     *_rows(
         "memory",
-        ("waits", "waits_total", "1", "Requests for memory that waited and ended"),
-        ("wait_time", "wait_seconds_total", "s", "The time that they waited"),
-        ("rejections", "rejected_total", "1", "Requests refused for want of memory"),
-        ("timeouts", "timeouts_total", "1", "Requests that had no memory in time"),
+        ("waits", "waits_total", "1", "Finished waits for memory"),
+        ("wait_time", "wait_seconds_total", "s", "The total time of finished waits"),
+        ("rejections", "rejected_total", "1", "Requests refused for lack of memory"),
+        ("timeouts", "timeouts_total", "1", "Requests timed out waiting for memory"),
         counts=True,
     ),
 )
@@ -86,17 +86,17 @@ PRODUCER_INSTRUMENTS = (
         ("connected", "is_connected", "1", "Whether the producer is attached"),
         ("pending_messages", "pending_messages", "1", "Messages without a receipt"),
         ("pending", "pending_bytes", "By", "The memory of messages without a receipt"),
-        ("waiting_sends", "waiting_sends", "1", "Sends that wait for a place or memory"),
+        ("waiting_sends", "waiting_sends", "1", "Sends waiting for a queue slot or memory"),
     ),
     *_rows(
         "producer",
-        ("messages_sent", "messages_sent_total", "1", "Messages that the broker answered for"),
-        ("sent", "bytes_sent_total", "By", "Payloads of those messages"),
+        ("messages_sent", "messages_sent_total", "1", "Acknowledged messages"),
+        ("sent", "bytes_sent_total", "By", "Payload bytes of acknowledged messages"),
         ("send_failures", "send_failures_total", "1", "Messages that failed"),
         ("send_timeouts", "send_timeouts_total", "1", "Messages without a receipt in time"),
-        ("queue_full", "queue_full_total", "1", "Sends refused for want of a place"),
-        ("memory_full", "memory_full_total", "1", "Sends refused for want of memory"),
-        ("reconnections", "reconnections_total", "1", "Times it was attached again"),
+        ("queue_full", "queue_full_total", "1", "Sends refused for lack of a queue slot"),
+        ("memory_full", "memory_full_total", "1", "Sends refused for lack of memory"),
+        ("reconnections", "reconnections_total", "1", "Reconnections"),
         counts=True,
     ),
 )
@@ -104,21 +104,21 @@ CONSUMER_INSTRUMENTS = (
     *_rows(
         "consumer",
         ("connected", "connected", "1", "Whether the consumer is attached"),
-        ("messages_queued", "messages_queued", "1", "Messages that were not taken yet"),
-        ("queued", "bytes_queued", "By", "The memory of messages that were not taken yet"),
-        ("queue_size", "queue_size", "1", "Messages that may be queued or under way"),
-        ("permits", "permits_outstanding", "1", "Messages that the broker may send"),
-        ("unacknowledged", "unacknowledged", "1", "Entries that the ack timeout runs for"),
+        ("messages_queued", "messages_queued", "1", "Messages arrived and not taken"),
+        ("queued", "bytes_queued", "By", "The memory of messages arrived and not taken"),
+        ("queue_size", "queue_size", "1", "Limit on queued and in-flight messages"),
+        ("permits", "permits_outstanding", "1", "Permits of the broker"),
+        ("unacknowledged", "unacknowledged", "1", "Entries with a running ack timeout"),
     ),
     *_rows(
         "consumer",
-        ("messages_received", "messages_received", "1", "Messages that the program got"),
-        ("received", "bytes_received", "By", "Payloads of those messages"),
-        ("queue_growths", "queue_growths", "1", "Times the queue became larger"),
-        ("queue_shrinks", "queue_shrinks", "1", "Times the queue became smaller"),
-        ("redelivery_requests", "redelivery_requests", "1", "Times something was asked for again"),
+        ("messages_received", "messages_received", "1", "Messages handed to the program"),
+        ("received", "bytes_received", "By", "Payload bytes handed to the program"),
+        ("queue_growths", "queue_growths", "1", "Increases of the queue size"),
+        ("queue_shrinks", "queue_shrinks", "1", "Decreases of the queue size"),
+        ("redelivery_requests", "redelivery_requests", "1", "Redelivery requests sent"),
         ("broken_entries", "broken_entries", "1", "Entries that could not be read"),
-        ("reconnections", "reconnections", "1", "Times it was attached again"),
+        ("reconnections", "reconnections", "1", "Reconnections"),
         counts=True,
     ),
 )
@@ -129,10 +129,10 @@ ALL_INSTRUMENTS = (*MEMORY_INSTRUMENTS, *PRODUCER_INSTRUMENTS, *CONSUMER_INSTRUM
 def values(
     instrument: Instrument, client: str, statistics: ClientStatistics
 ) -> Iterator[tuple[Attributes, float]]:
-    """Return what an instrument shows of a client with a name, each with its attributes.
+    """Return an instrument's values for a client, each with its attributes.
 
-    Producers of one name and topic, and consumers of one name, subscription and topic, are added
-    up: a metrics library has one place for both.
+    Producers of the same name and topic, and consumers of the same name, subscription and topic,
+    are summed: a metrics library has a single place for each.
     """
     sums: dict[tuple[tuple[str, str], ...], float] = {}
     for attributes, source in _sources(instrument, statistics):
@@ -158,7 +158,7 @@ def _sources(
 
 
 def attribute_names(instrument: Instrument) -> tuple[str, ...]:
-    """Return the attributes that the values of an instrument have."""
+    """Return the attribute names of an instrument's values."""
     if instrument in MEMORY_INSTRUMENTS:
         return ("client",)
     if instrument in PRODUCER_INSTRUMENTS:

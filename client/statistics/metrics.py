@@ -1,4 +1,4 @@
-"""The figures of a client for Prometheus."""
+"""A client's statistics for Prometheus."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class ClientMetrics(Collector):
-    """A client's figures, read when somebody scrapes; to be made in the client's loop.
+    """A client's statistics, read at each scrape; create in the client's loop.
 
-    There are none once that loop has ended, or while it does not answer.
+    Empty after the loop has ended, or while the loop does not answer.
 
     Example:
         REGISTRY.register(ClientMetrics(client))
 
     Args:
         client: The client.
-        name: Its label ``client``; without one the clients of a process are ``client-1`` and so on.
+        name: The label ``client``; by default ``client-1`` and so on.
     """
 
     def __init__(self, client: HasStatistics, name: str | None = None) -> None:
@@ -36,14 +36,14 @@ class ClientMetrics(Collector):
         self._name = name or client_name(client)
 
     def describe(self) -> list[Metric]:
-        """Return nothing: the names are not known to clash, and nothing is read to find out."""
+        """Return nothing: skips Prometheus' check for duplicate names, and a read."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Read the client and return all families."""
+        """Read the client and return all metric families."""
         try:
             statistics = self._reader.read()
-        except TimeoutError:  # it would cost the whole program its metrics
+        except TimeoutError:  # an error would cost the program all of its metrics
             return
         for one in ALL_INSTRUMENTS:
             family = CounterMetricFamily if one.counts else GaugeMetricFamily

@@ -1,6 +1,6 @@
-"""The figures of a client for OpenTelemetry.
+"""A client's statistics for OpenTelemetry.
 
-Only imported when somebody wants OpenTelemetry: the import costs time and memory.
+Imported only for OpenTelemetry: the import costs time and memory.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 
 
 def create_instruments(meter: Meter, client: HasStatistics, name: str | None = None) -> None:
-    """Make the instruments of a client; to be called in the client's loop.
+    """Create the instruments of a client; call in the client's loop.
 
-    They are read when the meter is; there is nothing to read once that loop has ended, or while it
-    does not answer.
+    The meter reads them; empty after the loop has ended, or while the loop does not answer.
 
     Args:
-        meter: Makes them.
+        meter: Creates the instruments.
         client: The client.
-        name: As with client.statistics.metrics.ClientMetrics.
+        name: As for client.statistics.metrics.ClientMetrics.
     """
     name = name or client_name(client)
     readings = _Readings(client)
@@ -40,7 +39,7 @@ def create_instruments(meter: Meter, client: HasStatistics, name: str | None = N
 
 
 class _Readings:
-    """Reads the client once for all instruments: one that asks again begins another reading."""
+    """A reading shared by all instruments: a repeated instrument starts a new reading."""
 
     def __init__(self, client: HasStatistics) -> None:
         self._reader = StatisticsReader(client)

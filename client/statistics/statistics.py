@@ -1,4 +1,4 @@
-"""Figures of a client: its memory, its producers and consumers, and who waits for what."""
+"""Statistics of a client: memory, producers, consumers, and waiters."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryLimitStatistics
 
 ANSWER_SECONDS = 5.0
-"""The time, in seconds, that another thread waits for the client's loop."""
+"""Longest wait of another thread for the client's loop, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that does not go on now.
+    """A blocked operation.
 
     Attributes:
         who: The producer or consumer.
-        what: The thing it waits for.
-        count: How many wait: sends, receives, or 1.
+        what: The awaited resource.
+        count: Number of waiters: sends, receives, or 1.
     """
 
     who: str
@@ -44,12 +44,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class ClientStatistics:
-    """A snapshot of a client.
+    """A snapshot of a client's statistics.
 
     Attributes:
-        memory: Its limit; of all clients together that share it.
-        producers: Its producers.
-        consumers: Its consumers and readers, and those below table views.
+        memory: The memory limit, including all clients sharing the limit.
+        producers: The producers.
+        consumers: The consumers and readers, including table views' readers.
     """
 
     memory: MemoryLimitStatistics
@@ -57,7 +57,7 @@ class ClientStatistics:
     consumers: tuple[ConsumerStatistics, ...]
 
     def waiting(self) -> Iterator[Waiting]:
-        """Say who waits for what, producers first."""
+        """Yield the blocked operations, producers first."""
         for producer in self.producers:
             yield from _producer_waiting(producer)
         for consumer in self.consumers:
@@ -84,7 +84,7 @@ def _consumer_waiting(consumer: ConsumerStatistics) -> Iterator[Waiting]:
 
 
 def client_statistics(parts: Iterable[Part], memory: MemoryLimitController) -> ClientStatistics:
-    """Return the figures of this moment."""
+    """Return the current statistics."""
     found = [part.statistics() for part in tuple(parts)]
     return ClientStatistics(
         memory=memory.statistics(),
@@ -94,10 +94,10 @@ def client_statistics(parts: Iterable[Part], memory: MemoryLimitController) -> C
 
 
 class HasStatistics(Protocol):
-    """A client, as far as its figures are concerned."""
+    """A client, as seen by metrics."""
 
     def statistics(self) -> ClientStatistics:
-        """Return the figures of this moment."""
+        """Return the current statistics."""
 
 
 _names: WeakKeyDictionary[HasStatistics, str] = WeakKeyDictionary()
@@ -105,16 +105,16 @@ _numbers = count(1)
 
 
 def client_name(client: HasStatistics) -> str:
-    """Return the name of a client that was given none: ``client-1`` and so on, in a process."""
+    """Return the name of an unnamed client: ``client-1`` and so on, per process."""
     if client not in _names:
         _names[client] = f"client-{next(_numbers)}"
     return _names[client]
 
 
 class StatisticsReader:
-    """Reads a client's figures from any thread; to be made in the client's loop.
+    """A reader of a client's statistics for any thread; created in the client's loop.
 
-    Those who collect metrics have threads of their own, and a client belongs to one: its loop's.
+    Metrics collectors have threads of their own; a client belongs to its loop's thread.
     """
 
     def __init__(self, client: HasStatistics) -> None:
@@ -123,7 +123,7 @@ class StatisticsReader:
         self._thread = threading.get_ident()
 
     def read(self) -> ClientStatistics:
-        """Return the figures of this moment.
+        """Return the current statistics.
 
         Raises:
             TimeoutError: The loop has ended, or did not answer for seconds.
@@ -135,7 +135,7 @@ class StatisticsReader:
         def ask() -> None:
             try:
                 answer.set_result(self._client.statistics())
-            except Exception as error:  # noqa: BLE001 - it is the asker's
+            except Exception as error:  # noqa: BLE001 - raised in the caller
                 answer.set_exception(error)
 
         try:

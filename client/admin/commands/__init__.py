@@ -1,1 +1,1 @@
-"""The command line `floodgate-admin`: one module for each subject."""
+"""The command line `floodgate-admin`: one module per subject."""

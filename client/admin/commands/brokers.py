@@ -22,7 +22,7 @@ floodgate = group("floodgate", "Functions that only a Floodgate broker has.", "l
 
 
 async def _limiter(asked: Asked, output: Output) -> None:
-    """Show the limiter; for people as the server has laid it out."""
+    """Show the limiter; for people in the server's layout."""
     if output.as_json:
         output.json(await asked.mapping())
     else:

@@ -1,7 +1,7 @@
-"""One call of ``floodgate-admin``: the server that is asked, the output, the errors.
+"""A call of ``floodgate-admin``: server, output and errors.
 
-The boundary behind which no exception is a user's to read: whatever a server or a network does
-ends in one sentence on standard error and exit status 1.
+The boundary for exceptions: any failure of a server or network ends in a single sentence on
+standard error and exit status 1.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _REMEDIES = (
     (412, "non-dynamic configuration",
      "`floodgate-admin brokers list-dynamic-config` shows the keys that can change"),
 )  # fmt: skip
-"""Hints for refusals: the HTTP status, words of the reason, what is said behind it."""
+"""Hints for refusals: HTTP status, part of the reason, hint."""
 
 
 class Shown(NamedTuple):
-    """The credentials of a call, by name, as options or variables give them.
+    """References to a call's credentials, from options or variables.
 
     Attributes:
         plugin: ``token``, ``basic`` or ``tls``; empty: a token.
-        params: Where they are; empty: none.
-        trust_certs_file_path: Whom to trust; empty: the system's.
+        params: The credentials' location; empty: none.
+        trust_certs_file_path: Trusted CA certificates; empty: the system's.
     """
 
     plugin: str = ""
@@ -74,17 +74,18 @@ class Shown(NamedTuple):
     trust_certs_file_path: str = ""
 
     def over(self, before: Shown) -> Shown:
-        """Return these, and what they do not say as it was said before."""
+        """Return the merged references; earlier references fill the gaps."""
         own = self if self.params or self.plugin else before
         return Shown(
             own.plugin, own.params, self.trust_certs_file_path or before.trust_certs_file_path
         )
 
     def credentials(self) -> tuple[Authentication | None, str | None]:
-        """Return the credentials, and the file of those who are trusted.
+        """Return the credentials, and the file of trusted CA certificates.
 
         Raises:
-            AdminCredentialsError: They cannot be read, or stand on the command line themselves.
+            AdminCredentialsError: The credentials are unreadable, or appear on the command line
+                themselves.
         """
         from client.authentication.access import Access
         from client.exceptions import PulsarException
@@ -97,7 +98,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The options of a command line beside the verb's own arguments."""
+    """The options common to all verbs."""
 
     admin_url: str
     as_json: bool
@@ -105,7 +106,7 @@ class Call:
     shown: Shown = field(default_factory=Shown)
 
     def then(self, given: Mapping[str, Any]) -> Call:
-        """Return the call with options that stand behind others: what is given there wins."""
+        """Return the call merged with the options after the verb, which have precedence."""
         names = ("auth_plugin", "auth_params", "tls_trust_certs")
         return Call(
             given["admin_url"] or self.admin_url,
@@ -121,7 +122,7 @@ class Call:
         work: Callable[[PulsarAdmin], Awaitable[object]],
         **details: object,
     ) -> None:
-        """Change something, and say in words such as ``created topic`` that it is done."""
+        """Make a change, and report ``done``, such as ``created topic``."""
 
         async def write(admin: PulsarAdmin, output: Output) -> None:
             await work(admin)
@@ -130,21 +131,21 @@ class Call:
         self.run(asked, write)
 
     def run(self, asked: str, work: Callable[[PulsarAdmin, Output], Awaitable[None]]) -> None:
-        """Do work that asks the server with the client of the admin REST.
+        """Run work against the server with the admin client.
 
         Args:
-            asked: What is asked for, so that "cannot ..." is a sentence.
-            work: Asks the server and writes what it answers.
+            asked: The request, completing the sentence "cannot ...".
+            work: Sends requests and writes the answers.
 
         Raises:
-            typer.Exit: It failed; standard error says why.
+            typer.Exit: The work failed; standard error says why.
         """
-        from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s that --help need not wait for
+        from client.admin.pulsar_admin import PulsarAdmin  # 0.2 s, avoided by --help
 
         self._end_where_it_fails(asked, self._with(PulsarAdmin, work))
 
     def ask(self, asked: str, work: Callable[[AdminRest, Output], Awaitable[None]]) -> None:
-        """Do work that sends the server's requests itself, as :meth:`run` does."""
+        """Run work against the server with plain REST; see :meth:`run`."""
         from client.admin.rest import AdminRest
 
         self._end_where_it_fails(asked, self._with(AdminRest, work))
@@ -160,7 +161,7 @@ class Call:
             self.fail(sentence(asked, error), status)
 
     def fail(self, text: str, exit_status: int, **more: object) -> NoReturn:
-        """Say why, in JSON with more, and end.
+        """Print an error, as JSON with further members, and exit.
 
         Raises:
             typer.Exit: Always.
@@ -183,13 +184,13 @@ class Call:
 
 
 def say(text: str, *, as_json: bool, **more: object) -> None:
-    """Write a sentence to standard error, or JSON with it and more."""
+    """Write a sentence to standard error; in JSON with further members."""
     said = json.dumps({"error": text, **more}) if as_json else f"{PROGRAM}: {printable(text)}"
     sys.stderr.write(f"{said}\n")
 
 
 def sentence(asked: str, error: AdminError) -> str:
-    """Return an error's text: what could not be done, why, and a hint."""
+    """Return an error's text: the failed request, the reason, and a hint."""
     if isinstance(error, AdminRefusedError):
         words = f"{error.reason.rstrip('.')} (HTTP {error.status})"
         hints = (one[2] for one in _REMEDIES if one[0] == error.status and one[1] in error.reason)

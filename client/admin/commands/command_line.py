@@ -36,11 +36,11 @@ from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 from proto.version import VERSION
 
 _CREDENTIALS = ("AUTH_PLUGIN", "AUTH_PARAMS", "TLS_TRUST_CERTS_FILE_PATH")
-"""Names of client.authentication.access, whose import --help need not wait for."""
+"""Names of client.authentication.access, duplicated to spare --help the import."""
 
 
 def say_version(asked: bool) -> None:
-    """Print the version and end, if that is asked for."""
+    """Print the version and exit, if requested."""
     if asked:
         typer.echo(f"Floodgate {VERSION}")
         raise typer.Exit
@@ -83,7 +83,7 @@ for group in (
 
 
 def _floodgate_admin(context: typer.Context, **given: Any) -> None:  # noqa: ANN401 - typer's
-    """Keep the options before the verb; the same may stand behind it."""
+    """Store the options before the verb; the same options may follow the verb."""
     shown = Shown(*(os.environ.get(f"FLOODGATE_{name}", "") for name in _CREDENTIALS))
     context.obj = Call(DEFAULT_ADMIN_URL, False, REQUEST_TIMEOUT_SECONDS, shown).then(given)
 
@@ -104,7 +104,7 @@ def main() -> None:
     try:
         with nobody_need_read():
             status = _status(as_json=as_json)
-    except OSError as error:  # Call has made sentences of what the network does
+    except OSError as error:  # Network errors became sentences in Call
         forget_output()
         say(f"cannot write to standard output: {error.strerror or error}", as_json=as_json)
         status = EXIT_FAILED
@@ -127,5 +127,5 @@ def _status(*, as_json: bool) -> int:
 
 @cache
 def _program() -> Any:  # noqa: ANN401 - Typer names no type for it
-    """Return the command that Typer makes of all verbs, which takes it 40 ms."""
+    """Return Typer's command with all verbs, built in 40 ms."""
     return typer.main.get_command(app)

@@ -22,7 +22,7 @@ faults = group("faults", "Fault injection, in a broker or proxy with floodgateFa
 
 
 def clear_faults(call: Call, fault_id: str | None) -> None:
-    """Remove a fault, or all; commands that they delay go on.
+    """Remove a fault, or all; delayed commands continue.
 
     Examples:
     floodgate-admin faults clear fault-1
@@ -53,7 +53,7 @@ def parsed_fault(text: str) -> dict[str, Any]:
     """Parse a fault.
 
     Raises:
-        typer.BadParameter: It is none.
+        typer.BadParameter: The text is not a fault.
     """
     found = document(text)
     if not isinstance(found, dict):

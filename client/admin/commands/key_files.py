@@ -1,4 +1,4 @@
-"""Keys and tokens of the command line, from files and environment variables, and into files."""
+"""Keys and tokens in files and environment variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FILE = re.compile(r"file:(//)?")
 
 
 class KeyFileError(Exception):
-    """A file or variable that was named cannot be used; ``str()`` says why, and shows no secret."""
+    """An unusable file or variable; ``str()`` says why, without secrets."""
 
     def __init__(self, text: str, status: int = EXIT_FAILED) -> None:
         super().__init__(text)
@@ -31,7 +31,7 @@ class KeyFileError(Exception):
 
 
 def signing_key(secret: str | None, private: str | None, algorithm: str | None) -> tuple[Any, str]:
-    """Return the key that a token is signed with, and the algorithm."""
+    """Return the signing key of a token, and the algorithm."""
     _one_of("--secret-key file:PATH or --private-key file:PATH", (secret, private))
     if private is not None:
         return _der_or_pem(named_secret("--private-key", private), "private"), algorithm or "RS256"
@@ -41,7 +41,7 @@ def signing_key(secret: str | None, private: str | None, algorithm: str | None) 
 def checking_key(
     secret: str | None, public: str | None, algorithm: str | None
 ) -> tuple[Any, list[str]]:
-    """Return the key that a token is checked with, and the algorithms it may have."""
+    """Return the verification key of a token, and the permitted algorithms."""
     _one_of("--secret-key file:PATH or --public-key file:PATH", (secret, public))
     if public is not None:
         key = _der_or_pem(named_secret("--public-key", public), "public")
@@ -63,12 +63,12 @@ def given_token(file: str | None, named: str | None, *, stdin: bool) -> str:
 
 
 def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
-    """Return what a file or a variable holds; a secret itself is refused.
+    """Return the content of a file or variable; refuse a literal secret.
 
     Args:
-        option: Where the name was given.
+        option: The option's name, for errors.
         source: ``file:PATH`` or ``env:NAME``.
-        is_text: A variable holds the text itself; otherwise a key as base64 or PEM.
+        is_text: A variable holds plain text; otherwise a key as base64 or PEM.
     """
     if source.startswith("file:"):
         return _read(_FILE.sub("", source, count=1))
@@ -86,7 +86,7 @@ def named_secret(option: str, source: str, *, is_text: bool = False) -> bytes:
 
 
 def write_key(path: str | None, content: bytes) -> None:
-    """Write a key to a file that is its owner's alone; without one to standard output."""
+    """Write a key to a file readable only by its owner, or to standard output."""
     if path is None:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
@@ -122,7 +122,7 @@ def _der_or_pem(found: bytes, kind: str) -> Any:  # noqa: ANN401 - one of many k
 
 
 def _decoded(name: str, value: str) -> bytes:
-    """Return the key that a variable holds; of another text, such as a path, none is made."""
+    """Return the key in a variable; refuse any other text, such as a path."""
     encoded = value.removeprefix("data:;base64,")
     if encoded.startswith("-----BEGIN"):
         return encoded.encode()

@@ -53,7 +53,7 @@ def reset_cursor(
 
 
 async def _peek(asked: Asked, output: Output) -> None:
-    """Show as many of the next messages as there are."""
+    """Show the next messages, as many as exist."""
     found: list[dict[str, Any]] = []
     for place in range(1, asked.values["count"] + 1):
         try:

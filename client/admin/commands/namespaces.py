@@ -14,7 +14,7 @@ app = group("namespaces", "Namespaces, their policies and permissions.", "create
 
 
 def _ranges(found: dict[str, Any]) -> list[str]:
-    """Return the hash ranges between the boundaries that are answered."""
+    """Return the hash ranges between the boundaries in the answer."""
     return [f"{low}_{high}" for low, high in pairwise(found.get("boundaries") or [])]
 
 

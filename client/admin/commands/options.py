@@ -1,4 +1,4 @@
-"""The options of ``floodgate-admin``: each is declared once, whatever verbs have it."""
+"""The options of ``floodgate-admin``: each declared once for all verbs."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIRED: Any = ...
-"""The default of an option that has to be given."""
+"""The default of a mandatory option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a command line, or an argument.
+    """An option or argument of a command line.
 
     Attributes:
-        kind: The type of its value.
-        spellings: ``--force -f``; none for an argument.
-        text: What it is for.
-        metavar: What stands for its value in help; without it the type.
-        default: Of who does not give it; REQUIRED of nobody.
-        parser: Makes the value of a word.
+        kind: The type of the value.
+        spellings: ``--force -f``; empty for an argument.
+        text: The help text.
+        metavar: The value's placeholder in help; None for the type.
+        default: The default value; REQUIRED for a mandatory option.
+        parser: Parses a word to a value.
         least: The smallest number.
-        made: Makes of the value, or of that of a repeated option, what verbs take.
-        panel: Where help shows it.
-        envvar: The variable of the environment that stands for it.
-        example: Stands for an argument in examples.
-        at_once: What a flag does before all others are looked at.
+        made: Converts the value, or the list of a repeated option, for the verb.
+        panel: The panel in help.
+        envvar: The environment variable, as an alternative.
+        example: The argument's value in examples.
+        at_once: Action of a flag before other options are processed.
     """
 
     kind: Any
@@ -68,14 +68,14 @@ class Option:
     example: str | None = None
     at_once: Callable[[bool], None] | None = None
 
-    def of(self, value: Any) -> object:  # noqa: ANN401 - of its kind
-        """Return what verbs take for a value."""
+    def of(self, value: Any) -> object:  # noqa: ANN401 - depends on the kind
+        """Return a value converted for the verb."""
         return self.made(value) if self.made else value
 
 
 @cache
 def parameter(name: str, option: Option) -> inspect.Parameter:
-    """Return an option as a parameter of the function that Typer calls."""
+    """Return an option as a parameter of a Typer function."""
     kind = option.kind | None if option.default is None else option.kind
     declared = (typer.Option if option.spellings else typer.Argument)(
         *option.spellings.split(), metavar=option.metavar, help=option.text, parser=option.parser,
@@ -101,31 +101,31 @@ def flag(
 
 
 def number(spellings: str, text: str, default: object = REQUIRED) -> Option:
-    """Return an option that takes a whole number."""
+    """Return an option for an integer."""
     return Option(int, spellings, text, "N", default)
 
 
 def parsed(
     parser: Callable[[str], int], spellings: str, text: str, default: object = REQUIRED
 ) -> Option:
-    """Return an option that takes a time or a size."""
+    """Return an option for a time or a size."""
     metavar = "SIZE" if parser in (size_bytes, megabytes) else "TIME"
     return Option(int, spellings, text, metavar, default, parser)
 
 
 def name_of(spellings: str, text: str, *names: str, default: object = REQUIRED) -> Option:
-    """Return an option that takes one of some names, which its text lists."""
+    """Return an option for one of several names, listed in its text."""
     listed = f"{text}: {', '.join(names)}."
     return Option(str, spellings, listed, "NAME", default, one_of(*names))
 
 
 def words(spellings: str, text: str, default: object = REQUIRED) -> Option:
-    """Return an option that takes words with commas between, and may be repeated."""
+    """Return a repeatable option for comma-separated words."""
     return Option(list[str], spellings, text, "A,B", default, made=words_of)
 
 
 def pairs(spellings: str, text: str, default: object = None) -> Option:
-    """Return an option that takes properties, and may be repeated."""
+    """Return a repeatable option for properties."""
     repeated = f"{text} May be repeated."
     return Option(list[Pairs], spellings, repeated, "K=V,...", default, parsed_pairs, made=merged)
 
@@ -142,7 +142,7 @@ _TOPIC = Option(
 _FORCE = "--force -f"
 _METADATA = "Properties of the topic."
 
-# In the order in which help shows them.
+# In the order of help.
 OPTIONS = {
     "topic": _TOPIC,
     "partitioned": replace(_TOPIC, example="acme/orders/us"),
@@ -175,7 +175,7 @@ OPTIONS = {
         "--properties -p --property", "Only topics with all of these properties."),
     "partitions": Option(int, "--partitions -p", "Number of partitions.", least=1),
     "metadata": pairs("--metadata -m --properties -p", _METADATA),
-    # Here -p is the number of partitions, as pulsar-admin has it.
+    # Like in pulsar-admin, -p is the number of partitions.
     "partitioned_metadata": pairs("--metadata -m --properties", _METADATA),
     "local": flag("--update-local-only -ulo", "Only in the cluster of --admin-url."),
     "properties": pairs("--property -p --properties", "Properties to set.", REQUIRED),
@@ -200,7 +200,7 @@ OPTIONS = {
     "datetime": Option(int, "--datetime -d", "Milliseconds since 1970-01-01 UTC.", "MS"),
     "earliest": flag("--get-earliest-time-in-backlog -etb",
                      "Include the publish time of the oldest message of each backlog."),
-    # Sent in any case: without it brokers answer for each partition.
+    # Always sent: the brokers' default is to answer for each partition.
     "per_partition": flag(
         "--per-partition", "Show each partition too.", made=lambda shown: str(shown).lower()),
     "version": Option(int, "--version -v", "Version to show; without it the newest.", default=None),
@@ -238,4 +238,4 @@ _COMMON = {
         "FILE", None),
 }  # fmt: skip
 COMMON = {name: replace(option, panel="Everywhere") for name, option in _COMMON.items()}
-"""The options of every verb, and of the program before it."""
+"""The options of every verb, also accepted before the verb."""

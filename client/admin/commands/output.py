@@ -1,7 +1,7 @@
 """The standard output of ``floodgate-admin``: for people, or as JSON.
 
-Names go out one a line, so that they can be piped. What is not printable is escaped for people:
-a topic's name is whatever its creator chose, and terminals obey control characters.
+Names are written one per line, for pipes. For people, unprintable characters are escaped: a topic's
+creator chooses its name freely, and terminals obey control characters.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
-"""Columns of the keys, half of a terminal: some keys are 80 characters long."""
+"""Columns of keys, half of a terminal: some keys have 80 characters."""
 MAX_BATCHES_AHEAD = 2_048
-"""Texts of about 100 KB each that are taken from the server before they are written."""
+"""Most texts, of about 100 KB each, read from the server ahead of the output."""
 _INDENT = 2
 _END = ""
 _NONE = "There are none."
@@ -34,10 +34,10 @@ class Output:
         self.as_json = as_json
 
     async def stream(self, batches: AsyncGenerator[list[str], None]) -> None:
-        """Write names as they arrive: a line each, or one array.
+        """Write names as they arrive: one per line, or as an array.
 
-        They are taken from the server while somebody pages through them, up to
-        MAX_BATCHES_AHEAD: a server cuts off who takes nothing for half a minute.
+        Reads up to MAX_BATCHES_AHEAD while a pager waits: a server disconnects a non-reading peer
+        after half a minute.
         """
         ahead: asyncio.Queue[str] = asyncio.Queue(MAX_BATCHES_AHEAD)
         writing = asyncio.create_task(_write_all(ahead))
@@ -50,7 +50,7 @@ class Output:
             if self.as_json:
                 await _put(ahead, writing, "\n]\n" if written else "[]\n")
         finally:
-            # What has come is written before it is said why no more did.
+            # Write the received names before the error.
             await _put(ahead, writing, _END)
             await writing
         if not written:
@@ -72,7 +72,7 @@ class Output:
             self.note(_NONE)
 
     def table(self, values: Mapping[str, Any], *, hide_unset: bool = False) -> None:
-        """Write keys and values in two aligned columns; members of members as ``a.b``."""
+        """Write keys and values in two aligned columns; nested members as ``a.b``."""
         if self.as_json:
             self.json(values)
             return
@@ -86,7 +86,7 @@ class Output:
             self.note(f"{hidden} more are not set; --json shows them.")
 
     def value(self, value: object) -> None:
-        """Write JSON of any kind: an object as a table, an array of texts a line each."""
+        """Write any JSON: an object as a table, an array of texts one per line."""
         if self.as_json:
             self.json(value)
         elif isinstance(value, dict):
@@ -99,7 +99,7 @@ class Output:
             self.say(cell(value) if isinstance(value, str) else json.dumps(value))
 
     def messages(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """Write messages of a topic, with an empty line between two."""
+        """Write messages of a topic, separated by empty lines."""
         if self.as_json:
             self.json(found)
             return
@@ -109,18 +109,18 @@ class Output:
             self.table(message)
 
     def text(self, text: str, key: str) -> None:
-        """Write one text: bare, or as the member ``key`` of an object."""
+        """Write a text: bare, or as the member ``key`` of an object."""
         if self.as_json:
             self.json({key: text})
         else:
             self.say(text)
 
     def say(self, line: str) -> None:
-        """Write one line for people."""
+        """Write a line for people."""
         sys.stdout.write(f"{printable(line)}\n")
 
     def either(self, found: T, lines: Callable[[T], Iterable[str]]) -> None:
-        """Write JSON, or for people the lines that are made of it."""
+        """Write JSON, or for people the lines made from the value."""
         if self.as_json:
             self.json(found)
         else:
@@ -140,13 +140,13 @@ class Output:
         sys.stdout.write(f"{json.dumps(value, indent=_INDENT)}\n")
 
     def note(self, sentence: str) -> None:
-        """Write a note for a person at a terminal; a pipe is not sent it."""
+        """Write a note for a person at a terminal, but not to a pipe."""
         if sys.stdout.isatty() and not self.as_json:
             sys.stderr.write(f"{sentence}\n")
 
 
 async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str) -> None:
-    """Hand text to the writer; when that has failed, awaiting it says so."""
+    """Pass text to the writer; raise the writer's error."""
     putting = asyncio.ensure_future(ahead.put(text))
     await asyncio.wait({putting, writing}, return_when=asyncio.FIRST_COMPLETED)
     if writing.done():
@@ -155,13 +155,13 @@ async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str
 
 
 async def _write_all(ahead: asyncio.Queue[str]) -> None:
-    """Write what is queued, in a thread: a pager may take its time."""
+    """Write queued text in a thread: a pager may block."""
     while (text := await ahead.get()) != _END:
         await asyncio.to_thread(sys.stdout.write, text)
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, which are shown as Python writes them."""
+    """Return a text with control characters escaped like in Python."""
     if text.isprintable():
         return text
     return "".join(
@@ -170,12 +170,12 @@ def printable(text: str) -> str:
 
 
 def printable_all(names: Sequence[str]) -> Iterable[str]:
-    """Return names without control characters; what has none is looked at only once."""
+    """Return names with control characters escaped; the common case takes a single check."""
     return names if "".join(names).isprintable() else map(printable, names)
 
 
 def flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the rows of a table; members of members as ``a.b``."""
+    """Yield the rows of a table; nested members as ``a.b``."""
     for key, value in values.items():
         if isinstance(value, dict) and value:
             yield from flat_rows(value, f"{prefix}{key}.")
@@ -184,7 +184,7 @@ def flat_rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def cell(value: object) -> str:
-    """Return a value as people read it."""
+    """Return a value as text for people."""
     if value is None or value == "" or value == [] or value == {}:
         return UNSET
     if isinstance(value, str):
@@ -195,8 +195,8 @@ def cell(value: object) -> str:
 
 
 def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
-    """Write aligned columns; keys that are longer than the column push their values away."""
-    from rich.text import Text  # 0.1 s that lists of names need not wait for
+    """Write aligned columns; longer keys push their values to the right."""
+    from rich.text import Text  # 0.1 s, avoided by lists of names
 
     from client.admin.commands.table_console import TableConsole
 

@@ -1,4 +1,4 @@
-"""Verbs of policies, from one table: of ``floodgate-admin namespaces`` and ``topicPolicies``."""
+"""Verbs of policies, from a single table: ``floodgate-admin namespaces`` and ``topicPolicies``."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ topic_policies = group("topicPolicies", "Policies of single topics.",
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The verbs of one policy: get-NAME, set-NAME and remove-NAME.
+    """The verbs of a policy: get-NAME, set-NAME and remove-NAME.
 
     Attributes:
-        name: As pulsar-admin has it.
+        name: pulsar-admin's name.
         what: The policy in words.
-        example: Options of the verb that sets it.
-        options: Of the verb that sets it: the one whose value is the body, or all members of it.
-        namespace: The end of a namespace's path; empty for none, None for the name without hyphens.
-        topic: That of a topic's.
-        methods: Those that set it, for namespaces and for topics.
-        removable: Whether there is a verb that removes it, for namespaces and for topics.
-        in_query: Whether a topic's value stands in the query in place of a body.
+        example: Options of the set verb.
+        options: Of the set verb: a single option whose value is the body, or the members of the
+            body.
+        namespace: End of the path for namespaces; empty: unavailable, None: the name without
+            hyphens.
+        topic: End of the path for topics.
+        methods: HTTP methods of the set verb, for namespaces and for topics.
+        removable: Whether a remove verb exists, for namespaces and for topics.
+        in_query: Whether a topic's value is a query parameter instead of a body.
     """
 
     name: str
@@ -52,13 +54,13 @@ class Policy:
     in_query: bool = False
 
     def end(self, *, topics: bool) -> str:
-        """Return the end of its path; empty where there is none."""
+        """Return the end of the path; empty if unavailable."""
         first, *others = self.name.split("-")
         end = self.topic if topics else self.namespace
         return first + "".join(map(str.capitalize, others)) if end is None else end
 
     def verbs(self, *, topics: bool) -> list[Verb]:
-        """Return its verbs for topics, or for namespaces."""
+        """Return the verbs for topics, or for namespaces."""
         of, path, default = _TOPICS if topics else _NAMESPACES
         own = {_VALUE: self.options} if isinstance(self.options, Option) else self.options
         body = _VALUE if _VALUE in own else "*"
@@ -80,7 +82,7 @@ class Policy:
 
 _TOPICS = ("topic", "{topic}", "that of its namespace")
 _NAMESPACES = ("namespace", "namespaces/{namespace}", "the default of the broker")
-"""What has policies, its path, and what applies where it sets none."""
+"""Subject, path, and fallback of an unset policy."""
 _APPLIED = ("", "?applied={applied}")
 _VALUE = "limit"
 _NEVER = (False, False)
@@ -206,7 +208,7 @@ _QUOTA = {
 
 
 def _quotas(*, topics: bool) -> tuple[Verb, ...]:
-    """Return the verbs of backlog quotas, of which there is one for each of two types."""
+    """Return the verbs of backlog quotas, with one quota for each of two types."""
     of, path, _ = _TOPICS if topics else _NAMESPACES
     one = f"{path}/backlogQuota?backlogQuotaType={{quota_type}}"
     return (

@@ -1,4 +1,4 @@
-"""``floodgate-admin request``: any call of the admin REST, also one that no verb makes."""
+"""``floodgate-admin request``: any call of the admin REST, even without a verb."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from client.admin.rest import AdminRest, Body
 
 _AS_WRITTEN = "/%?=&:@!$'()*+,;~"
-"""Characters of a path that are sent as they are; others are percent-encoded."""
+"""Characters of a path sent unencoded; all others are percent-encoded."""
 
 
 def _body(text: str) -> Body:
@@ -47,7 +47,7 @@ _OPTIONS = {
 def _request(
     call: Call, method: str, path: str, body: Body | None, query: list[tuple[str, str]] | None
 ) -> None:
-    """Send any call of the admin REST, and show what it answers.
+    """Send any call of the admin REST, and show the answer.
 
     Examples:
     floodgate-admin request GET persistent/acme/orders/eu/stats

@@ -26,14 +26,14 @@ _PATH = "schemas/{topic.namespace}/{topic.local_name}"
 
 
 class SchemaFile(dict[str, object]):
-    """A schema as pulsar-admin's files and the admin REST have it."""
+    """A schema in the form of pulsar-admin's files and the admin REST."""
 
 
 def parsed_file(text: str) -> SchemaFile:
     """Read a file with ``type``, ``schema`` and ``properties``.
 
     Raises:
-        typer.BadParameter: It cannot be read, or is of another form.
+        typer.BadParameter: The file is unreadable, or has another form.
     """
     try:
         with Path(text).open(encoding="utf-8") as file:

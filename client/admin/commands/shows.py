@@ -1,4 +1,4 @@
-"""What verbs of ``floodgate-admin`` do with a request: send it, and show what is answered."""
+"""Actions of verbs: send the request, and show the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, and the values of the options that it was made of."""
+    """A request, and the option values behind it."""
 
     rest: AdminRest
     method: str
@@ -23,11 +23,11 @@ class Asked:
     values: Mapping[str, Any]
 
     async def mapping(self) -> dict[str, Any]:
-        """Return the object that is answered."""
+        """Return the object in the answer."""
         return await self.rest.mapping(self.path, self.method, self.body)
 
     async def text(self) -> str:
-        """Return the text that is answered."""
+        """Return the text of the answer."""
         return await self.rest.text(self.method, self.path, self.body)
 
 
@@ -45,7 +45,7 @@ async def sorted_table(asked: Asked, output: Output) -> None:
 
 
 async def set_members(asked: Asked, output: Output) -> None:
-    """Show the members of an object that are set."""
+    """Show the set members of an object."""
     output.table(await asked.mapping(), hide_unset=True)
 
 
@@ -55,12 +55,12 @@ async def names(asked: Asked, output: Output) -> None:
 
 
 async def sorted_names(asked: Asked, output: Output) -> None:
-    """Show a short list of names in their order."""
+    """Show a short list of names, sorted."""
     output.names(sorted(await asked.rest.strings(asked.path)))
 
 
 async def value(asked: Asked, output: Output) -> None:
-    """Show JSON of any kind."""
+    """Show any JSON."""
     output.value(await asked.rest.value(asked.method, asked.path, asked.body))
 
 
@@ -70,7 +70,7 @@ async def message(asked: Asked, output: Output) -> None:
 
 
 def text(key: str) -> Show:
-    """Show a text, which JSON calls ``key``."""
+    """Return an action showing a text, in JSON under ``key``."""
 
     async def show(asked: Asked, output: Output) -> None:
         output.text((await asked.text()).strip(), key)
@@ -79,7 +79,7 @@ def text(key: str) -> Show:
 
 
 def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
-    """Show an object; people see the lines that are made of it."""
+    """Return an action showing an object; for people the lines made from the object."""
 
     async def show(asked: Asked, output: Output) -> None:
         output.either(await asked.mapping(), of)
@@ -89,18 +89,19 @@ def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change, and the words for it.
+    """A change, and its report.
 
     Attributes:
-        words: ``created {topic}``: the first is the key in JSON, the others are its value.
-        details: More for JSON: names of options, or ``key=name``; what is no option is a word.
+        words: ``created {topic}``: the first word is the key in JSON, the rest its value.
+        details: Further members for JSON: names of options, or ``key=name``; a name without an
+            option is a literal.
     """
 
     words: str
     details: str = ""
 
     async def __call__(self, asked: Asked, output: Output) -> None:
-        """Send the request, and say so."""
+        """Send the request, and report the change."""
         await asked.text()
         pairs = (one.rpartition("=") for one in self.details.split())
         details = {key or name: _plain(asked.values.get(name, name)) for key, _, name in pairs}

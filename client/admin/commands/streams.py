@@ -1,4 +1,4 @@
-"""The arguments and streams that a shell hands to ``floodgate-admin``."""
+"""The arguments and standard streams of ``floodgate-admin``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def ready_streams() -> None:
-    """Have both streams take any text; one that is closed takes it nowhere."""
-    # First of all, so that no socket is given the number of a closed stream.
+    """Make both streams accept any text; a closed stream discards all text."""
+    # First of all: a socket must not get a closed stream's number.
     sys.stdout, sys.stderr = _open(sys.stdout), _open(sys.stderr)
-    # A name may hold what the terminal's encoding has no character for.
+    # A name may contain characters missing in the terminal's encoding.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -28,9 +28,9 @@ def _open(stream: TextIO | None) -> TextIO:
 
 
 def unreadable(arguments: Sequence[str]) -> str | None:
-    """Return the complaint about arguments that are not UTF-8; None when all are.
+    """Return a complaint about arguments outside UTF-8, or None.
 
-    Python keeps the bytes that it cannot decode, and whatever encodes the text later fails.
+    Python keeps undecodable bytes, and a later encoding would fail.
     """
     for argument in arguments:
         try:
@@ -43,10 +43,10 @@ def unreadable(arguments: Sequence[str]) -> str | None:
 
 @contextmanager
 def nobody_need_read() -> Iterator[None]:
-    """Write the output of a block; end quietly where the reader has gone.
+    """Write the output of a block; end quietly after the reader has closed the pipe.
 
     Raises:
-        OSError: Standard output takes nothing for another reason, such as a full disk.
+        OSError: Standard output failed for another reason, such as a full disk.
     """
     try:
         try:
@@ -58,7 +58,7 @@ def nobody_need_read() -> Iterator[None]:
 
 
 def forget_output() -> None:
-    """Keep the interpreter from writing what is left once more when it ends."""
+    """Discard buffered output, which the interpreter would write again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

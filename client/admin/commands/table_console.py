@@ -1,4 +1,4 @@
-"""The terminal that tables are written to; apart because Rich takes long to import."""
+"""The terminal for tables; a separate module because Rich imports slowly."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rich.console import Console
 
 
 class TableConsole(Console):
-    """A console that raises an error when the reader has gone, instead of ending the process."""
+    """A console that raises an error at a broken pipe, instead of ending the process."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Raise the error for which Rich would end the process.
+        """Raise an error where Rich would end the process.
 
         Raises:
             BrokenPipeError: Always.

@@ -50,7 +50,7 @@ def update_tenant(
 
 
 async def _clusters(asked: Asked, output: Output) -> None:
-    """Show the clusters, and which of them is asked."""
+    """Show the clusters, with the contacted cluster marked."""
     names = await asked.rest.strings(asked.path)
     if asked.values["current"]:
         found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")

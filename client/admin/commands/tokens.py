@@ -1,7 +1,7 @@
 """``floodgate-admin tokens``: keys and tokens, created and inspected without a server.
 
-A secret is named by the file or the environment variable that holds it: all users of the machine
-can read command lines.
+Secrets are given as a file or an environment variable: all users of the machine can read command
+lines.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def show(call: Call, token_file: str | None, token: str | None, stdin: bool) -> 
 
 @contextmanager
 def _sentences(call: Call) -> Iterator[None]:
-    """Make a sentence of what is wrong with keys and tokens, and end."""
+    """Turn errors of keys and tokens into a sentence, and exit."""
     import jwt
 
     try:

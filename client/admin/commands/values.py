@@ -1,4 +1,4 @@
-"""Values of a command line, as pulsar-admin takes them: names, properties, times, sizes, ids."""
+"""Parsers of command-line values, like pulsar-admin's: names, properties, times, sizes, ids."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ID = re.compile(r"(-?\d+):(-?\d+)")
 
 
 def seconds(text: str) -> int:
-    """Parse ``90``, ``90s``, ``10m``, ``3h``, ``2d``, ``5w``; a number below 0 stays as it is.
+    """Parse ``90``, ``90s``, ``10m``, ``3h``, ``2d``, ``5w``; negative numbers stay unchanged.
 
     Raises:
-        typer.BadParameter: It is none of these.
+        typer.BadParameter: The text has another form.
     """
     found = _TIME.fullmatch(text.strip().lower())
     if found is None:
@@ -45,7 +45,7 @@ def minutes(text: str) -> int:
     """Parse a time of whole minutes.
 
     Raises:
-        typer.BadParameter: It is not of whole minutes.
+        typer.BadParameter: The time is not in whole minutes.
     """
     found = seconds(text)
     if found > 0 and found % 60:
@@ -54,10 +54,10 @@ def minutes(text: str) -> int:
 
 
 def size_bytes(text: str) -> int:
-    """Parse ``4096``, ``64K``, ``10M``, ``16G``, ``3T``; a number below 0 stays as it is.
+    """Parse ``4096``, ``64K``, ``10M``, ``16G``, ``3T``; negative numbers stay unchanged.
 
     Raises:
-        typer.BadParameter: It is none of these.
+        typer.BadParameter: The text has another form.
     """
     found = _SIZE.fullmatch(text.strip().lower())
     if found is None:
@@ -70,7 +70,7 @@ def megabytes(text: str) -> int:
     """Parse a size of whole megabytes.
 
     Raises:
-        typer.BadParameter: It is not of whole megabytes.
+        typer.BadParameter: The size is not in whole megabytes.
     """
     found = size_bytes(text)
     if found > 0 and found % _BYTES["m"]:
@@ -79,9 +79,9 @@ def megabytes(text: str) -> int:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """Return a parser of one of some names, in capitals or not.
+    """Return a case-insensitive parser of enumerated names.
 
-    A broker takes a name that it does not know for none at all.
+    A broker would treat an unknown name like no name.
     """
 
     def parse(text: str) -> str:
@@ -94,10 +94,10 @@ def one_of(*names: str) -> Callable[[str], str]:
 
 
 def document(text: str) -> Any:  # noqa: ANN401 - JSON
-    """Parse JSON, or ``@FILE`` with it.
+    """Parse JSON, or ``@FILE`` with JSON.
 
     Raises:
-        typer.BadParameter: It is none, or the file cannot be read.
+        typer.BadParameter: The text is not JSON, or the file is unreadable.
     """
     try:
         return json.loads(Path(text[1:]).read_text() if text.startswith("@") else text)
@@ -108,14 +108,14 @@ def document(text: str) -> Any:  # noqa: ANN401 - JSON
 
 
 class MessageId(dict[str, int]):
-    """A message id, as the admin REST takes it."""
+    """A message id in the form of the admin REST."""
 
 
 def message_id(text: str) -> MessageId:
     """Parse ``LEDGER:ENTRY``, ``earliest`` or ``latest``.
 
     Raises:
-        typer.BadParameter: It is none of these.
+        typer.BadParameter: The text has another form.
     """
     found = _ID.fullmatch(_NAMED.get(text.lower(), text))
     if found is None:
@@ -131,18 +131,18 @@ class Entries(int):
 
 
 class Pairs(dict[str, str]):
-    """Properties, as ``k1=v1,k2=v2`` gives them."""
+    """Properties, written as ``k1=v1,k2=v2``."""
 
 
 class TopicDomain(StrEnum):
-    """Pulsar's two kinds of topics, spelled as pulsar-admin does."""
+    """Pulsar's two topic domains, in pulsar-admin's spelling."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"
 
 
 class Mode(StrEnum):
-    """The topics that a namespace lists, spelled as pulsar-admin does."""
+    """The kinds of topics to list, in pulsar-admin's spelling."""
 
     PERSISTENT = "persistent"
     NON_PERSISTENT = "non_persistent"
@@ -150,7 +150,7 @@ class Mode(StrEnum):
 
 
 def domains_of(domain: TopicDomain | None) -> Sequence[str]:
-    """Return the domain that was asked for as topic names begin with it, or both."""
+    """Return the requested domain in the spelling of topic names, or both."""
     return DOMAINS if domain is None else (domain.value.replace("_", "-"),)
 
 
@@ -158,7 +158,7 @@ def parsed_topic(text: str) -> TopicName:
     """Parse a topic's name.
 
     Raises:
-        typer.BadParameter: It is none.
+        typer.BadParameter: The name is invalid.
     """
     try:
         return TopicName.parse(text)
@@ -173,7 +173,7 @@ def parsed_namespace(text: str) -> NamespaceName:
     """Parse a namespace's name.
 
     Raises:
-        typer.BadParameter: It is none.
+        typer.BadParameter: The name is invalid.
     """
     try:
         return NamespaceName.parse(text)
@@ -197,11 +197,11 @@ def parsed_pairs(text: str) -> Pairs:
 
 
 def merged(several: Sequence[Pairs] | None) -> Pairs:
-    """Return the properties of an option that may be repeated."""
+    """Return the merged properties of a repeated option."""
     return Pairs({key: value for pairs in several or () for key, value in pairs.items()})
 
 
 def words_of(several: Sequence[str] | None) -> list[str]:
-    """Return the words of an option that takes ``a,b`` and may be repeated."""
+    """Return the words of a repeated ``a,b`` option."""
     words = [word.strip() for text in several or () for word in text.split(",")]
     return [word for word in words if word]

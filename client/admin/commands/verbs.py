@@ -1,6 +1,6 @@
-"""Verbs of ``floodgate-admin``: each is a row of a table, or a function where it does more.
+"""Verbs of ``floodgate-admin``: rows of a table, or functions for longer work.
 
-A row says what is sent; its options follow from the names in braces there.
+A row describes a request; the names in braces determine the verb's options.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _BREAKS = TextWrapper(
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb that is one call of the admin REST.
+    """A verb making a single call of the admin REST.
 
     Attributes:
-        name: As pulsar-admin has it.
-        text: What it does.
+        name: pulsar-admin's name.
+        text: The help text.
         request: ``METHOD path?query body``, the path below ``/admin/v2`` or from a first slash on.
-            ``{option}`` is the value of an option, and ``{option?}`` of one that is not required;
-            ``{*}`` is an object of all own options. What has no value is left out.
-        asked: What is asked for, so that "cannot ..." is a sentence.
-        show: Sends the request, and writes what is answered.
-        examples: What stands behind its name, a line each; the argument is filled in.
-        own: Options that no other verb has.
+            ``{option}`` is the value of an option, ``{option?}`` of an optional option; ``{*}`` is
+            an object of all own options. Empty values are omitted.
+        asked: The request, completing the sentence "cannot ...".
+        show: Sends the request, and writes the answer.
+        examples: Command lines after the name, one per line; the argument is filled in.
+        own: Options specific to the verb.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Verb:
     own: dict[str, Option] = field(default_factory=dict)
 
     def help(self, before: str) -> str:
-        """Return what it does, with examples behind the words before its name."""
+        """Return the help text with examples, prefixed with the words before the name."""
         thing = next((f"{one.example} " for one in self.options().values() if one.example), "")
         lines = (
             line if line[:1].isalnum() else f"{thing}{line}" for line in self.examples.split("\n")
@@ -70,7 +70,7 @@ class Verb:
         return f"{self.text}\n\nExamples:\n{examples}"
 
     def options(self) -> dict[str, Option]:
-        """Return its options in the order in which help shows them."""
+        """Return the options in the order of help."""
         optional = {name: bool(mark) for name, _, mark in _PLACE.findall(self.request)}
         known = {name: one for name, one in OPTIONS.items() if not one.spellings}
         known |= {name: one for name, one in self.own.items() if name not in OPTIONS}
@@ -81,8 +81,8 @@ class Verb:
             for name in names
         }
 
-    def call(self, call: Call, **given: Any) -> None:  # noqa: ANN401 - whatever its options are
-        """Send the request with the values of the options, and write what is answered."""
+    def call(self, call: Call, **given: Any) -> None:  # noqa: ANN401 - depends on the options
+        """Send the request with the values of the options, and write the answer."""
         own = {name: given[name] for name in self.own if given[name] not in (None, [])}
         values = {**given, _OWN: own}
         method, target, *body = self.request.split(" ")
@@ -103,9 +103,9 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A verb that does more: its function's first argument is the :class:`Call`.
+    """A verb implemented by a function, whose first argument is the :class:`Call`.
 
-    The others are options, by the names that they have in the table of all, or in ``own``.
+    The further arguments are options, named as in the common table or in ``own``.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Function:
     own: dict[str, Option] = field(default_factory=dict)
 
     def options(self) -> dict[str, Option]:
-        """Return its options in the order of its function's arguments."""
+        """Return the options in the order of the function's arguments."""
         known = {**OPTIONS, **self.own}
         arguments = list(inspect.signature(self.call).parameters.values())[1:]
         return {
@@ -124,7 +124,7 @@ class Function:
         }
 
     def help(self, _: str) -> str:
-        """Return what it does, with examples."""
+        """Return the help text with examples."""
         return inspect.cleandoc(self.call.__doc__ or "")
 
 
@@ -153,16 +153,16 @@ def group(name: str, text: str, *examples: str) -> typer.Typer:
     """Return a group of verbs.
 
     Args:
-        name: As pulsar-admin has it.
-        text: What it is about.
-        examples: What stands behind its name.
+        name: pulsar-admin's name.
+        text: The help text.
+        examples: Command lines after the name.
     """
     shown = _fitted("\n".join(f"{PROGRAM} {name} {example}" for example in examples))
     return typer.Typer(name=name, no_args_is_help=True, help=text, epilog=f"Examples:\n{shown}")
 
 
 def add(app: typer.Typer, *rows: Verb | Function) -> None:
-    """Give a group the verbs of some rows."""
+    """Add the verbs of rows to a group."""
     for row in rows:
         command = _command(row)
         command.__doc__ = _fitted(row.help(f"{PROGRAM} {app.info.name}"))
@@ -180,7 +180,7 @@ def _command(row: Verb | Function) -> Callable[..., None]:
 
 
 def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Callable[..., None]:
-    """Have Typer take these options for those of a function; its first argument is ``context``."""
+    """Replace a function's options for Typer; its first argument is ``context``."""
     together = [_CONTEXT, *(parameter(name, option) for name, option in options.items())]
     function.__annotations__ = {one.name: one.annotation for one in together}
     function.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]
@@ -188,7 +188,7 @@ def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Call
 
 
 def _fitted(text: str) -> str:
-    """Break example commands that are wider than a terminal, so that they can still be pasted."""
+    """Break example commands wider than a terminal, keeping them pasteable."""
     lines = []
     for line in text.splitlines():
         is_example = line.startswith(f"{PROGRAM} ") and len(line) > _COLUMNS

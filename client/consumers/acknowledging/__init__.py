@@ -1,1 +1,1 @@
-"""The messages that the program has: acknowledged, refused, or not in time."""
+"""Acknowledgement and redelivery of the messages handed to the program."""

@@ -1,4 +1,4 @@
-"""Gathers the acknowledgements of one topic's consumer, and sends them together."""
+"""The unsent acknowledgements of one topic's consumer, grouped into few commands."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_PENDING = 100_000
-"""Acknowledgements that wait for a connection; beyond, the oldest is dropped: it comes again.
+"""Maximum number of acknowledgements pending without a connection.
 
-Receipts that may be of it fail.
+Beyond the limit the oldest is dropped, its message is redelivered, and pending receipts fail.
 """
 MOST_IDS = 1_000
-"""Ids in one command."""
+"""Maximum number of message ids in one command."""
 MOST_WORDS = 8_192
-"""Words of bit sets in one command, which keep it below the size that brokers take."""
+"""Maximum number of bit-set words in one command, below the brokers' size limit."""
 _UNSIGNED = 2**64
 
 
 class Acknowledgements:
-    """The acknowledgements that were not sent yet.
+    """Unsent acknowledgements of one topic's consumer.
 
-    Those that wait when a connection is lost are sent on the next one before it grants a permit: so
-    their messages do not come again.
+    After a lost connection, pending acknowledgements are sent on the next connection before the
+    first permit, so their messages are not redelivered.
 
     Args:
-        clock: Where time comes from.
-        options: How long and how many are gathered, and whether the broker's answer is waited for.
-        link: Their way to the broker.
+        clock: The source of time.
+        options: Grouping time and size, and whether to wait for receipts.
+        link: Commands to the broker.
 
     Attributes:
-        partial: The batches that are acknowledged in part.
+        partial: Partly acknowledged batches.
 
     Source: upstream PersistentAcknowledgmentsGroupingTracker.
     """
@@ -66,18 +66,18 @@ class Acknowledgements:
 
     @property
     def pending(self) -> int:
-        """Acknowledgements that were not sent yet."""
+        """Number of unsent acknowledgements."""
         return len(self._whole) + len(self._parts) + (self._cumulative is not None)
 
     def is_pending(self, entry: Place) -> bool:
-        """Tell whether the acknowledgement of a whole entry waits here."""
+        """Tell whether a whole entry's acknowledgement is unsent."""
         return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
 
     def individual(self, message_id: MessageId) -> bool:
-        """Acknowledge a message; true if that makes its entry acknowledged as a whole.
+        """Acknowledge a message; return true if the whole entry is now acknowledged.
 
         Raises:
-            InvalidMessage: The id does not say how large its batch is.
+            InvalidMessage: The id lacks the size of its batch.
         """
         entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
         self._newest = None
@@ -106,9 +106,10 @@ class Acknowledgements:
         self._added()
 
     def left_out(self, entry: Place, size: int, indexes: Iterable[int]) -> None:
-        """Take messages of a batch as acknowledged that nobody will get.
+        """Mark undeliverable messages of a batch as acknowledged.
 
-        They were acknowledged before, or compacted away; the rest makes the entry whole.
+        Such messages were acknowledged before, or compacted away; acknowledging the rest completes
+        the entry.
         """
         batch = self.partial.begin(entry, size)
         for index in indexes:
@@ -117,9 +118,10 @@ class Acknowledgements:
             self.entry(entry)
 
     def cumulative(self, message_id: MessageId) -> Place:
-        """Acknowledge everything up to a message, and it; return the last entry that is whole.
+        """Acknowledge all messages up to and including a message; return the last complete entry.
 
-        In a batch, without batch_index_ack_enabled: up to the entry before, until it is the last.
+        Without batch_index_ack_enabled, a message inside a batch acknowledges up to the entry
+        before the batch, the batch's last message the batch too.
         """
         entry, index, size = message_id.entry, message_id.batch_index(), message_id.batch_size
         words: tuple[int, ...] = ()
@@ -154,7 +156,7 @@ class Acknowledgements:
             while self.pending > MOST_PENDING:
                 oldest = self._whole or self._parts
                 del oldest[next(iter(oldest))]
-                self._fail_group(  # Of which the oldest may be a part.
+                self._fail_group(  # The oldest may be part of the group.
                     NotConnected(f"{MOST_PENDING} acknowledgements wait for a connection already")
                 )
         elif self._timer is None:
@@ -165,7 +167,7 @@ class Acknowledgements:
         self.flush()
 
     def flush(self) -> None:
-        """Send what was gathered, unless there is no connection."""
+        """Send the pending acknowledgements; a no-op without a connection."""
         if not self.pending or self._link.cnx is None:
             return
         commands = list(self._commands())
@@ -180,21 +182,21 @@ class Acknowledgements:
         task.add_done_callback(self._tasks.pop)
 
     def flush_ahead(self) -> None:
-        """Send what was gathered before anything else is; where a receipt is asked for, twice.
+        """Send the pending acknowledgements ahead of the next command.
 
-        Its request is sent by a task, and so later.
+        Requests with receipts are sent later, by a task: their acknowledgements are sent now, too.
         """
         self.flush()
         for commands in self._tasks.values():
             for ack in commands:
-                if not ack.HasField("request_id"):  # Else it was sent.
+                if not ack.HasField("request_id"):  # Else sent already.
                     self._link.acknowledge(ack)
 
     def _commands(self) -> Iterator[pb.CommandAck]:
         if self._cumulative is not None:
             (ledger_id, entry_id), words = self._cumulative
             ack = self._command(pb.CommandAck.Cumulative)
-            # Before the first entry of a ledger stands -1, as from upstream's clients.
+            # Like upstream's clients: -1 precedes the first entry of a ledger.
             ack.message_id.add(ledgerId=ledger_id, entryId=entry_id % _UNSIGNED, ack_set=words)
             yield ack
         ack, words_left = self._command(pb.CommandAck.Individual), MOST_WORDS
@@ -205,7 +207,7 @@ class Acknowledgements:
                 ack = self._command(pb.CommandAck.Individual)
         for entry in self._parts:
             if (batch := self.partial.get(entry)) is None:
-                continue  # Forgotten at the bound: its messages come again.
+                continue  # Evicted at the limit: the batch is redelivered.
             words = batch.ack_set()
             if words_left < len(words) or len(ack.message_id) >= MOST_IDS:
                 yield ack
@@ -234,15 +236,15 @@ class Acknowledgements:
                 group.set_result(None)
 
     def receipt(self) -> asyncio.Future[None] | None:
-        """Return what is done when the broker has the acknowledgement that was just taken.
+        """Return the receipt of the acknowledgement just taken.
 
-        None if the options do not ask for it, or nothing is sent for it yet.
+        None if receipts are disabled, or the acknowledgement sends no command yet.
         """
         newest, self._newest = self._newest, None
         return newest
 
     def drop(self, reason: PulsarException) -> None:
-        """Forget what was not sent: the subscription stands elsewhere, or ends."""
+        """Drop the pending acknowledgements: the subscription was reset, or ends."""
         self._forget()
         self.partial.clear()
         self._fail_group(reason)
@@ -260,16 +262,16 @@ class Acknowledgements:
             self._timer = None
 
     async def sent(self) -> None:
-        """Send what waits, and wait for the answers that were asked for."""
+        """Send the pending acknowledgements, and wait for their receipts."""
         self.flush()
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
     def closed_by_broker(self) -> None:
-        """Wait for no answers any more: the broker gives none for a consumer that it closed.
+        """Stop waiting for receipts: the broker sends none for a consumer closed by it.
 
-        Whoever set it elsewhere, parts of batches may come again that were acknowledged; but for
-        those that wait here, as whole entries do.
+        After a reset, acknowledged messages of partly acknowledged batches may be redelivered;
+        batches with pending acknowledgements are kept.
         """
         self.partial.keep(self._parts)
         self._cancel(NotConnected("the broker closed the consumer before it answered"))
@@ -280,7 +282,7 @@ class Acknowledgements:
             task.cancel()
 
     def end(self) -> None:
-        """Forget what was not sent, and wait for nothing any more."""
+        """Drop the pending acknowledgements, and stop waiting for receipts."""
         reason = AlreadyClosed("the consumer was closed before it was acknowledged")
         self.drop(reason)
         self._cancel(reason)
@@ -289,4 +291,4 @@ class Acknowledgements:
 def _fail(group: asyncio.Future[None] | None, error: PulsarException) -> None:
     if group is not None and not group.done():
         group.set_exception(error)
-        group.exception()  # Nobody may be waiting any more.
+        group.exception()  # Mark as retrieved: the waiter may be gone.

@@ -1,4 +1,4 @@
-"""Entries that fall due, in steps: one timer for all of them."""
+"""Entries with deadlines, rounded to steps: one timer for all entries."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_ENTRIES = 100_000
-"""Entries that wait; one more, and the oldest falls due at once."""
+"""Maximum number of pending entries; beyond the limit the oldest falls due immediately."""
 
 MOST_AT_ONCE = 1_000
-"""Entries that are told of before others have their turn."""
+"""Maximum number of entries reported in one event-loop iteration."""
 
 
 class DueTimes:
-    """Entries, each with the step of time at whose end it falls due.
+    """Pending entries, each with the time step of its deadline.
 
     Args:
-        clock: Where time comes from.
-        step_seconds: Entries that fall due within so long are told of together.
-        on_due: Told of those that fell due; they are here no more.
+        clock: The source of time.
+        step_seconds: Width of a step; entries of one step are reported together.
+        on_due: Called with due entries, already removed.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class DueTimes:
         return entry in self._step_of
 
     def __iter__(self) -> Iterator[Place]:
-        """The entries, oldest first."""
+        """Iterate over the pending entries, oldest first."""
         return iter(self._step_of)
 
     def add(self, entry: Place, delay_seconds: float) -> None:
-        """Have an entry fall due; one that is here already keeps its time."""
+        """Schedule an entry; an entry already pending keeps its deadline."""
         if entry in self._step_of:
             return
         step = int((self._clock.now() + delay_seconds) / self._step_seconds) + 1
@@ -67,7 +67,7 @@ class DueTimes:
         entries[entry] = None
 
     def remove(self, entry: Place) -> bool:
-        """Forget an entry; false if it was not here."""
+        """Remove an entry; return false if absent."""
         step = self._step_of.pop(entry, None)
         if step is None:
             return False
@@ -75,7 +75,7 @@ class DueTimes:
         return True
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all entries."""
         self._step_of.clear()
         self._steps.clear()
         self._order.clear()
@@ -105,6 +105,6 @@ class DueTimes:
                 del self._step_of[entry]
             if not entries:
                 del self._steps[heappop(self._order)]
-        self._arm()  # For the rest at once, behind others.
+        self._arm()  # Due entries left over follow in the next event-loop iteration.
         if due:
             self._on_due(due)

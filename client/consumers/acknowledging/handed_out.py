@@ -1,4 +1,4 @@
-"""The messages of one topic that the program has, until it is done with them."""
+"""One topic's messages between handover to the program and acknowledgement."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 MOST_CHUNKED = 10_000
-"""Chunked messages whose chunks are remembered; beyond, the oldest is forgotten, and of its chunks
-only the last is acknowledged."""
+"""Maximum number of chunked messages with remembered chunks.
+
+Beyond the limit the oldest is forgotten: only its last chunk gets acknowledged.
+"""
 
 
 class HandedOut:
-    """Acknowledges messages or has them sent again, and remembers what that needs.
+    """The messages handed to the program, until acknowledgement or redelivery.
 
     Args:
-        clock: Where time comes from.
-        options: When acknowledgements are sent, and messages sent again.
-        link: The way to the broker.
-        redeliver: Has entries sent again whose time is up.
-        freed: Told the bytes that the program is done with; None if they do not count.
+        clock: The source of time.
+        options: Acknowledgement and redelivery options.
+        link: Commands to the broker.
+        redeliver: Called with the entries due for redelivery.
+        freed: Called with the released bytes; None if bytes are not counted until acknowledgement.
 
     Attributes:
-        acks: What is acknowledged and not sent.
-        redelivery: What is to be sent again.
+        acks: Unsent acknowledgements.
+        redelivery: Entries pending redelivery.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class HandedOut:
         self._simple = freed is None and not self.redelivery.watches
 
     def taken(self, head: EntryHead, size_bytes: int) -> None:
-        """Remember a message that the program got, whose bytes count until it is done."""
+        """Track a message handed to the program; its bytes count until released."""
         if self._simple and not head.chunk_ids:
             return
         place = head.ledger_id, head.entry_id
@@ -69,7 +71,7 @@ class HandedOut:
             self._held[place] = self._held.get(place, 0) + size_bytes
 
     def acknowledge(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge a message, with all of its chunks; see ``Acknowledgements.receipt``.
+        """Acknowledge a message with all of its chunks; see ``Acknowledgements.receipt``.
 
         Raises:
             InvalidMessage: See Acknowledgements.individual.
@@ -87,7 +89,7 @@ class HandedOut:
         return self.acks.receipt()
 
     def acknowledge_cumulative(self, message_id: MessageId) -> asyncio.Future[None] | None:
-        """Acknowledge everything up to a message, and it; see ``Acknowledgements.receipt``.
+        """Acknowledge all messages up to and including a message; see ``Acknowledgements.receipt``.
 
         Raises:
             PulsarException: The consumer is closed, or failed.
@@ -101,7 +103,7 @@ class HandedOut:
         return self.acks.receipt()
 
     def refuse(self, message_id: MessageId, redelivery_count: int) -> None:
-        """Have a message, and with it its whole entry, sent again after its delay.
+        """Schedule the redelivery of a message, and so of its whole entry.
 
         Raises:
             PulsarException: The consumer is closed, or failed.
@@ -109,11 +111,11 @@ class HandedOut:
         self._link.check_open()
         if self._link.persistent:
             self.redelivery.refuse(message_id.entry, redelivery_count)
-        else:  # It never comes again, and nothing else would end what is counted for it.
+        else:  # Never redelivered: release the counted bytes now.
             self.returned((message_id.entry,))
 
     def returned(self, places: Iterable[Place]) -> list[Place]:
-        """Forget entries that are sent again; return them with the chunks before them."""
+        """Forget redelivered entries; return the entries with their preceding chunks."""
         everything = list(places)
         self._release(everything)
         for place in tuple(everything):
@@ -122,7 +124,7 @@ class HandedOut:
         return everything
 
     def clear(self) -> None:
-        """Forget everything but of what chunks messages are made: it comes again."""
+        """Forget all entries, about to be redelivered; keep the chunk ids of messages."""
         self.redelivery.clear()
         self._release(tuple(self._held))
 

@@ -1,4 +1,4 @@
-"""Batches of which some messages are acknowledged, and others are not."""
+"""Partly acknowledged batches."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ if TYPE_CHECKING:
     from client.messages.message_id import Place
 
 MOST_BATCHES = 10_000
-"""Batches that are remembered; beyond, the one that was acknowledged in longest ago is forgotten.
+"""Maximum number of remembered batches.
 
-Its messages may come again then, though they were acknowledged.
+Beyond the limit the least recently acknowledged batch is forgotten: its acknowledged messages may
+be redelivered.
 """
 _WORD_BITS = 64
 
 
 class PartialBatch:
-    """The messages of a batch, each acknowledged or not.
+    """The acknowledged and unacknowledged messages of a batch.
 
     Attributes:
-        left: Messages that are not.
+        left: Number of unacknowledged messages.
     """
 
     __slots__ = ("_bits", "left")
@@ -33,7 +34,7 @@ class PartialBatch:
         self.left = size
 
     def acknowledge(self, index: int) -> bool:
-        """Take one message as acknowledged; false if it was already, or is none of the batch."""
+        """Mark a message as acknowledged; return false if already marked, or not in the batch."""
         place, bit = index >> 3, 1 << (index & 7)
         if place >= len(self._bits) or not self._bits[place] & bit:
             return False
@@ -42,23 +43,23 @@ class PartialBatch:
         return True
 
     def acknowledge_up_to(self, index: int) -> None:
-        """Take the messages up to this one, and it, as acknowledged."""
+        """Mark the messages up to and including an index as acknowledged."""
         left = int.from_bytes(self._bits, "little") >> (index + 1) << (index + 1)
         self._bits = bytearray(left.to_bytes(len(self._bits), "little"))
         self.left = left.bit_count()
 
     def is_acknowledged(self, index: int) -> bool:
-        """Tell whether a message was acknowledged."""
+        """Tell whether a message is acknowledged."""
         place = index >> 3
         return place < len(self._bits) and not self._bits[place] & 1 << (index & 7)
 
     def ack_set(self) -> tuple[int, ...]:
-        """Return the words of Java's BitSet; 1 is what is not acknowledged."""
+        """Return the words of Java's BitSet; bit 1 means unacknowledged."""
         return struct.unpack(f"<{len(self._bits) // 8}q", self._bits)
 
 
 class PartialBatches:
-    """The partly acknowledged batches of one topic's consumer, MOST_BATCHES at most."""
+    """Partly acknowledged batches of one topic's consumer, MOST_BATCHES at most."""
 
     def __init__(self) -> None:
         self._batches: dict[Place, PartialBatch] = {}
@@ -67,11 +68,11 @@ class PartialBatches:
         return len(self._batches)
 
     def get(self, entry: Place) -> PartialBatch | None:
-        """Return a batch of which a part is acknowledged."""
+        """Return a partly acknowledged batch, or None."""
         return self._batches.get(entry)
 
     def begin(self, entry: Place, size: int) -> PartialBatch:
-        """Return a batch; made, if no part of it was acknowledged yet."""
+        """Return an entry's batch; create the batch if absent."""
         batch = self._batches.pop(entry, None)
         if batch is None:
             batch = PartialBatch(size)
@@ -81,19 +82,19 @@ class PartialBatches:
         return batch
 
     def forget(self, entry: Place) -> None:
-        """Forget a batch: it is acknowledged as a whole."""
+        """Forget a batch: the whole entry is acknowledged."""
         self._batches.pop(entry, None)
 
     def forget_up_to(self, entry: Place) -> None:
-        """Forget an entry's batch and those before it."""
+        """Forget the batches up to and including an entry."""
         for earlier in [one for one in self._batches if one <= entry]:
             del self._batches[earlier]
 
     def keep(self, entries: Container[Place]) -> None:
-        """Forget all but these."""
+        """Forget all batches except the given entries."""
         for entry in [one for one in self._batches if one not in entries]:
             del self._batches[entry]
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all batches."""
         self._batches.clear()

@@ -1,4 +1,4 @@
-"""Entries that are to be sent again: not acknowledged in time, or refused by the program."""
+"""Entries pending redelivery: ack timeout expired, or negatively acknowledged."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
 
 
 class Redeliver(Protocol):
-    """Has entries sent again: not acknowledged in time, or refused."""
+    """A callback requesting the redelivery of entries."""
 
     def __call__(self, entries: list[Place], *, timed_out: bool) -> None:
-        """Ask the broker."""
+        """Request redelivery; ``timed_out`` distinguishes the ack timeout from negative acks."""
 
 
 class Redelivery:
-    """The entries that the program has, with the ack timeout, and those that it refused.
+    """Deadlines of entries: ack timeouts and negative acknowledgements.
 
     Args:
-        clock: Where time comes from.
+        clock: The source of time.
         options: The timeout and the delays.
-        redeliver: Has them sent again.
+        redeliver: Called with the due entries.
 
     Source: upstream UnAckedMessageTracker, NegativeAcksTracker.
     """
@@ -48,25 +48,25 @@ class Redelivery:
 
     @property
     def watches(self) -> bool:
-        """True if there is an ack timeout."""
+        """True with an ack timeout."""
         return self._timeout_seconds > 0
 
     @property
     def unacknowledged(self) -> int:
-        """Entries that the ack timeout runs for."""
+        """Number of entries with a running ack timeout."""
         return len(self._unacked)
 
     @property
     def refused(self) -> int:
-        """Entries that were negatively acknowledged, and not sent again yet."""
+        """Number of negatively acknowledged entries pending redelivery."""
         return len(self._refused)
 
     def taken(self, entry: Place) -> None:
-        """Let the ack timeout run for an entry that the program has a message of."""
+        """Start the ack timeout of an entry handed to the program."""
         self._unacked.add(entry, self._timeout_seconds)
 
     def refuse(self, entry: Place, redelivery_count: int) -> None:
-        """Have an entry sent again when its delay is over."""
+        """Schedule an entry's redelivery."""
         delay = self._delay_seconds
         if self._backoff is not None:
             delay = self._backoff.next(redelivery_count) / 1_000
@@ -74,19 +74,19 @@ class Redelivery:
         self._refused.add(entry, delay)
 
     def forget(self, entry: Place) -> None:
-        """Forget an entry: it is acknowledged, or sent again."""
+        """Forget an entry: acknowledged, or redelivered."""
         self._unacked.remove(entry)
         self._refused.remove(entry)
 
     def forget_up_to(self, entry: Place) -> None:
-        """Forget an entry and those before it."""
+        """Forget the entries up to and including an entry."""
         for times in (self._unacked, self._refused):
             if len(times):
                 for earlier in [one for one in times if one <= entry]:
                     times.remove(earlier)
 
     def clear(self) -> None:
-        """Forget all: they come again."""
+        """Forget all entries: the broker redelivers them."""
         self._unacked.clear()
         self._refused.clear()
 

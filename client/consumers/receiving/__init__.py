@@ -1,1 +1,1 @@
-"""The way of messages from the connection to the program."""
+"""The path of messages from the connection to the program."""

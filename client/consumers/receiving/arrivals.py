@@ -1,4 +1,4 @@
-"""Reads the entries of one topic's consumer as they come, and puts chunks together."""
+"""The arriving entries of one topic's consumer, and the assembly of chunks."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 
 class Arriving(Protocol):
-    """The consumer's part."""
+    """Callbacks of the consumer."""
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry; what it took is counted already."""
+        """Queue an entry, already counted."""
 
     def count_arrived(self, messages: int, size_bytes: int) -> None:
-        """Count permits that were used, and bytes that are held from now on."""
+        """Count used permits, and bytes held from now on."""
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
-        """Count what is not held any more, and was in no queue."""
+        """Release the counts of messages never queued."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Learn that an entry cannot be read."""
+        """Handle an unreadable entry."""
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
-        """Acknowledge chunks that become no message, or have them sent again."""
+        """Acknowledge or redeliver the chunks of an abandoned message."""
 
 
 class PlainBytes:
-    """Reads values without a schema."""
+    """The schema of plain bytes."""
 
     def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as every schema
         """Return the payload."""
@@ -51,17 +51,17 @@ class PlainBytes:
 
 
 class Arrivals:
-    """The entries between the connection and the queue.
+    """Entries between the connection and the queue.
 
-    What takes long to decompress a thread does, and an unknown version of the schema is asked for;
-    what comes behind it waits, so that the order is kept.
+    Slow decompression runs in a thread, and an unknown schema version is requested; later entries
+    wait meanwhile, to keep the order.
 
     Args:
-        consumer: Whose entries they are.
-        cluster: Where time comes from, and versions of the schema.
-        topic: Its full name.
-        options: The schema, and the bounds of chunks.
-        most_bytes: Bytes that a message may have when it is decompressed.
+        consumer: Owner of the entries.
+        cluster: Source of time and of schema versions.
+        topic: Full name.
+        options: The schema, and the limits on chunks.
+        most_bytes: Largest decompressed message in bytes.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class Arrivals:
 
     @property
     def waiting(self) -> int:
-        """Messages that are not in the queue yet."""
+        """Number of messages not yet queued."""
         return sum(messages for _, messages, _ in self._line)
 
     @property
     def incomplete(self) -> int:
-        """Chunked messages of which not all has come."""
+        """Number of incomplete chunked messages."""
         return len(self._assembly)
 
     def read(self, message: pb.CommandMessage, frame: Frame, *, dropped: bool) -> None:
@@ -108,13 +108,13 @@ class Arrivals:
 
         Args:
             message: The command.
-            frame: Its frame.
-            dropped: Whether to count it only: it comes again, or is not wanted.
+            frame: The command's frame.
+            dropped: Whether to count the entry without delivering: redelivered later, or unwanted.
         """
         try:
             entry = read_entry(message, frame, self._source)
         except BrokenEntryError as error:
-            # Queues learn from what arrives how much room the next entry takes.
+            # Receiver queues size the next grant by the arrived entries.
             self._consumer.count_arrived(error.messages, frame.total_size)
             self._consumer.broken(_place(message), error)
             self._consumer.count_freed(error.messages, frame.total_size)
@@ -188,11 +188,11 @@ class Arrivals:
                 self._task = None
 
     async def _uncompress_in_thread(self, entry: Entry) -> None:
-        with suppress(BrokenEntryError):  # Taking it fails in the same way, where it is counted.
+        with suppress(BrokenEntryError):  # Taking the entry fails likewise, and counts the failure.
             await asyncio.get_running_loop().run_in_executor(None, entry.uncompress)
 
     def clear(self) -> None:
-        """Drop everything that is not in the queue: it comes again."""
+        """Drop the entries not yet queued: the broker redelivers them."""
         line, self._line = self._line, []
         if self._task is not None:
             self._task.cancel()
@@ -208,7 +208,7 @@ def _place(message: pb.CommandMessage) -> Place:
 
 
 def _messages(entry: Entry, message: pb.CommandMessage) -> int:
-    """Return the permits that an entry took: its messages that were not acknowledged before."""
+    """Return the permits used by an entry: its messages not acknowledged before."""
     size = entry.head.batch_size
     if not size or not message.ack_set:
         return max(1, size)

@@ -1,4 +1,4 @@
-"""The messages of a consumer's topics, and those who wait for one."""
+"""Merged queue of a consumer's topics, with its waiters."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """One topic's messages that arrived and were not taken."""
+    """One topic's queue of arrived messages."""
 
     def take(self) -> Message | None:
-        """Return the first message, which is here no more; None if there is none."""
+        """Remove and return the first message; None if empty."""
 
     def found_nothing(self) -> None:
-        """Learn that the program asks for a message and none is there."""
+        """React to the program waiting at an empty queue."""
 
     @property
     def more_may_come(self) -> bool:
-        """True if the broker may send a message now."""
+        """True if the broker has permits."""
 
 
 class Inbox:
-    """Merges the messages of topics, one of each in turn, and wakes those who wait.
+    """The queues of topics, merged round robin, with the waiters for messages.
 
-    A message leaves its topic's queue in the turn of the loop in which the program gets it. So who
-    is cancelled while it waits takes no message with it.
+    A message leaves its topic's queue in the same event-loop iteration in which the program gets
+    it; a cancelled waiter therefore loses no message.
 
     Args:
-        clock: Where time comes from.
+        clock: The source of time.
 
     Attributes:
         queued: Messages in the queues of all topics.
-        queued_bytes: Their bytes.
-        ended: Why no message will come any more.
+        queued_bytes: Bytes in the queues of all topics.
+        ended: Why no message will arrive any more.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ready: deque[Source] = deque()
-        self._sources: dict[Source, bool] = {}  # Whether it is among those that are ready.
-        self._untold: dict[Source, None] = {}  # Who may not know that nothing is there.
+        self._sources: dict[Source, bool] = {}  # Value: whether queued in ``_ready``.
+        self._untold: dict[Source, None] = {}  # Sources not yet notified of an empty inbox.
         self._always_told: dict[Source, None] = {}
         self._latest: Source | None = None
         self._waiters: dict[asyncio.Future[None], None] = {}
@@ -62,16 +62,16 @@ class Inbox:
 
     @property
     def waiting(self) -> int:
-        """Callers that wait for a message."""
+        """Number of callers waiting for a message."""
         return len(self._waiters) + len(self._batch_waiters)
 
     def add(self, source: Source, *, always_told: bool = False) -> None:
-        """Merge one more topic's messages.
+        """Add a topic's queue.
 
         Args:
-            source: The topic's.
-            always_told: Whether it wants to know each time that nothing is there, as one that has
-                no queue: others know it until something comes.
+            source: The topic's queue.
+            always_told: Whether to notify the source at every empty take, for sources without a
+                receiver queue; other sources are notified once until the next arrival.
         """
         self._sources[source] = False
         self._untold[source] = None
@@ -79,11 +79,11 @@ class Inbox:
             self._always_told[source] = None
 
     def tell_again(self, source: Source) -> None:
-        """Learn that a topic can do something again when it is told that nothing is there."""
+        """Include a source in the next notification of an empty inbox."""
         self._untold[source] = None
 
     def remove(self, source: Source) -> None:
-        """Leave a topic out; its queue is empty."""
+        """Remove a topic's queue, already empty."""
         if self._sources.pop(source, False):
             self._ready.remove(source)
         self._untold.pop(source, None)
@@ -92,7 +92,7 @@ class Inbox:
             self._latest = None
 
     def arrived(self, source: Source, messages: int, size_bytes: int) -> None:
-        """Count messages of a topic that arrived, and wake as many who wait."""
+        """Count arrived messages of a topic, and wake as many waiters."""
         self.queued += messages
         self.queued_bytes += size_bytes
         self._latest = source
@@ -106,15 +106,15 @@ class Inbox:
             _wake(self._batch_waiters)
 
     def left(self, messages: int, size_bytes: int) -> None:
-        """Count messages that left their queue, taken or dropped."""
+        """Count messages taken or dropped from a queue."""
         self.queued -= messages
         self.queued_bytes -= size_bytes
 
     def end(self, reason: PulsarException | None) -> None:
-        """Raise an error in all who wait, and will: no message comes any more.
+        """Raise an error in present and future waiters.
 
         Args:
-            reason: Why; None: messages come again.
+            reason: The error; None: messages arrive again.
         """
         if self._stopped and reason is None:
             return
@@ -124,12 +124,12 @@ class Inbox:
             _wake(self._batch_waiters)
 
     def stop(self, reason: PulsarException) -> None:
-        """Hand over no message any more, not even one that arrived; for good."""
+        """Stop handing out messages for good, even arrived messages."""
         self._stopped = True
         self.end(reason)
 
     def take(self) -> Message | None:
-        """Return a message of the topic whose turn it is; None if there is none."""
+        """Remove and return the next topic's message; None if empty."""
         if self._stopped:
             return None
         ready = self._ready
@@ -145,22 +145,22 @@ class Inbox:
         return None
 
     async def receive(self) -> Message:
-        """Return the next message, when there is one.
+        """Return the next message; wait if empty.
 
         Raises:
-            PulsarException: There will be none.
+            PulsarException: No message will arrive.
         """
         while (message := self.take()) is None:
             await self._something()
         return message
 
     async def _something(self) -> None:
-        """Wait until something arrived. Who is woken and then cancelled wakes another."""
+        """Wait for an arrival. A waiter cancelled after its wake-up wakes the next waiter."""
         if self.ended is not None:
             raise self.ended
         self.tell_sources()
         if self._ready:
-            return  # It came at once.
+            return  # A source delivered immediately.
         waiters = self._waiters
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiters[waiter] = None
@@ -174,10 +174,10 @@ class Inbox:
         del waiters[waiter]
 
     def tell_sources(self) -> None:
-        """Tell the topics that the program asks for a message, and none is there.
+        """Notify the topics of a program waiting at an empty inbox.
 
-        There may be thousands: only those are told that may not know, and the one to which
-        something came last, which alone asks for more.
+        With thousands of topics, notify only the topics not notified since their last arrival, and
+        the topic of the latest arrival.
         """
         untold, self._untold = self._untold, dict(self._always_told)
         if self._latest is not None:
@@ -186,14 +186,14 @@ class Inbox:
             source.found_nothing()
 
     async def receive_batch(self, policy: ConsumerBatchReceivePolicy, most: int) -> list[Message]:
-        """Return as many messages as the policy says, or those that came until its time was up.
+        """Return the messages of a batch, or the messages arrived within the policy's timeout.
 
         Args:
-            policy: When there are enough.
-            most: Messages that may be queued at all: waiting for more would be in vain.
+            policy: Limits of the batch.
+            most: Maximum number of messages ever queued: waiting for more would be futile.
 
         Raises:
-            PulsarException: There will be none.
+            PulsarException: No message will arrive.
         """
         number = policy.max_num_message if policy.max_num_message > 0 else most
         number = max(1, min(number, most))
@@ -206,7 +206,7 @@ class Inbox:
             async with deadline(self._clock, seconds):
                 while True:
                     await self._more(number, policy)
-                    # Of what is queued nothing may be wanted.
+                    # All queued messages may be unwanted.
                     if batch := self._take_batch(number, policy.max_num_bytes):
                         return batch
         except TimeoutError:
@@ -231,8 +231,8 @@ class Inbox:
     def _enough(self, number: int, policy: ConsumerBatchReceivePolicy) -> bool:
         if self.queued >= number or 0 < policy.max_num_bytes <= self.queued_bytes:
             return True
-        # Who waits without end takes what there is when a topic's queue is full: others may have
-        # nothing to send.
+        # Without a timeout, a full topic queue ends the wait: the other topics may have no
+        # messages.
         return (
             policy.timeout_ms <= 0
             and self.queued > 0

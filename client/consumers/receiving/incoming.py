@@ -1,4 +1,4 @@
-"""One topic's messages, from the connection until the program takes them."""
+"""One topic's messages, from the connection until taken by the program."""
 
 from __future__ import annotations
 
@@ -33,34 +33,33 @@ logger = logging.getLogger(__name__)
 
 
 class Incoming:
-    """Counts, reads and queues what comes, and grants permits for more.
+    """The arriving messages of one topic: counted, read, queued, and bounded by permits.
 
     Args:
-        cluster: Where time comes from, and versions of the schema.
-        options: Everything else; ``receiver_queue_size`` is this topic's share.
-        link: The way to the broker.
-        handed_out: Remembers what is taken.
-        inbox: Where messages are waited for.
-        open_queue: Gives the topic its receiver queue.
-        dead_letter: Takes an entry that was redelivered too often, with its messages and bytes,
-            which are counted until ``count_freed``; false if it is to be delivered.
-        progress: Where a subscription that is not durable begins.
-        durable: Whether the broker keeps the subscription.
-        most_bytes: Bytes that a message may have when it is decompressed.
+        cluster: Source of time and of schema versions.
+        options: Consumer options; ``receiver_queue_size`` is the topic's share.
+        link: Commands to the broker.
+        handed_out: Tracks taken messages.
+        inbox: The merged queue of all topics.
+        open_queue: Creates the topic's receiver queue.
+        dead_letter: Takes an entry redelivered too often, with its messages and bytes, counted
+            until ``count_freed``; returns false to deliver the entry.
+        progress: Start position of a non-durable subscription.
+        durable: Whether the broker stores the subscription.
+        most_bytes: Largest decompressed message in bytes.
 
     Attributes:
-        queue: Its permits.
-        arrivals: What came and is not ready.
-        received: What is ready and was not taken.
-        outstanding: Permits that the broker has; below 0 after a batch that was larger than they
-            were.
-        progress: How far it came.
-        losses: Times that all of it was dropped with the connection.
-        seeking: Whether what comes is dropped: another place is sought.
-        messages_received, bytes_received, broken_entries: Counted since it was made.
+        queue: The receiver queue, with its permits.
+        arrivals: Arrived entries not ready yet.
+        received: Ready messages not taken yet.
+        outstanding: The broker's permits; negative after a batch larger than the permits.
+        progress: Position in the topic.
+        losses: Number of lost connections.
+        seeking: Whether a seek is in progress: arriving entries are dropped.
+        messages_received, bytes_received, broken_entries: Counted since creation.
     """
 
-    def __init__(  # noqa: PLR0913 - what stands between a connection and a program
+    def __init__(  # noqa: PLR0913 - many collaborators
         self,
         cluster: PulsarClient,
         options: ConsumerOptions,
@@ -90,7 +89,7 @@ class Incoming:
         self.arrivals = Arrivals(self, cluster, link.topic, options, most_bytes)
         self.queue: ReceiverQueue = open_queue(self, options.receiver_queue_size)
 
-    # -- what comes ---------------------------------------------------------------------------
+    # -- arrivals -----------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
         """Take an entry from the connection."""
@@ -130,7 +129,7 @@ class Incoming:
         self.queue.taken(messages, size_bytes)
         self.queue.acknowledged(size_bytes)
         if self._inbox.waiting and self.queue.current_size:
-            self.found_nothing()  # What arrived was no answer to those who wait.
+            self.found_nothing()  # The arrival did not serve the waiters.
         else:
             self._inbox.tell_again(self)
 
@@ -141,7 +140,7 @@ class Incoming:
             self.count_freed(messages, size_bytes)
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """See Arriving; the broker is told why, unless another consumer can read it."""
+        """See Arriving; reports the error to the broker, unless readable by another consumer."""
         logger.warning("%s: entry %d:%d was not delivered: %s", self._link.topic, *place, error)
         self.broken_entries += 1
         self._pass(place)
@@ -162,7 +161,7 @@ class Incoming:
         if not self._durable:
             for one in ids:
                 self._pass(one.entry)
-            return  # Asking for them again would bring everything again.
+            return  # A redelivery would repeat everything.
         for one in ids:
             if acknowledge:
                 self._acks.entry(one.entry)
@@ -170,7 +169,7 @@ class Incoming:
                 self._handed_out.redelivery.refuse(one.entry, 0)
 
     def read(self, entry: Entry) -> list[Message]:
-        """See Receiving: take the next messages of an entry, and those alone that are wanted."""
+        """See Receiving: take the next messages of an entry, without the unwanted."""
         left = entry.left
         messages = entry.take()
         head = entry.head
@@ -197,7 +196,7 @@ class Incoming:
         self.progress.passed = max(self.progress.passed, place)
 
     def _acknowledge_unwanted(self, ids: Iterable[MessageId]) -> None:
-        """Acknowledge what stands before the place that was sought: it would come for ever."""
+        """Acknowledge messages before the sought position, which would be redelivered for ever."""
         if self._durable:
             for message_id in ids:
                 self._acks.individual(message_id)
@@ -255,15 +254,15 @@ class Incoming:
         stats = await self._link.stats()
         return stats.msgBacklog > 0 and stats.availablePermits <= 0
 
-    # -- what is dropped ----------------------------------------------------------------------
+    # -- drops --------------------------------------------------------------------------------
 
     def drop(self) -> None:
-        """Drop what was not taken: it comes again, or is not wanted."""
+        """Drop messages not yet taken: redelivered, or unwanted."""
         self.arrivals.clear()
         self.received.clear()
 
     def connection_lost(self) -> None:
-        """Drop what came by the connection, and count nothing of it any more."""
+        """Drop the messages of a lost connection, and reset their counts."""
         self.losses += 1
         self.outstanding = 0
         self.progress.connection_lost()

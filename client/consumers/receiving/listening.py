@@ -1,4 +1,4 @@
-"""Calls a program's function with each message."""
+"""Message listeners: a program's function called with each message."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_AT_ONCE = 16
-"""Messages after which others have the event loop, if the function never waits."""
+"""Messages per event-loop iteration, for functions without an await."""
 
 
 class Listening:
-    """Calls a function with one message after another, until there will be none.
+    """A loop calling a function with every message, in order, until the receiver ends.
 
-    What the function raises is logged, and the message is left to the ack timeout.
+    An exception of the function is logged; the ack timeout redelivers the message.
 
     Args:
-        listener: Called with the owner and a message; what it returns is awaited if it can be.
+        listener: Called with the owner and a message; an awaitable result is awaited.
         owner: The consumer or reader.
         next_message: Returns the next message.
     """
@@ -67,13 +67,13 @@ class Listening:
                 logger.exception("a message listener failed on %s", message.message_id())
 
     def pause(self) -> None:
-        """Call it no more, until ``resume``."""
+        """Stop calling the function until ``resume``."""
         self._allowed.clear()
 
     def resume(self) -> None:
-        """Call it again."""
+        """Call the function again."""
         self._allowed.set()
 
     async def close(self) -> None:
-        """End the function's call too, unless it is the one that closes."""
+        """Cancel the running call too, unless the call itself is closing."""
         await ended(self._task)

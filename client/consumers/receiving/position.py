@@ -1,4 +1,4 @@
-"""The place in a topic from which on a consumer wants messages, and how far it came."""
+"""A consumer's start position in a topic, and its progress."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NOWHERE = (-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A message id, and whether the message itself is wanted.
+    """A message id, inclusive or exclusive.
 
     Attributes:
-        message_id: Where it begins.
-        inclusive: Whether with this message, or behind it.
+        message_id: The start.
+        inclusive: Whether to start with the message, not after it.
     """
 
     message_id: MessageId
@@ -28,18 +28,18 @@ class Position:
 
     @property
     def in_topic(self) -> bool:
-        """True if it names a message, and not one of the topic's ends."""
+        """True for a message, false for either end of the topic."""
         return self.message_id not in (MessageId.earliest, MessageId.latest)
 
     @property
     def sent(self) -> MessageId:
-        """The id that the broker is told: the first chunk, for a message that is wanted itself."""
+        """The id for the broker: the first chunk, if the message is included."""
         if self.inclusive and self.message_id.first_chunk is not None:
             return self.message_id.first_chunk
         return self.message_id
 
     def skips_entry(self, head: EntryHead) -> bool:
-        """Tell whether nothing of an entry is wanted."""
+        """Tell whether a whole entry is before the position."""
         if not self.in_topic:
             return False
         entry, start = (head.ledger_id, head.entry_id), self.sent
@@ -48,12 +48,12 @@ class Position:
         return self._skipped_indexes(head.batch_size) >= max(1, head.batch_size)
 
     def is_last_chunk(self, entry: Place) -> bool:
-        """Tell whether an entry is the last chunk of the message behind which it begins."""
+        """Tell whether an entry is the last chunk of an excluded start message."""
         start = self.message_id
         return not self.inclusive and start.first_chunk is not None and entry == start.entry
 
     def skipped_indexes(self, head: EntryHead) -> int:
-        """Return how many messages at an entry's beginning are not wanted."""
+        """Return the number of unwanted messages at an entry's beginning."""
         if not self.in_topic or (head.ledger_id, head.entry_id) != self.sent.entry:
             return 0
         return self._skipped_indexes(head.batch_size)
@@ -67,16 +67,16 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a consumer since it began, or was sought.
+    """The progress of a consumer since its start or last seek.
 
     Attributes:
-        start: From where on messages are wanted; None for wherever the subscription stands.
-        sought_time: The time at which it began, in ms since 1970; None if not at one.
-        oldest: The first entry that came since it began.
-        newest: The newest entry that came by this connection.
-        passed: The newest entry of which nothing (more) will be handed over: it was broken,
-            acknowledged before, or compacted away.
-        last: The message that was taken last, as its entry's head and its index.
+        start: Start position; None for the subscription's own position.
+        sought_time: Start time in ms since 1970, or None.
+        oldest: First entry arrived since the start.
+        newest: Newest entry arrived on the current connection.
+        passed: Newest entry without messages to hand out: broken, acknowledged before, or compacted
+            away.
+        last: The last message taken, as its entry's head and its index.
     """
 
     start: Position | None = None
@@ -88,16 +88,16 @@ class Progress:
 
     @property
     def taken_id(self) -> MessageId:
-        """The id of the message that was taken last; earliest before the first."""
+        """The id of the last message taken; earliest before the first."""
         if self.last is None:
             return MessageId.earliest
         head, index = self.last
         return head.message_id(index)
 
     def resume(self) -> MessageId:
-        """Begin behind what was taken last; return the id that the broker is told.
+        """Restart after the last message taken; return the id for the broker.
 
-        If nothing was: with what came first. The topic's end is elsewhere by now.
+        With no message taken, restart at the first arrived entry: the topic's end has moved since.
         """
         if self.last is not None:
             self.start = Position(self.taken_id, inclusive=False)
@@ -108,9 +108,9 @@ class Progress:
 
     @property
     def unsaid_time(self) -> int | None:
-        """The time that SUBSCRIBE cannot say and from which on messages are wanted."""
+        """The start time, which SUBSCRIBE cannot carry; None after the first arrival."""
         return self.sought_time if self.last is None and self.oldest is None else None
 
     def connection_lost(self) -> None:
-        """Forget what came and was not taken: it comes again."""
+        """Forget arrived messages not yet taken: the broker redelivers them."""
         self.newest = self.passed = _NOWHERE

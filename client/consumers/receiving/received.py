@@ -1,4 +1,4 @@
-"""The entries of one topic that arrived, and are taken message by message."""
+"""Arrived entries of one topic, taken message by message."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Taken(NamedTuple):
-    """A message that left the queue.
+    """A message taken from the queue.
 
     Attributes:
         message: The message.
-        messages: How many are counted no more; above 1, some of its entry were no messages.
-        size_bytes: Bytes that are counted no more.
+        messages: Released message count; above 1 if part of the entry was unwanted.
+        size_bytes: Released bytes.
     """
 
     message: Message
@@ -30,24 +30,24 @@ class Taken(NamedTuple):
 
 
 class Receiving(Protocol):
-    """The consumer's part."""
+    """Callbacks of the consumer."""
 
     def read(self, entry: Entry) -> list[Message]:
-        """Return those of an entry's next messages that the program is to get.
+        """Return the wanted messages among an entry's next messages.
 
         Raises:
-            BrokenEntryError: It cannot be read (any further).
+            BrokenEntryError: The (rest of the) entry is unreadable.
         """
 
     def gone(self, messages: int, size_bytes: int) -> None:
-        """Learn of messages that left the queue and that nobody gets."""
+        """Release the counts of undelivered messages dropped from the queue."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """Learn that an entry cannot be read (any further)."""
+        """Handle an entry unreadable in whole or in part."""
 
 
 class _Queued:
-    """An entry, with what of it is still counted."""
+    """An entry with its remaining counts."""
 
     __slots__ = ("entry", "messages", "size_bytes")
 
@@ -62,31 +62,31 @@ class _Queued:
 
 
 class Received:
-    """A queue of entries that gives messages, a thousand of a batch read at a time.
+    """A queue of entries read as messages, a thousand messages of a batch at a time.
 
     Args:
-        consumer: Whose queue it is.
+        consumer: The queue's owner.
 
     Attributes:
-        queued: Messages in it.
-        queued_bytes: Their bytes.
+        queued: Number of queued messages.
+        queued_bytes: Number of queued bytes.
     """
 
     def __init__(self, consumer: Receiving) -> None:
         self._consumer = consumer
         self._entries: deque[_Queued] = deque()
-        self._messages: list[Message] = []  # The next one is the last.
+        self._messages: list[Message] = []  # In reverse order: the next message is last.
         self.queued = 0
         self.queued_bytes = 0
 
     def append(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Take an entry of so many messages."""
+        """Queue an entry with its counted messages and bytes."""
         self._entries.append(_Queued(entry, messages, size_bytes))
         self.queued += messages
         self.queued_bytes += size_bytes
 
     def pop(self) -> Taken | None:
-        """Return the first message, which is here no more."""
+        """Remove and return the first message."""
         while not self._messages:
             if not self._entries:
                 return None
@@ -125,13 +125,13 @@ class Received:
         self._consumer.gone(messages, size_bytes)
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all entries."""
         self._entries.clear()
         self._messages.clear()
         self._gone(self.queued, self.queued_bytes)
 
     def drop(self, places: Container[Place]) -> None:
-        """Drop the entries at these places: they come again."""
+        """Drop the entries at the given places: the broker redelivers them."""
         if not self._entries:
             return
         if self._entries[0].place in places:

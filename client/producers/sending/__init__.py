@@ -1,1 +1,1 @@
-"""Messages of one producer, from the program's call until the broker's answer."""
+"""Path of a producer's messages from the program's call to the broker's receipt."""

@@ -1,4 +1,4 @@
-"""Tells programs where their messages stand, once the broker has them."""
+"""Completion of acknowledged messages' futures with message ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """Makes the ids of a topic's messages, and gives them to those who still want them.
+    """A builder of a topic's message ids, completing the messages' futures.
 
     Args:
         topic: Full name; of a partition, with its suffix.
@@ -26,7 +26,7 @@ class Answers:
         self._partition = partition_index(topic)
 
     def answer(self, entry: PendingEntry, position: pb.MessageIdData) -> None:
-        """Complete the messages of an entry that the broker has; of a part, only of the last."""
+        """Complete the messages of an acknowledged entry; chunked ones only at the last chunk."""
         ledger_id, entry_id = MessageId.from_proto(position).entry
         if entry.chunks is not None:
             self._answer_part(entry.messages[0], entry.chunks, ledger_id, entry_id)
@@ -53,7 +53,7 @@ class Answers:
     def _answer_part(
         self, message: PendingMessage, chunks: Chunks, ledger_id: int, entry_id: int
     ) -> None:
-        """Keep the first part's id; the last one's, together with it, is the message's."""
+        """Keep the first chunk's id; the last chunk's id completes the message's id."""
         ids = (self._partition, ledger_id, entry_id)
         if chunks.first is None and chunks.message.chunk_count > 1:
             chunks.first = MessageId(*ids, topic_name=self._topic)

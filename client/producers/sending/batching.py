@@ -1,4 +1,4 @@
-"""Messages that wait for company: the open batches of a producer."""
+"""A producer's open batches."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 MOST_IN_A_BATCH = 8_192
-"""A receipt answers for a batch in one turn, which must not take long."""
+"""Maximum number of messages in a batch: a receipt answers them all in one event-loop iteration."""
 
 HEAD_BYTES = 64
-"""Bytes that are written before a message of a batch at most, but for its keys and properties."""
+"""Upper bound of the bytes written before a batched message, besides keys and properties."""
 WRITTEN_FOR_HELD = 7
-"""Bytes that are written for each byte of keys and properties at most: they may be very short."""
+"""Upper bound of the bytes written per byte of keys and properties, possibly very short."""
 
 
 class OpenBatch(NamedTuple):
-    """Messages that go out together."""
+    """A batch under construction, with its messages."""
 
     builder: BatchBuilder
     messages: list[PendingMessage]
 
 
 class OpenBatches:
-    """The batches that are not full yet: one, or one for each key.
+    """The open batches: a single batch, or one batch per key.
 
-    Bound: their messages have their places and memory, which are bounded.
+    Bounded: every message holds a queue slot and memory.
 
     Args:
-        options: The producer's.
-        clock: Where time comes from.
-        due: Called when the first message has waited for long enough.
+        options: Producer options.
+        clock: The source of time.
+        due: Called after the first message's longest delay.
 
     Attributes:
-        sent_sequence_id: The highest number that was sent, or that the broker knew before.
+        sent_sequence_id: The highest number sent, or known to the broker before.
 
     Source: upstream BatchMessageContainerImpl and BatchMessageKeyBasedContainer.
     """
@@ -68,22 +68,22 @@ class OpenBatches:
 
     @property
     def full(self) -> bool:
-        """True if they are to be sent at once."""
+        """True if the batches are due immediately."""
         return self._count >= self._most_messages or self._bytes >= self._most_bytes
 
     def takes(self, size_bytes: int) -> bool:
-        """Return False for a message that is as large as a batch: it gains nothing by waiting."""
+        """Return False for a message as large as a batch, better sent alone."""
         return size_bytes < self._most_bytes
 
     def has_room(self, message: PendingMessage, most_written_bytes: int) -> bool:
-        """Return False if a message is to begin new batches.
+        """Return False if a message needs a new batch.
 
-        A broker that removes duplicates judges a batch as a whole: its numbers rise, and are all
-        sent before, or all new (apache/pulsar 6326).
+        A deduplicating broker judges a batch as a whole: its numbers must rise, and be either all
+        repeated or all new (apache/pulsar 6326).
 
         Args:
             message: Not added yet.
-            most_written_bytes: What a broker takes, with all keys and properties.
+            most_written_bytes: The broker's limit, with all keys and properties.
         """
         if not self._count:
             return True
@@ -93,7 +93,7 @@ class OpenBatches:
             return False
         size = message.size_bytes
         texts = message.needs_bytes - size
-        # Payloads alone have the limit of a batch.
+        # The batch limit counts only payloads.
         if texts or self._has_texts:
             written = self._written_bytes + HEAD_BYTES + WRITTEN_FOR_HELD * texts + size
             if written > most_written_bytes:
@@ -101,14 +101,14 @@ class OpenBatches:
         return self._bytes + size <= self._most_bytes
 
     def add(self, message: PendingMessage) -> None:
-        """Put a message to those of its kind."""
+        """Add a message to its key's batch."""
         key = self._key(message)
         batch = self._batches.get(key) or OpenBatch(BatchBuilder(), [])
         before = batch.builder.size_bytes
         batch.builder.add(message)
         self._written_bytes += batch.builder.size_bytes - before
         batch.messages.append(message)
-        self._batches[key] = batch  # Not before: what cannot be added leaves nothing behind.
+        self._batches[key] = batch  # Last: a failed add leaves no batch.
         if not self._count:
             self._lowest_sequence_id = message.sequence_id
         if self._timer is None:
@@ -120,15 +120,15 @@ class OpenBatches:
         self._highest_sequence_id = message.sequence_id
 
     def _key(self, message: PendingMessage) -> str:
-        """Return what the messages of one batch share (upstream: the ordering key goes first)."""
+        """Return the common key of a batch (upstream: the ordering key has precedence)."""
         if not self._by_key:
             return ""
         return message.ordering_key or message.partition_key or ""
 
     def take(self) -> list[OpenBatch]:
-        """Return the batches, in the order of their last messages' numbers, and begin anew.
+        """Remove and return the batches, ordered by their last messages' numbers.
 
-        A broker that removes duplicates takes a batch for one if a later number came before it.
+        A deduplicating broker takes a batch for a repetition after a later number.
         """
         if self._timer is not None:
             self._timer.cancel()

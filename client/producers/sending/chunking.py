@@ -1,4 +1,4 @@
-"""Progress of a message that is sent in several entries."""
+"""Progress of a message sent in chunks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Chunks:
-    """One message's parts.
+    """The chunks of a message.
 
     Attributes:
-        message: Cuts them.
-        size_bytes: Its payload, before it was compressed.
-        sent: How many became entries.
-        answered: How many the broker has.
-        first: The first one's id, once the broker has it.
+        message: Produces the chunks.
+        size_bytes: Payload bytes before compression.
+        sent: Number of chunks sent as entries.
+        answered: Number of acknowledged chunks.
+        first: Id of the first chunk, once acknowledged.
     """
 
     message: ChunkedMessage
@@ -30,15 +30,15 @@ class Chunks:
 
     @property
     def left(self) -> int:
-        """Chunks that are to be sent still."""
+        """Number of chunks still to be sent."""
         return self.message.chunk_count - self.sent
 
     def part_answered(self) -> bool:
-        """Count a part that the broker has; true if it was the last."""
+        """Count an acknowledged chunk; return true after the last."""
         self.answered += 1
         return self.all_answered
 
     @property
     def all_answered(self) -> bool:
-        """True if the broker has every part."""
+        """True if all chunks are acknowledged."""
         return self.answered == self.message.chunk_count

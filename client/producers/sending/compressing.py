@@ -1,4 +1,4 @@
-"""Large messages on their way through a compressor, which must not hold the event loop."""
+"""Compression of large messages in a thread, off the event loop."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Made: TypeAlias = "PendingEntry | Chunks"
 
 
 class Compressing:
-    """Makes entries of messages that go alone; of large ones in a thread, one at a time.
+    """Entries of unbatched messages; large messages are compressed in a thread, one at a time.
 
-    Such a message stays the first of the line, where nobody goes on meanwhile. Only what waits is
-    made in a thread: the caller of ``send_nowait`` wants it sent now.
+    Meanwhile the message stays first in line, and the line is held. ``send_nowait`` compresses on
+    the event loop: its message is sent immediately.
 
     Args:
-        options: The producer's.
-        line: Where the message stands.
-        go_on: Called when one was made.
+        options: Producer options.
+        line: The message's send line.
+        go_on: Called after each finished entry.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class Compressing:
         self._made: tuple[PendingMessage, asyncio.Future[Made]] | None = None
 
     def has_made(self, message: PendingMessage) -> bool:
-        """Tell whether a thread was done with a message, whose payload it has taken out."""
+        """Tell whether a thread has finished a message, and taken its payload."""
         return self._made is not None and self._made[0] is message
 
     def made(self, message: PendingMessage, writer: EntryWriter) -> Made | None:
-        """Return the entry of a message, or its parts; None for now if it takes long.
+        """Return a message's entry or chunks; None while a thread compresses.
 
         Raises:
-            Exception: It cannot be made.
+            Exception: The entry cannot be made.
         """
         if self._made is not None and self.has_made(message):
             return self._made[1].result()
@@ -66,8 +66,8 @@ class Compressing:
     def _done(self, message: PendingMessage, making: asyncio.Future[Made]) -> None:
         self._line.is_held = False
         if making.cancelled():
-            return  # The loop ends.
-        making.exception()  # It is known now, if anybody wants to know.
+            return  # The event loop is closing.
+        making.exception()  # Mark the error as retrieved.
         self._made = (message, making)
         self._go_on()
         self._made = None

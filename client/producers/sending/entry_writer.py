@@ -1,4 +1,4 @@
-"""Turns messages into the entries that a broker stores: one message, a batch, or a part."""
+"""Conversion of messages to a broker's entries: a single message, a batch, or a chunk."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class EntryWriter:
-    """Writes the entries of one producer; these hold the contents from then on, not the messages.
+    """A writer of a producer's entries; contents move from the messages to the entries.
 
     Args:
-        producer: What stands in each of them.
-        max_message_bytes: Payloads above it the broker does not take.
-        clock: Where the time of publishing comes from.
+        producer: The fields common to all entries.
+        max_message_bytes: The broker's payload limit.
+        clock: The source of publish times.
     """
 
     def __init__(self, producer: SendingProducer, max_message_bytes: int, clock: Clock) -> None:
@@ -35,10 +35,10 @@ class EntryWriter:
         self._clock = clock
 
     def single(self, message: PendingMessage) -> PendingEntry:
-        """Return a message as an entry of its own.
+        """Return a message as a separate entry.
 
         Raises:
-            MessageTooBig: The broker would not take it.
+            MessageTooBig: The entry exceeds the broker's limit.
         """
         entry = message_entry(message, self.producer, self._clock.wall_ms())
         return self._pending(entry, (message,), _let_go((message,)))
@@ -46,16 +46,16 @@ class EntryWriter:
     def batch(
         self, batch: BatchBuilder, messages: Sequence[PendingMessage], *, beside_others: bool
     ) -> PendingEntry:
-        """Return several messages as one entry; a single one needs no batch around it.
+        """Return messages as one entry; a single message goes without a batch.
 
         Args:
-            batch: Has the messages in it.
-            messages: The same.
-            beside_others: Whether other batches have numbers between theirs. It goes by its last
-                number then: by its first, a broker that removes duplicates might drop it.
+            batch: The batch holding the messages.
+            messages: The same messages.
+            beside_others: Whether the numbers interleave with other batches. The entry then carries
+                its last number: with the first, a deduplicating broker might drop the entry.
 
         Raises:
-            MessageTooBig: The broker would not take them.
+            MessageTooBig: The entry exceeds the broker's limit.
         """
         if len(messages) == 1:
             return self.single(messages[0])
@@ -65,17 +65,17 @@ class EntryWriter:
         return self._pending(entry, messages, _let_go(messages))
 
     def chunks(self, message: PendingMessage) -> Chunks:
-        """Return the parts of a message; one that fits has a single one.
+        """Return a message's chunks; a small message has a single chunk.
 
         Raises:
-            MessageTooBig: Its properties leave no room for a part.
+            MessageTooBig: The properties leave no space for payload.
         """
         now = self._clock.wall_ms()
         chunked = ChunkedMessage(message, self.producer, now, self.max_message_bytes)
         return Chunks(chunked, _let_go((message,)))
 
     def next_chunk(self, message: PendingMessage, chunks: Chunks) -> PendingEntry:
-        """Return the next part of a message."""
+        """Return the next chunk of a message."""
         entry = chunks.message.entry(chunks.sent)
         chunks.sent += 1
         return self._pending(entry, (message,), chunks.size_bytes, chunks)
@@ -97,7 +97,7 @@ class EntryWriter:
 
 
 def _let_go(messages: Sequence[PendingMessage]) -> int:
-    """Have messages hold no more what entries have; return how many bytes their payloads are."""
+    """Clear the contents of messages, now held by entries; return the payload bytes."""
     size_bytes = 0
     for message in messages:
         size_bytes += message.size_bytes

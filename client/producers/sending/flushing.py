@@ -1,4 +1,4 @@
-"""Callers that wait until all that was sent before is answered."""
+"""Waiters for the answers of all messages sent before."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 
 
 class Flushers:
-    """The callers of ``flush``, each with the newest message it waits for.
+    """The callers of ``flush``, each with its newest awaited message.
 
-    Bound: one entry a caller, which leaves when it is cancelled.
+    Bounded: one item per caller, removed on cancellation.
     """
 
     def __init__(self) -> None:
@@ -19,9 +19,9 @@ class Flushers:
         return bool(self._waiting)
 
     async def wait_for(self, serial: int) -> Exception | None:
-        """Return when no message up to this one is without an answer: the error of the first.
+        """Wait until all messages up to a serial are answered; return the first error.
 
-        None: all of them were sent.
+        None: all messages were sent.
         """
         done = asyncio.get_running_loop().create_future()
         self._waiting[done] = serial
@@ -33,15 +33,15 @@ class Flushers:
             self._errors.pop(done, None)
 
     def failed(self, serial: int, error: Exception) -> None:
-        """Note that a message was not sent."""
+        """Record a failed message."""
         for done, newest in self._waiting.items():
             if newest >= serial:
                 self._errors.setdefault(done, error)
 
     def oldest_is(self, serial: int | None) -> None:
-        """Let those go whose messages all came before this one; all if there is none."""
+        """Wake the waiters without older unanswered messages; all if None."""
         for done, newest in self._waiting.items():
             if serial is not None and newest >= serial:
-                return  # Those behind it wait for newer ones.
+                return  # Later waiters await newer messages.
             if not done.done():
                 done.set_result(None)

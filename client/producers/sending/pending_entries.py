@@ -1,4 +1,4 @@
-"""Entries without a receipt: what was sent, what is to be sent, and all of it again."""
+"""Entries without a receipt: written, unwritten, and rewritten after a reconnection."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class PendingEntry:
-    """An entry that the broker has not answered for.
+    """An entry without a receipt.
 
     Attributes:
-        sequence_id: The first message's.
-        parts: Its frame: the head, and the payload.
-        messages: Those in it; for a part of a message, that message.
-        size_bytes: Their payloads, before they were compressed.
-        chunks: Which parts there are, if it is one.
+        sequence_id: The first message's sequence id.
+        parts: The frame: head and payload.
+        messages: The entry's messages; for a chunk, the chunked message.
+        size_bytes: Payload bytes before compression.
+        chunks: The message's chunks, for a chunk.
     """
 
     __slots__ = ("chunks", "messages", "parts", "sequence_id", "size_bytes")
@@ -43,15 +43,15 @@ class PendingEntry:
 
     @property
     def places(self) -> int:
-        """Places that it takes: its messages', or a part's one."""
+        """Number of queue slots: one per message, or one for a chunk."""
         return 1 if self.chunks is not None else len(self.messages)
 
 
 class PendingEntries:
-    """The entries of one producer in the order of sending, and how far they were written.
+    """A producer's entries in sending order, with the write position.
 
-    While the connection takes no more they stay here, where their memory is counted already.
-    Bound: their messages have their places and memory.
+    Behind backpressure entries stay here, where their memory is counted already. Bounded: every
+    message holds a queue slot and memory.
     """
 
     def __init__(self) -> None:
@@ -67,11 +67,11 @@ class PendingEntries:
 
     @property
     def first(self) -> PendingEntry | None:
-        """The oldest."""
+        """The oldest entry."""
         return self._entries[0] if self._entries else None
 
     def add(self, entry: PendingEntry) -> None:
-        """Take one more, and write it if the connection takes it."""
+        """Append an entry, and write the entry if the connection is writable."""
         self._entries.append(entry)
         cnx = self._cnx
         if cnx is None:
@@ -83,14 +83,14 @@ class PendingEntries:
             cnx.turn_writer.add(*entry.parts)
 
     def pop_first(self) -> PendingEntry:
-        """Take the oldest out."""
+        """Remove the oldest entry."""
         entry = self._entries.popleft()
         if self._unsent and self._unsent[0] is entry:
             self._unsent.popleft()
         return entry
 
     def take_out(self, entry: PendingEntry) -> None:
-        """Take one out, wherever it stands."""
+        """Remove an entry at any position."""
         if entry is self.first:
             self.pop_first()
             return
@@ -99,7 +99,7 @@ class PendingEntries:
                 entries.remove(entry)
 
     def drop_parts_of(self, message: PendingMessage) -> int:
-        """Take out the parts of a message, which stand together; return how many there were."""
+        """Remove a message's chunks, which are adjacent; return their number."""
         before = len(self._entries)
         for entries in (self._entries, self._unsent):
             while entries and entries[0].messages[0] is message:
@@ -114,20 +114,20 @@ class PendingEntries:
         return before - len(self._entries)
 
     def attach(self, cnx: ClientCnx) -> None:
-        """Write everything, in order, on a connection that serves the producer from now on."""
+        """Write all entries, in order, on a new connection."""
         self._cnx = cnx
         self._unsent = deque(self._entries)
         self._write()
 
     def detach(self) -> None:
-        """Write nothing until there is a connection again."""
+        """Stop writing until the next connection."""
         if self._cnx is not None:
             self._cnx.outbound.forget_listener(self._write)
         self._cnx = None
         self._unsent.clear()
 
     def _write(self) -> None:
-        """Write while the connection takes it; go on when it takes more."""
+        """Write until backpressure; continue when writable."""
         cnx = self._cnx
         if cnx is None:
             return

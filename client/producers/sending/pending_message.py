@@ -1,4 +1,4 @@
-"""A message that a program has given to a producer, and nobody has answered for yet."""
+"""A submitted message without an answer."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class PendingMessage(OutgoingMessage):
-    """One message on its way.
+    """A message in flight.
 
     Args:
-        payload: Its bytes; None for a null value.
-        sequence_id: Its number; -1 lets the producer count.
-        result: The program's: the message's id, or why there is none.
-        waits: Whether it stands in line for its place and memory, or fails.
+        payload: Payload bytes; None for a null value.
+        sequence_id: Sequence id; -1 lets the producer count.
+        result: Future of the message's id or error.
+        waits: Whether to wait for a queue slot and memory, or fail.
 
     Attributes:
         result: As given.
         waits: As given.
-        needs_bytes: Memory that it is to reserve.
-        partition: Where it was sent to, if the topic has several.
-        placed: Whether it has a place in the queue that no entry of it has taken over.
-        reservation: Its memory, from admission until the broker answered or it failed.
-        chunks: Its parts, once it is being sent in several.
-        serial: Its place among all that were given to this producer.
-        created_at: When it was given.
+        needs_bytes: Memory to reserve.
+        partition: Index of the target partition.
+        placed: Whether the message itself holds a queue slot, not yet its entry.
+        reservation: Reserved memory, from admission to answer or failure.
+        chunks: The message's chunks, once sending in chunks.
+        serial: Order of submission to the producer.
+        created_at: Time of submission.
     """
 
     __slots__ = (
@@ -70,12 +70,12 @@ class PendingMessage(OutgoingMessage):
 
     @property
     def is_admitted(self) -> bool:
-        """True if it has its place and its memory, and was not sent yet."""
+        """True for an unsent message with a queue slot and memory."""
         return self.placed and self.reservation is not None
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that it reserves: its payload, as upstream, and its keys and properties."""
+        """Bytes to reserve: the payload, as upstream, with keys and properties."""
         size = self.size_bytes
         if self.properties:
             size += sum(map(_size, chain.from_iterable(self.properties.items())))
@@ -86,18 +86,18 @@ class PendingMessage(OutgoingMessage):
         return size
 
     def release(self) -> None:
-        """Give its memory back; once more is harmless."""
+        """Release the memory; idempotent."""
         if self.reservation is not None:
             self.reservation.release()
 
     def fail(self, error: Exception) -> None:
-        """Tell the program that it was not sent, if the program still wants to know."""
+        """Set the error on the program's future, unless done."""
         if not self.result.done():
             self.result.set_exception(raised_anew(error))
-            # Who does not look at it is not told by the interpreter.
+            # Retrieved: the interpreter does not log an ignored error.
             self.result.exception()
 
 
 def _size(text: str) -> int:
-    """Return the bytes of a text."""
+    """Return a text's bytes."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""The queue places and the memory of a producer, and the sends that wait for them."""
+"""A producer's queue slots and memory, and the sends waiting for both."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryWaiter
 
 MOST_WAITING = 10_000
-"""Sends that wait in a producer's line; the next one fails."""
+"""Maximum number of sends waiting in a producer's line; the next send fails."""
 MOST_IN_A_TURN = 1_000
-"""Messages that go on in one turn, which must not take long."""
+"""Maximum number of messages admitted in one event-loop iteration."""
 BARE_MESSAGE_BYTES = 1_024
-"""Bytes that a message costs beside its own, where their number has no bound of its own."""
+"""Overhead of a message, counted where the number of messages is unbounded."""
 _CLOSED = "the client was closed"
 
 
 class SendLine:
-    """Gives messages their place in the queue, then their memory: in the order of asking.
+    """A line of messages waiting for a queue slot, then for memory, in order of arrival.
 
-    Only the first of the line waits for memory, so that each producer of a client has one request
-    in the controller's queue: they take turns there, however many sends each has.
+    Only the first in line requests memory: each producer of a client has one request in the
+    controller's queue, so producers alternate regardless of their numbers of sends.
 
     Args:
-        memory: The client's limit.
-        max_places: Messages, or parts of one, without a receipt; 0 is no bound.
-        take: Sends a message that has its place and memory, or its next part; returns whether
-            nothing of it is left to be sent. It may fail the message, which then counts as sent.
-        turn_came: Called when those that had to wait for another turn may go on; ``go_on`` if None.
+        memory: The client's memory limit.
+        max_places: Maximum number of messages or chunks without a receipt; 0 for no limit.
+        take: Sends an admitted message, or its next chunk; returns whether the message is
+            completely sent. A message failed by ``take`` counts as sent.
+        turn_came: Called when postponed messages may continue in a new event-loop iteration;
+            ``go_on`` if None.
 
     Attributes:
-        places: How many are taken.
-        is_held: Nobody goes on while it is true.
+        places: Number of used slots.
+        is_held: While true, no message is admitted.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class SendLine:
         self._overhead_bytes = 0 if max_places else BARE_MESSAGE_BYTES
         self._take = take
         self._turn_came = turn_came or self.go_on
-        # A dict whose front is deleted again and again looks for its first ever longer.
+        # A dict with repeatedly deleted front takes ever longer to find its first key.
         self._line: OrderedDict[PendingMessage, None] = OrderedDict()
         self._request: MemoryWaiter | None = None
         self._waking: asyncio.Task[None] | None = None
@@ -76,29 +77,29 @@ class SendLine:
 
     @property
     def _stands(self) -> bool:
-        """True while nobody goes on."""
+        """True while admission is paused."""
         return self.is_held or self._rests
 
     @property
     def first(self) -> PendingMessage | None:
-        """The first that waits."""
+        """The first waiting message."""
         return next(iter(self._line), None)
 
     def has_places(self, count: int) -> bool:
-        """Tell whether so many places are free."""
+        """Tell whether enough slots are free."""
         return not self._max_places or self.places + count <= self._max_places
 
-    # -- asking -------------------------------------------------------------------------------
+    # -- entering -----------------------------------------------------------------------------
 
     def enter(self, message: PendingMessage) -> None:
-        """Send a message at once, or let it stand in line if it waits.
+        """Send a message immediately, or queue a waiting message.
 
         Raises:
-            ProducerQueueIsFullError: There is no place, or others are before it.
-            MemoryBufferIsFullError: There is no memory.
+            ProducerQueueIsFullError: No slot is free, or earlier messages wait.
+            MemoryBufferIsFullError: No memory is free.
             AlreadyClosed: The limit was closed with its client.
         """
-        # Found out before it is anywhere: an interceptor may have left what has no size.
+        # Computed first: an interceptor may have set a value without a size.
         message.needs_bytes = message.held_bytes + self._overhead_bytes
         if message.waits:
             self._stand_in_line(message)
@@ -121,9 +122,9 @@ class SendLine:
 
     @property
     def _all_are_admitted(self) -> bool:
-        """True if those in the line wait for their turn alone: who is the last has all it needs.
+        """True if the waiting messages are fully admitted, needing only another iteration.
 
-        A message in parts is to get the places that become free: nobody may take them before it.
+        A chunked message has precedence for freed slots.
         """
         return next(iter(self._line)).chunks is None and next(reversed(self._line)).is_admitted
 
@@ -151,14 +152,14 @@ class SendLine:
             "send(), or raise max_pending_messages"
         )
 
-    # -- going on -----------------------------------------------------------------------------
+    # -- admission ----------------------------------------------------------------------------
 
     def give_back(self, places: int = 1) -> None:
-        """Free places; ``go_on`` gives them to others."""
+        """Release slots; ``go_on`` reassigns them."""
         self.places -= places
 
     def go_on(self) -> None:
-        """Send what can be sent now, and in the next turns."""
+        """Admit waiting messages, now and in later event-loop iterations."""
         turns_left = MOST_IN_A_TURN
         while not (self._stands or self._request) and (message := self.first) is not None:
             if not turns_left:
@@ -175,12 +176,12 @@ class SendLine:
                 self.places += 1
             if message.reservation is None and not self._has_memory(message):
                 continue
-            message.placed = False  # The place is its entry's from now on.
+            message.placed = False  # The slot now belongs to the entry.
             if self._take(message):
                 self._line.pop(message, None)
 
     def rest(self) -> None:
-        """Have nobody go on until the next turn."""
+        """Pause admission until the next event-loop iteration."""
         self._rests = True
         asyncio.get_running_loop().call_soon(self._rested)
 
@@ -189,7 +190,7 @@ class SendLine:
         self._turn_came()
 
     def _has_memory(self, message: PendingMessage) -> bool:
-        """Ask for the memory of the first of the line, which holds its place meanwhile."""
+        """Request memory for the first in line, which keeps its slot meanwhile."""
         try:
             request = self._memory.request(message.needs_bytes)
         except MemoryReserveError as error:
@@ -207,7 +208,7 @@ class SendLine:
         if request is not self._request:
             return
         self._request = None
-        message = next(iter(self._line))  # Had it left, its request would have been withdrawn.
+        message = next(iter(self._line))  # Still first: leaving withdraws the request.
         try:
             message.reservation = request.result()
         except MemoryReserveError as error:
@@ -222,11 +223,11 @@ class SendLine:
     # -- leaving ------------------------------------------------------------------------------
 
     def leave(self, message: PendingMessage) -> bool:
-        """Take a message out of the line; false if it is not in it. It holds nothing then."""
+        """Remove a message from the line, and release its resources; return false if absent."""
         if message not in self._line:
             return False
         if self._request is not None and self.first is message:
-            # What waits for the answer sees that it is not wanted any more, and ends.
+            # ``_wait`` notices the abandoned request, and ends.
             request, self._request = self._request, None
             self._memory.abandon(request)
         del self._line[message]
@@ -236,10 +237,10 @@ class SendLine:
         return True
 
     def begin_with(self, messages: Sequence[PendingMessage]) -> None:
-        """Let messages that have their places and memory stand before all others, and go on."""
+        """Put admitted messages before all others, and go on."""
         if self._request is not None:
-            # It is for the first of before, who asks again in its turn: these hold what it waits
-            # for, and an answer would be taken for one of them.
+            # The former first requests again later: the new messages hold the awaited memory, and
+            # the answer would go to the wrong message.
             request, self._request = self._request, None
             self._memory.abandon(request)
         for message in messages:

@@ -1,4 +1,4 @@
-"""The messages of one producer, from the program's call until the broker's answer."""
+"""A producer's messages, from the program's call to the broker's receipt."""
 
 from __future__ import annotations
 
@@ -41,29 +41,28 @@ if TYPE_CHECKING:
 
 
 LARGE_PART_BYTES = 1 << 20
-"""Cutting and checking a part of so many bytes takes a while: the next is made in another turn."""
+"""Size of a slow chunk: after such a chunk the next waits for another event-loop iteration."""
 MOST_AT_ONCE = 8_192
-"""Messages whose time is up that fail in one turn, which must not take long."""
+"""Maximum number of messages timed out in one event-loop iteration."""
 
 
 class SendQueue:
-    """Admits messages, gathers them to entries, and settles each exactly once.
+    """The pending messages of a producer: admitted, grouped into entries, each settled once.
 
-    A message stands in one place at a time: in the line, among those that came before the producer
-    was attached for the first time, in an open batch, or in an entry without a receipt. Whatever
-    ends it gives back its place and memory first, and tells the program then.
+    A message is in one place at a time: in the line, in the queue before the first attachment, in
+    an open batch, or in an entry without a receipt. A settled message first releases its slot and
+    memory, then completes its future.
 
-    Differs: when the oldest message has had no receipt in time, those fail whose time is up;
-    upstream fails all that are pending.
+    Differs: a send timeout fails only the expired messages; upstream fails all pending messages.
 
     Args:
-        memory: The client's limit.
-        clock: Where time comes from.
+        memory: The client's memory limit.
+        clock: The source of time.
         topic: Full name.
-        options: The program's choices.
+        options: Producer options.
 
     Attributes:
-        last_sequence_id: The number of the newest message that was answered for.
+        last_sequence_id: The newest acknowledged message's sequence id.
 
     Source: upstream ProducerImpl.
     """
@@ -92,18 +91,18 @@ class SendQueue:
 
     @property
     def ended(self) -> bool:
-        """True if nothing is taken any more."""
+        """True if no message is accepted any more."""
         return self._end is not None
 
     def check_open(self) -> None:
-        """Raise what ended it, if anything did."""
+        """Raise the error that ended the queue, if any."""
         if self._end is not None:
             raise raised_anew(self._end)
 
     # -- from the program ---------------------------------------------------------------------
 
     def submit(self, message: PendingMessage) -> None:
-        """Take a message; see TopicProducer."""
+        """Accept a message; see TopicProducer."""
         if self._end is not None:
             self.check_open()
         if message.size_bytes > self._most_bytes:
@@ -128,15 +127,15 @@ class SendQueue:
             self._watch_time()
 
     def withdraw(self, message: PendingMessage) -> None:
-        """Take a message out of the line, unless a part of it was sent."""
+        """Remove a message from the line, unless partly sent."""
         if message.chunks is None and self._line.leave(message):
             self._go_on()
 
     async def flush(self) -> Exception | None:
-        """Send open batches; return when all that was submitted before is answered.
+        """Send open batches; wait until all messages submitted before are answered.
 
         Returns:
-            The first error among those messages; None if all were sent.
+            The first error among the flushed messages; None if all were sent.
         """
         self._batches_are_due()
         return None if self._oldest() is None else await self._flushers.wait_for(self._serial)
@@ -144,7 +143,7 @@ class SendQueue:
     # -- sending ------------------------------------------------------------------------------
 
     def attach(self, cnx: ClientCnx, writer: EntryWriter, last_sequence_id: int) -> None:
-        """Send all that is pending, in order, on a connection that serves the producer now."""
+        """Send all pending entries, in order, on a new connection."""
         is_first, self._writer = self._writer is None, writer
         if is_first:
             if self._options.initial_sequence_id is not None:
@@ -159,11 +158,11 @@ class SendQueue:
         self._go_on()
 
     def detach(self) -> None:
-        """Keep everything until there is a connection again."""
+        """Keep all messages until the next connection."""
         self._entries.detach()
 
     def _take(self, message: PendingMessage) -> bool:
-        """Send an admitted message, or its next part; see SendLine."""
+        """Send an admitted message, or its next chunk; see SendLine."""
         writer = self._writer
         if writer is None:
             self._early.append(message)
@@ -179,13 +178,13 @@ class SendQueue:
             ):
                 return True
             return self._sent_alone(message, writer)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here
+        except Exception as error:  # noqa: BLE001 - any error fails the messages
             self._drop(message, 1)
             self._fail((message,), error)
             return True
 
     def _joins_a_batch(self, message: PendingMessage, most_written_bytes: int) -> bool:
-        """Put a message into a batch; false if it has to go alone, behind those that are open."""
+        """Add a message to a batch; return false if the message must go alone, after batches."""
         batches = self._batches
         if not (message.fits_batch and batches.takes(message.size_bytes)):
             self._send_batches()
@@ -198,7 +197,7 @@ class SendQueue:
         return True
 
     def _sent_alone(self, message: PendingMessage, writer: EntryWriter) -> bool:
-        """Send a message as an entry, or its next part; false when a part is left to be sent."""
+        """Send a message as an entry, or its next chunk; return false while chunks remain."""
         chunks = message.chunks
         self._batches.sent_sequence_id = max(self._batches.sent_sequence_id, message.sequence_id)
         if chunks is None:
@@ -237,7 +236,7 @@ class SendQueue:
         messages = batch.messages
         try:
             entry = writer.batch(batch.builder, messages, beside_others=beside_others)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, it ends here
+        except Exception as error:  # noqa: BLE001 - any error fails the messages
             for message in messages:
                 self._drop(message, 1)
             self._fail(messages, error)
@@ -247,20 +246,20 @@ class SendQueue:
         self._entries.add(entry)
 
     def _hold_frame(self, entry: PendingEntry, messages: Sequence[PendingMessage]) -> None:
-        """Count what the frame holds beyond what its messages have reserved for it."""
+        """Reserve the frame's memory beyond its messages' reservations."""
         reserved = sum(one.reservation.size for one in messages if one.reservation is not None)
         more = sum(map(len, entry.parts)) - reserved
         first = messages[0].reservation
         if more > 0 and first is not None:
             first.adjust(more)
 
-    # -- answers ------------------------------------------------------------------------------
+    # -- receipts -----------------------------------------------------------------------------
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> bool:
-        """Answer for the oldest entry; false when the receipt is for a newer one."""
+        """Settle the oldest entry; return false if the receipt belongs to a newer entry."""
         entry, number = self._entries.first, receipt.sequence_id
         if entry is None or number < entry.sequence_id:
-            return True  # Its message has failed meanwhile, for its time was up.
+            return True  # The message has timed out meanwhile.
         if number > entry.sequence_id:
             return False
         self._entries.pop_first()
@@ -278,10 +277,10 @@ class SendQueue:
         return True
 
     def refuse(self, sequence_id: int, error: PulsarException) -> None:
-        """Fail an entry: the broker will not take it, now or later.
+        """Fail an entry refused by the broker for good.
 
-        It need not be the oldest: a broker refuses at once, and answers for others when it has
-        stored them. Upstream then waits until receipts do not fit, and sends everything again.
+        Not necessarily the oldest: a broker refuses immediately, but acknowledges after storing.
+        Upstream then waits for mismatching receipts, and resends everything.
         """
         for entry in self._entries:
             if sequence_id in (entry.sequence_id, entry.messages[-1].sequence_id):
@@ -292,12 +291,12 @@ class SendQueue:
     # -- failing ------------------------------------------------------------------------------
 
     def fail_pending(self, error: PulsarException) -> None:
-        """Fail everything that has its place."""
+        """Fail all admitted messages."""
         self._fail(self._admitted_until(math.inf, sys.maxsize), error)
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
-        """Take no more; what waits fails, what has its place and memory is sent."""
+        """Accept no more messages; fail the waiting, send the admitted."""
         self._end = error
         waiting = [one for one in self._line if one.chunks is None and not one.is_admitted]
         for message in waiting:
@@ -306,7 +305,7 @@ class SendQueue:
         self._send_batches()
 
     def end(self, error: PulsarException) -> None:
-        """Take no more; everything fails, in this turn and the next. Once more is harmless."""
+        """Accept no more messages; fail all, over several event-loop iterations. Idempotent."""
         if self._end is None:
             self._end = error
         self.detach()
@@ -322,9 +321,9 @@ class SendQueue:
             asyncio.get_running_loop().call_soon(self._fail_all, error)
 
     def _admitted_until(self, moment: float, most: int) -> list[PendingMessage]:
-        """Take out what has its place and was given to the producer by then; it holds nothing.
+        """Remove admitted messages submitted until ``moment``, and release their resources.
 
-        There is more when so many, or a few more, have come out.
+        More may remain after ``most`` or slightly more messages.
         """
         out: list[PendingMessage] = []
         while (entry := self._entries.first) is not None and _given(entry.messages) <= moment:
@@ -343,7 +342,7 @@ class SendQueue:
         return out + left
 
     def _out_until(self, moment: float) -> list[PendingMessage]:
-        """Take out what was given to the producer by then, sent or in line; not all at once."""
+        """Remove messages submitted until ``moment``, sent or in line; a limited number at once."""
         out = self._admitted_until(moment, MOST_AT_ONCE)
         while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
             if first.created_at > moment:
@@ -353,7 +352,7 @@ class SendQueue:
         return out
 
     def _taken_out(self, entry: PendingEntry) -> Sequence[PendingMessage]:
-        """Give back what an entry holds, and all other parts of its message."""
+        """Remove an entry, with all chunks of its message, and release its resources."""
         self._entries.take_out(entry)
         places = entry.places
         for message in entry.messages:
@@ -362,7 +361,7 @@ class SendQueue:
         return entry.messages
 
     def _drop(self, message: PendingMessage, places: int) -> None:
-        """Give back so many places, and what a message holds in the line and by its parts."""
+        """Release slots, and a message's resources in the line and in its chunks."""
         if message.chunks is not None and message.chunks.message.chunk_count > 1:
             places += self._entries.drop_parts_of(message)
         self._line.leave(message)
@@ -379,7 +378,7 @@ class SendQueue:
     # -- time ---------------------------------------------------------------------------------
 
     def _watch_time(self) -> None:
-        """Arm the timer for the oldest message, unless it is armed or nothing waits."""
+        """Arm the timer for the oldest message; a no-op if armed or empty."""
         seconds, oldest = self._options.send_timeout_seconds, self._oldest()
         if seconds is not None and oldest is not None and self._send_timer is None:
             self._send_timer = self._clock.call_at(oldest.created_at + seconds, self._look_at_time)
@@ -388,26 +387,26 @@ class SendQueue:
         self._send_timer = None
         seconds = self._options.send_timeout_millis / 1000
         latest = self._clock.now() - seconds
-        failed = self._out_until(latest)  # The timer, armed for the past, goes on with the rest.
+        failed = self._out_until(latest)  # The timer, armed for the past, handles the rest.
         self._counts.late += len(failed)
         self._fail(failed, Timeout(f"{self._topic}: no receipt in {seconds:g} s"))
         self._go_on()
 
     def _oldest(self) -> PendingMessage | None:
-        """Return the oldest message without an answer."""
+        """Return the oldest unanswered message."""
         if (entry := self._entries.first) is not None:
             return entry.messages[0]
         if self._batches:
             return next(iter(self._batches))
         return self._early[0] if self._early else self._line.first
 
-    # -- going on -----------------------------------------------------------------------------
+    # -- admission ----------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Let those in that wait for what became free."""
+        """Admit waiting messages into freed capacity."""
         self._line.go_on()
         while self._batches and (self._line or self._flushers):
-            # Nobody else can join them: what they hold is waited for.
+            # Nothing can join the batches, and waiters need their capacity.
             self._send_batches()
             self._line.go_on()
         if self._flushers:
@@ -419,7 +418,7 @@ class SendQueue:
     def statistics(
         self, producer_name: str, *, is_connected: bool, reconnections: int
     ) -> ProducerStatistics:
-        """Return a frozen snapshot of the figures."""
+        """Return a snapshot of the statistics."""
         in_entries = chain.from_iterable(entry.messages for entry in self._entries)
         holding = {*in_entries, *self._batches, *self._early, *self._line}
         counts = self._counts
@@ -444,5 +443,5 @@ class SendQueue:
 
 
 def _given(messages: Sequence[PendingMessage]) -> float:
-    """Return when the first of messages was given to the producer."""
+    """Return the submission time of the first message."""
     return messages[0].created_at
