@@ -173,12 +173,12 @@ class ServerCnx(ServedConnection):
         return None if self.session is None else self.session.principal.role
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command behind the receipts and messages of the current turn."""
+        """Queue a command behind the receipts and messages of the turn."""
         self.turn_writer.flush()
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command among the receipts and messages of the current turn, in the same write."""
+        """Queue a command among the receipts and messages of the turn, in the same write."""
         self.turn_writer.add(encode_command(command))
 
     async def answers_ping(self) -> bool:
@@ -295,7 +295,7 @@ async def _move(parts: BrokerParts, topic: str, to: str | None) -> None:
         if policies is not None:
             await parts.ownership.release(bundle_of_topic(name, policies.bundles), to)
     except (InvalidNameError, RequestError, StoreError) as error:
-        logger.warning("%s is not moved as a fault asks for: %s", one_line(topic), error)
+        logger.warning("a fault could not move %s: %s", one_line(topic), error)
 
 
 def _consumers_leave(cnx: ServerCnx) -> None:

@@ -117,9 +117,9 @@ class Revocation:
             try:
                 await self._close_in(namespace, await self._service.admins(namespace.tenant))
             except StoreError as error:
-                logger.warning("who lost a grant in %s is not known yet: %s", namespace, error)
+                logger.warning("revoked grants in %s are not checked yet: %s", namespace, error)
             except Exception:  # Any failure is retried: a revoked role must not keep access.
-                logger.exception("who lost a grant in %s is not known yet", namespace)
+                logger.exception("revoked grants in %s are not checked yet", namespace)
             else:
                 continue
             self._waiting[namespace] = None
@@ -157,4 +157,4 @@ def _end(use: Use, session: Session | None) -> None:
     try:
         use.close()
     except Exception:
-        logger.exception("what is not allowed any more does not end")
+        logger.exception("closing after a revocation failed")

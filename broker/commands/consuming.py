@@ -45,7 +45,7 @@ _NOT_FOUND = "Consumer not found"
 TRIES = 3
 """Attempts to attach a consumer, because unloading or deletion may interfere."""
 IDS_A_TURN = 1_000
-"""Official clients acknowledge 1,000 entries per command, 2,000 at most; redelivery likewise."""
+"""Most ids of a command processed in one turn: official clients send 1,000, and 2,000 at most."""
 IDS_A_STEP = 250
 MOST_PENDING = 10_000
 """Most SUBSCRIBE commands in flight on a connection."""
@@ -208,7 +208,7 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandAck) -> None:
-    """Acknowledge very many entries, some in each turn; the connection's next frames wait."""
+    """Acknowledge very many entries in steps; the connection's next frames wait."""
     ids, subscription = asked.message_id, consumer.subscription
     try:
         for start in range(0, len(ids), IDS_A_STEP):
@@ -243,7 +243,7 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _redeliver_in_steps(
     cnx: ServerCnx, consumer: Consumer, ids: Sequence[pb.MessageIdData]
 ) -> None:
-    """Take back very many entries, some in each turn; the connection's next frames wait."""
+    """Redeliver very many entries in steps; the connection's next frames wait."""
     give_back = consumer.subscription.redeliver
     try:
         for start in range(0, len(ids), IDS_A_STEP):
@@ -453,7 +453,7 @@ def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     asked = with_body(command, "consumerStats").consumerStats
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None:
-        raise RemoteProtocolError(f"CONSUMER_STATS for consumer {asked.consumer_id} of nobody")
+        raise RemoteProtocolError(f"CONSUMER_STATS for the unknown consumer {asked.consumer_id}")
     answer = pb.CommandConsumerStatsResponse(
         request_id=asked.request_id,
         msgRateOut=consumer.rates.current.messages_out,

@@ -102,10 +102,10 @@ class ManagedLedger(Protocol):
         """Count an entry refused for lack of capacity."""
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Keep a subscription's state."""
+        """Store a subscription's state."""
 
     def delete_cursor(self, subscription: str) -> None:
-        """Forget a subscription."""
+        """Delete a subscription's state."""
 
     def set_property(self, key: str, value: str | None) -> None:
         """Set a property of the topic; None removes the property."""
@@ -190,7 +190,7 @@ class ManagedLedger(Protocol):
         """Return the number of entries behind ``after`` up to and including ``last``."""
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return the approximate bytes of the entries of ``count`` (exact for the last entries)."""
+        """Return the approximate bytes of the entries of ``count`` (exact for the last)."""
 
     def at(self, after: Position, count: int) -> Position:
         """Return the position of the ``count``-th entry behind ``after``; the last at most."""

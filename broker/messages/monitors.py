@@ -35,7 +35,7 @@ _TOPICS_AT_ONCE, _NAMES_AT_ONCE = 16, 1_000
 
 
 class TopicMonitors:
-    """Looks after the loaded topics."""
+    """Runs the periodic work on loaded topics."""
 
     def __init__(self, topics: LoadedTopics, config: PublishingConfig, clock: Clock) -> None:
         self._topics = topics
@@ -68,10 +68,10 @@ class TopicMonitors:
             try:
                 await work()
             except Exception:
-                logger.exception("a monitor of topics failed; it looks again in %g s", seconds)
+                logger.exception("a monitor of topics failed; retrying in %g s", seconds)
 
     async def close(self) -> None:
-        """End."""
+        """Stop the monitors."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -154,7 +154,7 @@ class TopicMonitors:
     async def _delete_unused(self, name: TopicName) -> None:
         if not self._topics.serves(name):
             return  # Another broker took over while this broker was suspended.
-        logger.info("deleting %s, which nobody uses", name)
+        logger.info("deleting %s, which is unused", name)
         try:
             await self._topics.delete(name)
         except (RefusedError, StoreError, MessageStoreError) as error:

@@ -74,7 +74,7 @@ class ProducedTopic(Protocol):
         *,
         whole: bool = True,
     ) -> None:
-        """Take a message."""
+        """Publish a message."""
 
     def producer_left(self, producer: Producer) -> None:
         """Forget a producer."""

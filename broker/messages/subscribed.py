@@ -110,7 +110,7 @@ class AnySubscriptions(Protocol):
         """Return the messages sent since the topic was loaded; True: by the broker's own."""
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close all consumers at the broker's wish."""
+        """Close all consumers at the broker's initiative."""
 
     def get(self, name: str) -> TopicSubscription | None:
         """Return a subscription; None if unknown."""
@@ -146,10 +146,10 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
         """Dispatch newly stored entries."""
 
     def terminated(self) -> None:
-        """No more entries will come."""
+        """Notify consumers of the topic's termination."""
 
     def save(self) -> None:
-        """Keep all cursors in the ledger."""
+        """Store all cursors in the ledger."""
 
     def forget(self) -> None:
         """Free the memory of cursors in steps, after the topic is unloaded."""

@@ -127,7 +127,7 @@ class Topic(ABC):
 
     @abstractmethod
     def _epoch_changed(self, epoch: int) -> None:
-        """Keep the topic epoch."""
+        """Store the topic epoch."""
 
     @abstractmethod
     def publish(
@@ -441,7 +441,7 @@ class PersistentTopic(Topic):
     # -- its life -----------------------------------------------------------------------------
 
     def terminate(self) -> None:
-        """Take no more messages."""
+        """Refuse further messages."""
         if not self.terminated:
             self.terminated = True
             self.ledger.set_property(TERMINATED_PROPERTY, "true")

@@ -24,8 +24,8 @@ class BrokerTargets:
     """The allow-list: configured brokers, loopback addresses, and named hosts.
 
     brokerProxyAllowedHostNames and brokerProxyAllowedIPAddresses name hosts, unless both are ``*``;
-    both must allow the host, and brokerProxyAllowedTargetPorts the port. The proxy resolves a name
-    only for a list of addresses, so clients need not resolve it.
+    both must allow the host, and brokerProxyAllowedTargetPorts the port. Only the proxy must be
+    able to resolve names, and does so only for a list of addresses.
 
     Source: upstream BrokerProxyValidator. Differs: upstream's default allows every address; here
     two lists of ``*`` allow the configured broker and loopback addresses.

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
 NO_TARGET = "Failed to authenticate"
-"""The words of a real proxy for a target without a port."""
+"""A real proxy's text for a target without a port."""
 
 
 class UnavailableTargetError(RequestError):
@@ -67,7 +67,7 @@ class BrokerLeg(PipeLeg):
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
-        """Take the broker's answer to CONNECT, then wait until the pipe is open."""
+        """Receive the broker's answer to CONNECT, then wait until the pipe is open."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
             return

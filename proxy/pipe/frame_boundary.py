@@ -20,7 +20,7 @@ class FrameBoundary:
         return not (self._left or self._length)
 
     def follow(self, data: bytes) -> None:
-        """Take a chunk."""
+        """Process a chunk."""
         at, size = self._rest_of_frame(data), len(data)
         if not self.reached:
             return

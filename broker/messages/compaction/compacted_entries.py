@@ -58,7 +58,7 @@ class CompactedEntries:
             self.first = entry.position
 
     def covers(self, position: Position) -> bool:
-        """Return True for a position within the compacted range, even after its ledger was dropped."""
+        """Return True for a position in the compacted range, even after its ledger was dropped."""
         return self.first <= position <= self.horizon
 
     def __len__(self) -> int:

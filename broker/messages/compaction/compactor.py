@@ -24,7 +24,9 @@ _FLUSH_BYTES = 4 * 1024 * 1024
 
 _COMPACTED = "compacted://"
 UNUSED_PROPERTY = "compaction.unused"
-"""Property that names unused ledgers, to delete them also after a crash: the name of one ledger, with the numbers of all.
+"""Property that names unused ledgers, to delete them also after a crash.
+
+The value is the name of one ledger, with the numbers of all.
 """
 
 

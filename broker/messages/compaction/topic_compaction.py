@@ -180,9 +180,7 @@ class TopicCompaction:
         subscription = subscriptions.get(SUBSCRIPTION)
         if subscription is None:
             subscription = subscriptions.create(SUBSCRIPTION, earliest=True)
-        elif (
-            not subscription.durable
-        ):  # A non-durable subscription would end with the reader and store no cursor.
+        elif not subscription.durable:  # Would end with its reader.
             text = f"NonDurable subscription {SUBSCRIPTION} already exists."
             raise RequestError(pb.NotAllowedError, text)
         before = self.compacted
@@ -214,7 +212,7 @@ class TopicCompaction:
         try:
             await delete_unused(self._compactor.store, ledger)
         except MessageStoreError as error:
-            logger.warning("what compaction left of %s is not deleted: %s", ledger.name, error)
+            logger.warning("compacted entries of %s are not deleted: %s", ledger.name, error)
 
     async def finished(self) -> None:
         """Return when no compaction is under way."""

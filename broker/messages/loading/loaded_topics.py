@@ -140,7 +140,7 @@ class LoadedTopics:
         return iter(self._topics.within(namespace))
 
     def non_persistent_in_use(self, namespace: NamespaceName) -> list[bytes]:
-        """Return the full names of a namespace's non-persistent topics with producers or subscriptions."""
+        """Return the names of a namespace's non-persistent topics with clients or subscriptions."""
         return [
             topic.full_name.encode()
             for topic in self._topics.within(namespace)
@@ -344,7 +344,7 @@ class LoadedTopics:
             topic.subscriptions.save()
             await topic.ledger.flushed()
         except MessageStoreError as error:
-            logger.warning("what %s stored last may be lost: %s", topic.name, error)
+            logger.warning("the last writes of %s may be lost: %s", topic.name, error)
         topic.forget_pending()
         topic.ledger.listener = None
         self._parts.store.close_ledger(topic.full_name)
@@ -384,9 +384,7 @@ class LoadedTopics:
                 check_unused(topic)
             await self._parts.topics.check_there(name)
             if name.persistent:
-                await (
-                    self._parts.store.flushed()
-                )  # A failing store must not close the topic in vain.
+                await self._parts.store.flushed()  # Fails before closing the topic.
             if topic is not None and not force:
                 check_unused(topic)  # Clients may have connected meanwhile.
             # Messages first, as upstream: after a crash a new topic must not inherit the messages.
@@ -397,9 +395,7 @@ class LoadedTopics:
         """Close a topic, and delete the messages."""
         if topic is not None:
             topic.closing = True
-            if (
-                not name.persistent
-            ):  # Producers of non-persistent topics are disconnected first (recorded).
+            if not name.persistent:  # Producers first here (recorded).
                 topic.producers.disconnect(fenced())
             topic.subscriptions.close_consumers()
             topic.subscriptions.close()
@@ -420,7 +416,7 @@ class LoadedTopics:
         except MessageStoreError as error:
             # A damaged topic lost its list of compacted ledgers; write failures are raised again
             # below.
-            logger.warning("what compactions have left of %s is looked for: %s", name, error)
+            logger.warning("searching for the compacted entries of %s: %s", name, error)
             async for left in in_turns(self._parts.store.names()):
                 if is_compacted(left) and str(topic_of(left)) == name:
                     await self._parts.store.delete_ledger(left)

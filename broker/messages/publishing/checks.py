@@ -106,7 +106,7 @@ def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal 
         most_size = size * MOST_COMPRESSED.get(metadata.compression, 1)
         size = min(metadata.uncompressed_size, most_size)
     most = MOST_IN_BATCH
-    if not metadata.encryption_keys:  # The size of an encrypted payload proves no bound.
+    if not metadata.encryption_keys:  # Encrypted sizes are unknown.
         most = min(most, size // LEAST_MESSAGE_BYTES)
     if 0 < count <= most:
         return None

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 LEAST_GRACE_SECONDS = 5.0
-"""For a broker without keep-alive."""
+"""The time to remember for a broker without keep-alive."""
 MAX_CLOSED = 10_000
 """Most remembered producers of a connection; beyond, the oldest is forgotten."""
 

@@ -34,7 +34,7 @@ class PublishBuffer:
         self._throttled: set[ConnectionPublishes] = set()
 
     def add(self, connection: ConnectionPublishes, size_bytes: int) -> None:
-        """Take a message of a connection."""
+        """Add a message of a connection."""
         self.size_bytes += size_bytes
         if 0 < self.max_bytes < self.size_bytes:
             self._throttled.add(connection)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from broker.messages.stores.memory_ledger import MemoryLedger
 
 TURN_SECONDS = 0.002
-"""Seconds spent freeing memory per turn."""
+"""Seconds spent freeing memory in one turn."""
 
 
 class Disposal:

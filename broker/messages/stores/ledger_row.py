@@ -78,7 +78,7 @@ class LedgerRow(Generic[LedgerT]):
             self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
 
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return how many of the first ledgers ``trim`` drops."""
+        """Return the number of leading ledgers dropped by ``trim``."""
         size_bytes = self.size_bytes
         count = 0
         for ledger in self._ledgers[:-1]:
@@ -101,7 +101,7 @@ class LedgerRow(Generic[LedgerT]):
         return count
 
     def take(self, count: int) -> list[LedgerT]:
-        """Remove and return so many of the first ledgers."""
+        """Remove and return a number of leading ledgers."""
         taken = self._ledgers[:count]
         del self._ledgers[:count], self._ids[:count]
         return taken

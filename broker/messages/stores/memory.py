@@ -168,12 +168,12 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         return position
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Keep a subscription's state."""
+        """Store a subscription's state."""
         self._check_open()
         self._topic.cursors[subscription] = state
 
     def delete_cursor(self, subscription: str) -> None:
-        """Forget a subscription."""
+        """Delete a subscription's state."""
         self._check_open()
         self._topic.cursors.pop(subscription, None)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCARCE_PART = 0.9
-"""Room is scarce when so much of the process's bound is taken."""
+"""Capacity is scarce above this part of the process's bound."""
 ENTRY_COST_BYTES = 64
 """The memory of an entry beside the bytes: digest, size, and Python object overhead."""
 

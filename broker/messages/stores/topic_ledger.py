@@ -1,4 +1,4 @@
-"""The common part of the ledgers of all stores: reading, and where positions lie."""
+"""The common base of all stores' ledgers: reading, and arithmetic on positions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StoredTopic(Generic[LedgerT]):
 
 
 class TopicLedger(ABC, Generic[LedgerT]):
-    """The messages of an open topic; stores add where the bytes are. See ManagedLedger."""
+    """The messages of an open topic; stores add the bytes. See ManagedLedger."""
 
     def __init__(self, topic: StoredTopic[LedgerT], room: TopicRoom) -> None:
         self.name = topic.name

@@ -33,7 +33,7 @@ LEAST_TOPICS = 50
 PAUSE_SECONDS = 1.0
 """The least interval between checks of unloaded topics, which must read cursors."""
 PART_OF_THE_TIME = 10
-"""Checking many topics takes at most one part in ten of the time."""
+"""Checking many topics takes about one part in so many of the time."""
 
 
 class StoredTopic(Protocol):

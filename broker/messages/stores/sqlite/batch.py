@@ -195,32 +195,32 @@ class Batch:
         self.set_state(key, "REPLACE INTO store VALUES (?, ?, ?)", *row, row_checksum(*row))
 
     def set_topic(self, topic_id: int, name: str) -> None:
-        """Keep a topic."""
+        """Store a topic."""
         row = (topic_id, name)
         key = ("topic", topic_id)
         self.set_state(key, "REPLACE INTO topics VALUES (?, ?, ?)", *row, row_checksum(*row))
 
     def set_cursor(self, topic_id: int, name: str, state: bytes) -> None:
-        """Keep a subscription."""
+        """Store a subscription."""
         row = (topic_id, name, state)
         key = ("cursor", topic_id, name)
         self.set_state(key, "REPLACE INTO cursors VALUES (?, ?, ?, ?)", *row, row_checksum(*row))
 
     def set_property(self, topic_id: int, name: str, value: str) -> None:
-        """Keep a property of a topic."""
+        """Store a property of a topic."""
         row = (topic_id, name, value)
         key = ("property", topic_id, name)
         statement = "REPLACE INTO properties VALUES (?, ?, ?, ?)"
         self.set_state(key, statement, *row, row_checksum(*row))
 
     def forget(self, table: str, topic_id: int, name: str) -> None:
-        """Forget a subscription or a property of a topic."""
+        """Delete a subscription or a property of a topic."""
         key = ("cursor" if table == "cursors" else "property", topic_id, name)
         statement = f"DELETE FROM {table} WHERE topic_id = ? AND name = ?"
         self.set_state(key, statement, topic_id, name)
 
     def forget_topic(self, topic_id: int) -> None:
-        """Forget a topic with all subscriptions and properties."""
+        """Delete a topic with all subscriptions and properties."""
         for table in ("topics", "cursors", "properties"):
             statement = f"DELETE FROM {table} WHERE topic_id = ?"
             self.set_state((table, topic_id), statement, topic_id)

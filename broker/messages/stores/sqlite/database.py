@@ -28,14 +28,18 @@ PAGE_BYTES = 16 * 1024
 _WAL_BYTES = 64 * 1024 * 1024
 """The kept size of a write-ahead log after growth."""
 RESERVE_BYTES = 8 * 1024 * 1024
-"""Disk space left free by entries: deletions need space, and large transactions need space to reuse deleted pages.
+"""Disk space left free by entries, for deletions.
+
+Large transactions also need space to reuse deleted pages.
 """
 _SMALL_BYTES = 256 * 1024
 """Space of a write beside the entries: partial pages, and inner pages."""
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
-"""A row's id is the ledger's number, followed by the entry's number in 32 bits. Entries are therefore ordered without an index (a composite key was four times as slow).
+"""Bits of the entry's number in a row's id, below the ledger's number.
+
+Rows are therefore ordered without an index (a composite key was four times as slow).
 """
 
 _SCHEMA = """
@@ -109,9 +113,7 @@ def is_damage(error: Exception) -> bool:
     """Return True if an error means a damaged file, not a temporarily unreadable file."""
     if not isinstance(error, ERRORS):
         return False
-    code = getattr(
-        error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT
-    )  # A UnicodeDecodeError has no code.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Decoding errors lack it.
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -128,7 +130,7 @@ def what_to_do(error: Exception) -> str:
 
 
 class NoRoomError(sqlite3.OperationalError):
-    """Entries would leave the disk too little room."""
+    """Entries would leave too little free space on the disk."""
 
     sqlite_errorcode = sqlite3.SQLITE_FULL
 
@@ -221,10 +223,10 @@ class DatabaseFile:
         return sum(one.stat().st_size for one in files if one.exists())
 
     def is_nearly_full(self, size_bytes: int) -> bool:
-        """Tell whether a transaction with so many bytes of entries needs ``check_room``.
+        """Return True if a transaction with so many bytes of entries needs ``check_room``.
 
         Raises:
-            OSError: The database's folder is gone.
+            OSError: The database's folder is missing.
         """
         return self._free_bytes() < 4 * size_bytes + RESERVE_BYTES + 2 * _WAL_BYTES
 
@@ -280,7 +282,7 @@ class DatabaseFile:
 
 
 def _locked(path: Path) -> FileIO:
-    """Return the lock file beside a database; the kernel's lock ends with the process."""
+    """Lock and return the file beside a database; the kernel releases the lock with the process."""
     lock = open(path.with_name(path.name + ".lock"), "ab+", buffering=0)  # noqa: SIM115
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -65,7 +65,7 @@ class DatabaseParts(NamedTuple):
 
 
 def drop_ledger(ledger: SqliteLedger, batch: Batch) -> None:
-    """Have a ledger's entries deleted behind a batch, a few at a time."""
+    """Delete a ledger's entries in steps, after a batch."""
     ledger.forget_recent(len(ledger.recent))
     if len(ledger):
         batch.drop(ledger)
@@ -135,13 +135,13 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             self.listener.failed(error)
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Keep a subscription's state."""
+        """Store a subscription's state."""
         self._check_open()
         self._topic.cursors[subscription] = state
         self._writer.batch().set_cursor(self._topic_id, subscription, cursor_bytes(state))
 
     def delete_cursor(self, subscription: str) -> None:
-        """Forget a subscription."""
+        """Delete a subscription's state."""
         self._check_open()
         if self._topic.cursors.pop(subscription, None) is not None:
             self._writer.batch().forget("cursors", self._topic_id, subscription)
@@ -222,11 +222,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         return entries
 
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the entries of ``read_each``, from memory or the database, without damaged entries.
-
-        Raises:
-            MessageStoreError: The entries cannot be read.
-        """
+        """Return the undamaged entries of ``read_each``, from memory or the database."""
         entries = self.read_each(positions)
         if entries is not None:
             return entries

@@ -96,7 +96,10 @@ class SqliteLedger(StoredLedger):
         return entries, size_bytes
 
     def bytes_before(self, number: int) -> int:
-        """Return the approximate bytes of all previous entries; exact behind all, and all stored, entries."""
+        """Return the approximate bytes of all previous entries.
+
+        Exact behind all entries, and behind all stored entries.
+        """
         if number >= self._count:
             return self.size_bytes
         if number == self.confirmed:

@@ -201,7 +201,7 @@ class SqliteMessageStore:
             raise MessageStoreError(
                 f"the message database {self._path} is damaged: {what} is not as it was "
                 f"written; {FROM_A_COPY}, or start the broker with "
-                "floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
+                "floodgateMessageStoreDropDamaged=true, which skips damaged data"
             )
 
     def _take(self, catalog: _Catalog) -> list[DroppedLedger]:
@@ -216,9 +216,7 @@ class SqliteMessageStore:
             owner = by_id.get(topic_id)
             if owner is None:
                 if topic_id != NOBODY:
-                    self._leave_out(
-                        "a topic"
-                    )  # A deleted topic has no ledgers, so the missing row is damage.
+                    self._leave_out("a topic")  # The topic's row is missing.
                 dropped.append(DroppedLedger(ledger_id, entries, size_bytes))
                 continue
             owner.row.add(SqliteLedger.stored(*row))
@@ -358,9 +356,7 @@ class SqliteMessageStore:
                     raise
         if topic is None:
             return
-        batch = (
-            self._parts.writer.batch()
-        )  # On a failed writer, raises before the topic is removed.
+        batch = self._parts.writer.batch()  # On a failed writer, the topic stays.
         del self._topics[name]
         topic.room.leave()
         batch.forget_topic(topic.topic_id)

@@ -170,12 +170,12 @@ class DatabaseWriter:
                 self._tell(self._on_full)
             self._hold_up(
                 f"there is no room for the message database {self._file.path}; free some room on "
-                "its disk: what waits is stored then"
+                "its disk: pending messages are stored then"
             )
         elif is_locked(error):
             self._hold_up(
-                f"another process has locked the message database {self._file.path}; end it: what "
-                "waits is stored then"
+                f"another process has locked the message database {self._file.path}; end it: "
+                "pending messages are stored then"
             )
         else:
             self._fail(error)
@@ -201,7 +201,7 @@ class DatabaseWriter:
         try:
             hears(*what)
         except Exception:
-            logger.exception("what the message database %s tells is not taken", self._file.path)
+            logger.exception("a callback of the message database %s failed", self._file.path)
 
     def _hold_up(self, reason: str) -> None:
         """Pause writing for a while."""
@@ -232,7 +232,7 @@ class DatabaseWriter:
     def _fail(self, error: Exception) -> None:
         text = one_line(str(error) or type(error).__name__)
         reason = f"the message database {self._file.path} cannot be written: {text}"
-        self._error = MessageStoreError(f"{reason}; restart the broker when that is mended")
+        self._error = MessageStoreError(f"{reason}; fix that, then restart the broker")
         logger.error("%s", self._error)
         self._give_up(self._error)
 
