@@ -117,7 +117,7 @@ class BrokerParts:
 
     @property
     def serves_sought(self) -> bool:
-        """True: a consumer closed by a SEEK stays usable until its next SUBSCRIBE."""
+        """True: a consumer closed by its own SEEK still accepts commands until its next SUBSCRIBE."""
         return self.config.profile is not Profile.PULSAR
 
 
@@ -182,10 +182,9 @@ class ServerCnx(ServedConnection):
         self.turn_writer.add(encode_command(command))
 
     async def answers_ping(self) -> bool:
-        """Ping the client, and close the connection without an answer.
+        """Ping the client, and close the connection if no answer arrives.
 
-        Called when another client requests the producer name or Exclusive subscription of this
-        client.
+        Called when another client requests this client's producer name or Exclusive subscription.
         """
         return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 

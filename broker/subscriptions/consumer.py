@@ -53,7 +53,7 @@ class ClientConnection(Protocol):
         """Queue a command among the messages of the turn, in the same write."""
 
     async def answers_ping(self) -> bool:
-        """Ping the client, and disconnect it without an answer."""
+        """Ping the client, and close the connection if no answer arrives."""
 
 
 class ConsumersSubscription(Protocol):

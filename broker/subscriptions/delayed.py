@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FIXED_DELAY_LOOK_AHEAD = 50_000
-"""Messages to read while all have the same delay; later messages are due later."""
+"""Messages to read ahead while all have the same delay; later messages are due later."""
 _INDEX_BYTES = 60
 """Memory of one message in the index: a queue entry, a number, and a bit."""
 MOST_AT_ONCE = 1_000

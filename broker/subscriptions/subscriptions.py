@@ -249,7 +249,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def slowest(self) -> Position:
-        """The first entry still needed by a durable subscription; behind the last if unneeded."""
+        """The first entry needed by a durable subscription; without subscriptions, behind the last."""
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))

@@ -18,7 +18,7 @@ class PipeLeg(Connection):
 
     other: Connection | None = None
     takes_frame: Callable[[Frame], object] | None = None
-    """Receives the frames of an open pipe while faults read frames: see proxy.pipe.faulty_pipe."""
+    """Receives the frames of an open pipe while a fault is active: see proxy.pipe.faulty_pipe."""
 
     def writability_changed(self, *, writable: bool) -> None:
         """Pause or resume reading on the opposite side."""

@@ -48,7 +48,7 @@ class GrowingTopics:
             self._growths.remove(growth)
 
     def give(self, topic: PersistentTopic) -> None:
-        """Create the missing subscriptions of a new partition."""
+        """Create the missing subscriptions of a new partition; do nothing for other topics."""
         name = topic.name
         for growth in self._growths:
             if name.partition_index < growth.first or name.partitioned_name != growth.topic:

@@ -124,7 +124,7 @@ class LoadedTopics:
         return iter(self._topics)
 
     def stored(self) -> Iterator[PersistentTopic]:
-        """Yield the loaded persistent topics not being closed."""
+        """Yield the loaded persistent topics that are not closing."""
         for topic in self:
             if isinstance(topic, PersistentTopic) and not topic.closing:
                 yield topic
@@ -279,7 +279,7 @@ class LoadedTopics:
             belongs: Selects the topics.
 
         Returns:
-            An awaitable for the end of all closing.
+            An awaitable that ends when all topics are closed.
         """
         loop = asyncio.get_running_loop()
         if self._parts.alone:
@@ -423,7 +423,7 @@ class LoadedTopics:
         await self._parts.store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
-        """Delete a partitioned topic, unless imported or with remaining partitions.
+        """Delete a partitioned topic, unless it was imported or has partitions.
 
         Raises:
             StoreError: The store failed.

@@ -56,7 +56,7 @@ class HoldingDispatcher(Dispatcher):
         self._members: dict[int, Consumer] = {}
         self._last_number = 0
         # Returned entries of each consumer still queued above. Prevents a client from queueing a
-        # list of all pending entries with each repetition.
+        # list of all pending entries with each repeated command.
         self._given_back_already: dict[Consumer, PositionSet] = {}
         # Consumers with a large redelivery command being processed in steps.
         self._more_follow: set[Consumer] = set()
@@ -132,7 +132,7 @@ class HoldingDispatcher(Dispatcher):
         return None if number == NOTHING else self._members[number]
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
-        """React to a consumer's loss of an entry with a key hash."""
+        """Update the state after an entry with a key hash left a consumer."""
 
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
@@ -202,7 +202,7 @@ class HoldingDispatcher(Dispatcher):
         return consumer in self._gave_back_all or position in already
 
     def _has_left(self, consumer: Consumer, position: Place) -> None:
-        """Record an entry's end at a consumer, so that it may be delivered and returned again."""
+        """Note that an entry left a consumer: it may be delivered and returned again."""
         already = self._given_back_already.get(consumer)
         if already is not None:
             already.discard(position)
