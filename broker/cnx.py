@@ -117,7 +117,7 @@ class BrokerParts:
 
     @property
     def serves_sought(self) -> bool:
-        """True: a consumer closed by its own SEEK still accepts commands until its next SUBSCRIBE."""
+        """True: a consumer closed by its SEEK still accepts commands until the next SUBSCRIBE."""
         return self.config.profile is not Profile.PULSAR
 
 

@@ -253,7 +253,7 @@ async def _redeliver_in_steps(
         cnx.unfinished = False
 
 
-# -- the end of a consumer --------------------------------------------------------------------
+# -- closing a consumer -----------------------------------------------------------------------
 
 
 def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:

@@ -95,7 +95,7 @@ class TopicMonitors:
                 except MessageStoreError as error:
                     logger.warning("%s: %s", topic.name, error)
 
-    # -- what they do -------------------------------------------------------------------------
+    # -- the work -----------------------------------------------------------------------------
 
     async def update_rates(self) -> None:
         """End a period of the statistics."""

@@ -216,7 +216,7 @@ class Producer:
         """Send the error of a message; the producer stays open."""
         self.cnx.send(send_error(self.producer_id, sequence_id, error, message))
 
-    # -- its end ------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     def close(self, request_id: int) -> None:
         """Close at the client's request, and answer after the last message's receipt.

@@ -438,7 +438,7 @@ class PersistentTopic(Topic):
             raise self._no_room()
         check_quota(self)
 
-    # -- its life -----------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------
 
     def terminate(self) -> None:
         """Refuse further messages."""

@@ -83,7 +83,7 @@ class ManagedCursor:
             dict(self.properties),
         )
 
-    # -- what is left -------------------------------------------------------------------------
+    # -- unacknowledged entries ---------------------------------------------------------------
 
     @property
     def backlog(self) -> int:

@@ -226,7 +226,7 @@ class Subscription:
         unused = self.durable and not self.consumers
         return unused and self.topic.clock.now() - self._active_at > seconds
 
-    # -- what consumers ask -------------------------------------------------------------------
+    # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Add permits to a consumer."""
@@ -395,7 +395,7 @@ class Subscription:
             self.last_expired_at = self.topic.clock.wall_ms()
         return expired
 
-    # -- what the topic tells -----------------------------------------------------------------
+    # -- notifications of the topic -----------------------------------------------------------
 
     def entries_added(self) -> None:
         """Deliver new entries."""

@@ -228,7 +228,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             timer.cancel()
         return cursor
 
-    # -- what the topic tells -----------------------------------------------------------------
+    # -- notifications of the topic -----------------------------------------------------------
 
     def entries_added(self) -> None:
         """Deliver new entries."""
@@ -249,7 +249,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def slowest(self) -> Position:
-        """The first entry needed by a durable subscription; without subscriptions, behind the last."""
+        """The first entry needed by a durable subscription; behind the last entry if unneeded."""
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))

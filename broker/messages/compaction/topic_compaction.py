@@ -193,7 +193,7 @@ class TopicCompaction:
         subscription.skip_through(after.horizon)
         await delete_unused(self._compactor.store, ledger)
 
-    # -- its end ------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     def forget(self) -> None:
         """Delete the compacted entries after the subscription was deleted (recorded).

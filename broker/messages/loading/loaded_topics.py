@@ -256,7 +256,7 @@ class LoadedTopics:
         """
         self._followers.follow(self._topics.within(scope))
 
-    # -- their end ----------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     async def unload(self, name: TopicName, new_owner: ServerUrls = NO_URLS) -> bool:
         """Close a topic; return False if not loaded.

@@ -44,7 +44,7 @@ class LedgerRow(Generic[LedgerT]):
         """The ledger for new entries."""
         return self._ledgers[-1]
 
-    # -- the row changes ----------------------------------------------------------------------
+    # -- changes of the row -------------------------------------------------------------------
 
     def close(self, closed_at: int) -> LedgerT | None:
         """Close the open ledger; remove and return an empty ledger."""

@@ -76,7 +76,7 @@ class Dispatcher(ABC):
         self.tells_waits = context.rules.tells_waits
         self.policies_changed()
 
-    # -- when it runs -------------------------------------------------------------------------
+    # -- scheduling ---------------------------------------------------------------------------
 
     def wake(self) -> None:
         """Schedule a run, round robin with all dispatchers; repeated requests are merged."""
@@ -233,7 +233,7 @@ class Dispatcher(ABC):
             return 1
         return min(entries, waited_for) if waited_for else entries
 
-    # -- why a consumer gets nothing ----------------------------------------------------------
+    # -- reasons for waiting ------------------------------------------------------------------
 
     def waits(self, consumer: Consumer) -> Waits | None:
         """Return a consumer's reason for waiting; None if a message is next."""

@@ -66,7 +66,7 @@ class HoldingDispatcher(Dispatcher):
         self.blocked = False
         super().__init__(context)
 
-    # -- who has what -------------------------------------------------------------------------
+    # -- holders of entries -------------------------------------------------------------------
 
     def _joins(self, consumer: Consumer) -> None:
         """Give a consumer a number."""
@@ -253,7 +253,7 @@ class HoldingDispatcher(Dispatcher):
         yield from self._holders.through(mark)
         yield from self._redeliveries.through(mark)
 
-    # -- consumers leave ----------------------------------------------------------------------
+    # -- removal of consumers -----------------------------------------------------------------
 
     def _begins_to_leave(self, consumer: Consumer) -> None:
         """Redeliver a removed consumer's entries, without increasing counts."""

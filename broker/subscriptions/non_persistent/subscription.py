@@ -147,7 +147,7 @@ class NonPersistentSubscription:
         """Close all consumers, which ends the subscription."""
         self.close_consumers()
 
-    # -- what consumers ask -------------------------------------------------------------------
+    # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Add permits for future messages to a consumer."""

@@ -98,7 +98,7 @@ class Batch:
 
     @property
     def page_bytes(self) -> int:
-        """Most bytes of the entries' pages: each entry fills one page partly."""
+        """Most bytes of the entries' pages: each entry leaves one page partly filled."""
         return self.size_bytes + sum(min(len(data), PAGE_BYTES) for _, data, _ in self.entries)
 
     def add_entry(

@@ -113,7 +113,7 @@ def is_damage(error: Exception) -> bool:
     """Return True if an error means a damaged file, not a temporarily unreadable file."""
     if not isinstance(error, ERRORS):
         return False
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Decoding errors lack it.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Missing in decoding errors.
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 

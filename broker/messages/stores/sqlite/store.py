@@ -109,7 +109,7 @@ class SqliteMessageStore:
         self._file: DatabaseFile | None = None
         self._parts: DatabaseParts
 
-    # -- its life -----------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Open the database, and read the catalog.
