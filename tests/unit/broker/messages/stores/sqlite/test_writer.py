@@ -413,7 +413,7 @@ async def test_any_other_error_ends_all_writing_and_every_topic_hears_it(world: 
 async def test_an_error_that_is_none_of_the_database_ends_all_writing_too(world: World) -> None:
     world.connection.errors.append(MemoryError())
     world.one.append()
-    with pytest.raises(MessageStoreError, match="cannot be written: MemoryError; restart the bro"):
+    with pytest.raises(MessageStoreError, match="cannot be written: MemoryError; fix that"):
         await world.writer.flushed()
     assert world.one.error is not None
 
