@@ -1,6 +1,6 @@
-"""One client's connection to the broker: its state, its requests and its end.
+"""The broker's side of a client connection: state, requests, shutdown.
 
-The commands stand in broker.commands.
+The handlers of commands are in broker.commands.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAVING_A_STEP = 500
-"""Consumers of a lost connection that leave at once."""
+"""Consumers of a lost connection removed in one step."""
 
 
 class ServerCnxState(Enum):
@@ -76,14 +76,14 @@ class ServerCnxState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """The parts of a broker that all its connections work with.
+    """The parts of a broker shared by all connections.
 
     Attributes:
-        namespace_named: Returns the namespace of a name as the client wrote it, or refuses it.
-        joins: Attaches consumers, and takes long commands in steps.
-        leaving: Lets the consumers of lost connections leave, very many of one in steps.
-        authentication: Tells who a peer is; None: whoever connects is served.
-        authorization: Tells what a peer may do; None: everything.
+        namespace_named: Returns the namespace of a client's text, or refuses it.
+        joins: Attaches consumers, and processes long commands in steps.
+        leaving: Removes the consumers of lost connections, in steps.
+        authentication: Identifies peers; None: every client is served.
+        authorization: Checks permissions; None: everything is allowed.
     """
 
     config: BrokerConfig
@@ -112,12 +112,12 @@ class BrokerParts:
 
     @property
     def refuses_ids_in_use(self) -> bool:
-        """True: an id in use is refused for another topic; else it answers for the first."""
+        """True: an id in use is refused for another topic; otherwise the first topic answers."""
         return self.config.profile is not Profile.PULSAR
 
     @property
     def serves_sought(self) -> bool:
-        """True: who was closed by its own SEEK is answered until it subscribes again."""
+        """True: a consumer closed by its SEEK still accepts commands until the next SUBSCRIBE."""
         return self.config.profile is not Profile.PULSAR
 
 
@@ -125,20 +125,20 @@ class ServerCnx(ServedConnection):
     """The broker's side of one connection.
 
     Attributes:
-        parts: Those of its broker.
-        requests: Its requests that are under way.
-        session: Who its peer is; None without authentication.
-        refresh: Watches whether its peer's credentials still hold.
-        listed_in_chunk: The chunk from the socket in which a listing was answered at once.
-        producers: Its producers by id, those that are being made included.
-        consumers: Its consumers by id.
-        sought: Those that were closed by their own SEEK and have not subscribed again, by id.
-        subscribing: Ids of consumers whose SUBSCRIBE is under way, and whether it is still wanted.
-        turn_writer: Sends receipts and messages, those of a turn at once.
-        publishes: What it publishes, and why it is not read.
-        takes_messages: False: what it publishes is dropped, for its broker ends.
-        closed_by_broker: Its producers that this broker closed lately, by id: what they still
-            send is ignored.
+        parts: The broker's parts.
+        requests: In-flight requests.
+        session: The authenticated peer; None without authentication.
+        refresh: Checks the validity of the peer's credentials.
+        listed_in_chunk: The chunk from the socket of the last immediately answered listing.
+        producers: Producers by id, including opening producers.
+        consumers: Consumers by id.
+        sought: Consumers by id, closed by their own SEEK and not subscribed again.
+        subscribing: Ids of consumers with SUBSCRIBE in flight; False: closed meanwhile.
+        turn_writer: Sends receipts and messages, one write per turn.
+        publishes: In-flight messages, and the reasons for pausing reads.
+        takes_messages: False: published messages are dropped, because the broker shuts down.
+        closed_by_broker: Producers recently closed by this broker, by id: late messages are
+            ignored.
 
     Source: upstream ServerCnx.
     """
@@ -169,29 +169,29 @@ class ServerCnx(ServedConnection):
 
     @property
     def role(self) -> str | None:
-        """The one that its peer was authenticated with; None without authentication."""
+        """The peer's authenticated role; None without authentication."""
         return None if self.session is None else self.session.principal.role
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command behind the receipts and messages of this turn."""
+        """Queue a command behind the receipts and messages of the turn."""
         self.turn_writer.flush()
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command among the receipts and messages of this turn, in one write with them."""
+        """Queue a command among the receipts and messages of the turn, in the same write."""
         self.turn_writer.add(encode_command(command))
 
     async def answers_ping(self) -> bool:
-        """Ask the client whether it lives, and end the connection if it does not answer.
+        """Ping the client, and close the connection if no answer arrives.
 
-        For somebody else who wants what it has: a producer's name, an Exclusive subscription.
+        Called when another client requests this client's producer name or Exclusive subscription.
         """
         return await self._liveness.lives(self.parts.config.liveness_check_ms / 1000)
 
     def frame_received(self, frame: Frame) -> None:
-        """Handle a frame; whatever it is, the client lives.
+        """Handle a frame; any frame proves the client alive.
 
-        This broker may have been stopped, and own nothing any more: that is noticed first.
+        First checks whether this broker was suspended and has lost its ownership.
         """
         self.parts.ownership.notice()
         self._liveness.heard()
@@ -206,7 +206,7 @@ class ServerCnx(ServedConnection):
         super().connected()
 
     def lost(self, error: Exception | None) -> None:
-        """Count its end; those who hold something for it are told next (see ``when_lost``)."""
+        """Count the lost connection; the callbacks of ``when_lost`` follow."""
         super().lost(error)
         self.state = ServerCnxState.FAILED
         self._liveness.lost()
@@ -218,11 +218,11 @@ class ServerCnx(ServedConnection):
             self.parts.counters.closed()
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore the messages of a producer for a while: this broker closed it."""
+        """Ignore messages of a producer closed by this broker for a while."""
         self.closed_by_broker.add(producer_id)
 
     def uses(self) -> Iterator[Use]:
-        """Yield its producers and consumers, as far as they have a topic, and its watches."""
+        """Yield the producers and consumers with a topic, and the watches."""
         for producer in self.producers.values():
             if producer.topic is not None:
                 yield Use(producer.topic.name, None, producer.disconnect)
@@ -237,19 +237,19 @@ class ServerCnx(ServedConnection):
                 yield Use(namespace, None, self._leave)
 
     def _leave(self) -> None:
-        """End with a watch that is not allowed any more: the protocol has no command for less."""
+        """Close the connection of a disallowed watch: the protocol cannot end a watch alone."""
         self.take_no_more()
         self.close()
 
     # -- faults -------------------------------------------------------------------------------
 
     def topic_of_producer(self, producer_id: int) -> str:
-        """Return the full name of a producer's topic; empty if it is not known."""
+        """Return the full name of a producer's topic; empty if unknown."""
         producer = self.producers.get(producer_id)
         return "" if producer is None or producer.topic is None else producer.topic.full_name
 
     def topic_of_consumer(self, consumer_id: int) -> str:
-        """Return the full name of a consumer's topic; empty if it is not known."""
+        """Return the full name of a consumer's topic; empty if unknown."""
         consumer = self.consumers.get(consumer_id)
         return "" if consumer is None else str(consumer.subscription.topic.name)
 
@@ -266,7 +266,7 @@ class ServerCnx(ServedConnection):
                 _close_consumer(consumer)
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Let go of a topic's bundle; where that is not possible now, the log says why."""
+        """Release a topic's bundle; a failure is logged."""
         self.requests.tasks.start(NO_REQUEST, partial(_move, self.parts, topic, to))
 
     def _end_producers(self) -> None:
@@ -275,7 +275,7 @@ class ServerCnx(ServedConnection):
             producer.connection_lost()
 
     async def drain(self) -> None:
-        """Take no more requests, let those under way answer, then close."""
+        """Stop reading requests, answer in-flight requests, then close."""
         self.take_no_more()
         await self.requests.tasks.finished()
         self.turn_writer.flush()
@@ -294,17 +294,17 @@ async def _move(parts: BrokerParts, topic: str, to: str | None) -> None:
         if policies is not None:
             await parts.ownership.release(bundle_of_topic(name, policies.bundles), to)
     except (InvalidNameError, RequestError, StoreError) as error:
-        logger.warning("%s is not moved as a fault asks for: %s", one_line(topic), error)
+        logger.warning("a fault could not move %s: %s", one_line(topic), error)
 
 
 def _consumers_leave(cnx: ServerCnx) -> None:
-    """Let others have what a lost connection's consumers did not acknowledge."""
+    """Redeliver the unacknowledged messages of a lost connection's consumers."""
     consumers, cnx.consumers = cnx.consumers, {}
     cnx.parts.leaving.in_steps(_leave(consumers.values()))
 
 
 def _leave(consumers: Iterable[Consumer]) -> Iterator[None]:
-    """Let consumers leave: as many in each step as do not take long."""
+    """Remove consumers, a limited number in each step."""
     for number, consumer in enumerate(consumers, 1):
         consumer.subscription.remove_consumer(consumer)
         if number % LEAVING_A_STEP == 0:

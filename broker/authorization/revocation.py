@@ -1,8 +1,8 @@
-"""The end of what was allowed: producers and consumers of a role that lost its grant are closed.
+"""Revocation: closing producers and consumers of a role without a grant.
 
-It happens when policies of a namespace change, as on a real broker, and when superusers do. Watches
-go on there, and in profile pulsar: the protocol has no command that ends one. Otherwise their
-connection is closed.
+Triggered by changes of a namespace's policies, as on a real broker, and of superusers. Watches
+continue on a real broker and in profile pulsar, because the protocol cannot end a watch. Profile
+floodgate closes the watch's connection.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 200
-"""Producers and consumers that are looked at in one turn."""
+"""Producers and consumers checked in one turn."""
 TRIED_AGAIN_SECONDS = 1.0
-"""The time until a namespace is looked at again that could not be."""
+"""The delay before a failed check of a namespace is retried."""
 
 
 class Use(NamedTuple):
     """A producer, a consumer or a watch.
 
     Attributes:
-        of: Of which topic; a watch is of a namespace.
-        subscription: A consumer's; None for others.
-        close: Ends it, and tells its client.
+        of: The topic; for a watch the namespace.
+        subscription: The consumer's subscription; None for producers and watches.
+        close: Closes the producer, consumer or watch, and notifies the client.
     """
 
     of: TopicName | NamespaceName
@@ -46,28 +46,28 @@ class Use(NamedTuple):
 
     @property
     def namespace(self) -> NamespaceName:
-        """The namespace whose grants it needs."""
+        """The namespace of the required grants."""
         return self.of if isinstance(self.of, NamespaceName) else self.of.namespace
 
 
 class User(Protocol):
-    """A connection, as far as it uses topics."""
+    """A connection's use of topics."""
 
     @property
     def session(self) -> Session | None:
-        """The session of its peer."""
+        """The peer's session."""
 
     def uses(self) -> Iterator[Use]:
-        """Yield its producers, consumers and watches."""
+        """Yield the connection's producers, consumers and watches."""
 
 
 class Revocation:
-    """Closes what is allowed no more.
+    """Closes producers, consumers and watches after their grant is revoked.
 
-    Bound: each namespace waits once, however often its policies change.
+    Bound: each namespace waits once, however often the policies change.
 
     Args:
-        service: Knows what is allowed.
+        service: Decides on permissions.
         users: The connections.
         clock: The time.
 
@@ -86,26 +86,26 @@ class Revocation:
         self._looking: asyncio.Task[None] | None = None
 
     def policies_changed(self, changed: NamespaceName | TopicName | None) -> None:
-        """Look at a namespace again; grants on topics are kept there too."""
+        """Check a namespace again; grants on topics are part of a namespace's policies."""
         if isinstance(changed, NamespaceName):
             self.changes += 1
             self.look_at(changed)
 
     def look_at_all(self) -> None:
-        """Close what is allowed no more anywhere, soon: superusers or admins have changed."""
+        """Schedule a check of all used namespaces: superusers or admins have changed."""
         self.changes += 1
         for user in self._users:
             for use in user.uses():
                 self.look_at(use.namespace)
 
     def look_at(self, namespace: NamespaceName) -> None:
-        """Close what is allowed no more in a namespace, soon."""
+        """Schedule a check of a namespace's producers, consumers and watches."""
         self._waiting[namespace] = None
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
@@ -117,9 +117,9 @@ class Revocation:
             try:
                 await self._close_in(namespace, await self._service.admins(namespace.tenant))
             except StoreError as error:
-                logger.warning("who lost a grant in %s is not known yet: %s", namespace, error)
-            except Exception:  # Whatever it is: who lost a grant must not keep what it allowed.
-                logger.exception("who lost a grant in %s is not known yet", namespace)
+                logger.warning("revoked grants in %s are not checked yet: %s", namespace, error)
+            except Exception:  # Any failure is retried: a revoked role must not keep access.
+                logger.exception("revoked grants in %s are not checked yet", namespace)
             else:
                 continue
             self._waiting[namespace] = None
@@ -151,10 +151,10 @@ class Revocation:
 
 
 def _end(use: Use, session: Session | None) -> None:
-    """Close a producer or consumer; one that cannot be closed holds up no other."""
+    """Close a producer, consumer or watch; a failure does not block the next."""
     role = session.principal.role if session is not None else ""
     logger.info("%.100s is not allowed %s any more", role, use.of)
     try:
         use.close()
     except Exception:
-        logger.exception("what is not allowed any more does not end")
+        logger.exception("closing after a revocation failed")

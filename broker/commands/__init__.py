@@ -1,1 +1,1 @@
-"""The commands that a broker serves: a row of the table each, and their handlers by subject."""
+"""The broker's commands: a table row each, and handlers by subject."""

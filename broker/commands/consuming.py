@@ -1,4 +1,4 @@
-"""SUBSCRIBE and what consumers ask for: messages, acknowledgement, redelivery, seek, statistics."""
+"""SUBSCRIBE and the commands of consumers: FLOW, ACK, redelivery, SEEK, statistics."""
 
 from __future__ import annotations
 
@@ -43,15 +43,14 @@ Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
 TRIES = 3
-"""A topic may be unloaded, or a subscription deleted, while a consumer is on its way to it."""
+"""Attempts to attach a consumer, because unloading or deletion may interfere."""
 IDS_A_TURN = 1_000
-"""Official clients acknowledge 1,000 entries by one command, and the most 2,000; as many they give
-back."""
+"""Most ids of a command processed in one turn: official clients send 1,000, and 2,000 at most."""
 IDS_A_STEP = 250
 MOST_PENDING = 10_000
-"""SUBSCRIBE commands of one connection that may be under way."""
+"""Most SUBSCRIBE commands in flight on a connection."""
 MOST_SOUGHT = 100
-"""Consumers of one connection that their own SEEK closed; of more the oldest is forgotten."""
+"""Most consumers remembered after their own SEEK, per connection; the oldest is forgotten."""
 
 
 def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -64,7 +63,7 @@ def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         text = f"consumer id {asked.consumer_id} is of {of}: close that first, or use another id"
         refuse(cnx, asked.request_id, RequestError(pb.NotAllowedError, text))
     elif there is not None:
-        succeed(cnx, asked.request_id)  # Nothing is done (recorded, also for another topic).
+        succeed(cnx, asked.request_id)  # A no-op (recorded, also for another topic).
     elif asked.consumer_id in cnx.subscribing:
         text = "Consumer is already present on the connection"
         refuse(cnx, asked.request_id, RequestError(pb.ServiceNotReady, text))
@@ -107,9 +106,9 @@ async def _allowed(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
 
 
 async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> None:
-    """Attach the consumer; again from the start if the subscription goes while this waits.
+    """Attach the consumer; retry if the subscription was deleted meanwhile.
 
-    A thousand consumers of Key_Shared are shared a ring of 65,535 places: too much for one turn.
+    A thousand Key_Shared consumers share a ring of 65,535 slots: too much for one turn.
     """
     host = cnx.peer.rpartition(":")[0]
     for _ in range(TRIES):
@@ -125,9 +124,9 @@ async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> 
 def _attached(
     cnx: ServerCnx, asked: pb.CommandSubscribe, topic: Topic, subscription: Subscription
 ) -> bool:
-    """Attach the consumer, and answer; False if the subscription is not there any more."""
+    """Attach the consumer and answer; False if the subscription was removed."""
     if not cnx.subscribing[asked.consumer_id]:
-        return True  # The client has closed it: nobody waits for an answer.
+        return True  # The client has closed the consumer and expects no answer.
     if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
         return False
     attach(subscription, cnx, options_of(asked))
@@ -136,10 +135,10 @@ def _attached(
 
 
 def topic_named(text: str) -> TopicName:
-    """Return the topic of a name as a client wrote it.
+    """Return the topic of a client's text.
 
     Raises:
-        RequestError: It is malformed.
+        RequestError: The name is malformed.
     """
     try:
         return TopicName.parse(text)
@@ -170,7 +169,7 @@ def refuse(cnx: ServerCnx, request_id: int, error: RequestError) -> None:
 
 
 def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Give a consumer room for more messages; one that is gone is no error.
+    """Add permits to a consumer; an unknown consumer is ignored.
 
     Raises:
         RemoteProtocolError: The number is 0 or too large; the connection closes (recorded).
@@ -185,10 +184,10 @@ def flow(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Acknowledge messages; never refused (recorded), and of a consumer that is gone ignored.
+    """Acknowledge messages; never refused (recorded), ignored for an unknown consumer.
 
     Raises:
-        RemoteProtocolError: They would be taken for compacted; the connection closes (recorded).
+        RemoteProtocolError: The subscription is the compaction's; the connection closes (recorded).
     """
     asked = with_body(command, "ack").ack
     consumer = cnx.consumers.get(asked.consumer_id)
@@ -209,7 +208,7 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandAck) -> None:
-    """Acknowledge very many entries, some in each turn; the connection's next frames wait."""
+    """Acknowledge very many entries in steps; the connection's next frames wait."""
     ids, subscription = asked.message_id, consumer.subscription
     try:
         for start in range(0, len(ids), IDS_A_STEP):
@@ -227,7 +226,7 @@ def _answer_ack(cnx: ServerCnx, asked: pb.CommandAck) -> None:
 
 
 def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Deliver again what a consumer gives back."""
+    """Redeliver a consumer's unacknowledged messages."""
     asked = with_body(command, "redeliverUnacknowledgedMessages").redeliverUnacknowledgedMessages
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None:
@@ -244,7 +243,7 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _redeliver_in_steps(
     cnx: ServerCnx, consumer: Consumer, ids: Sequence[pb.MessageIdData]
 ) -> None:
-    """Take back very many entries, some in each turn; the connection's next frames wait."""
+    """Redeliver very many entries in steps; the connection's next frames wait."""
     give_back = consumer.subscription.redeliver
     try:
         for start in range(0, len(ids), IDS_A_STEP):
@@ -254,11 +253,11 @@ async def _redeliver_in_steps(
         cnx.unfinished = False
 
 
-# -- the end of a consumer --------------------------------------------------------------------
+# -- closing a consumer -----------------------------------------------------------------------
 
 
 def close_consumer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Disconnect a consumer; that always succeeds."""
+    """Disconnect a consumer; always succeeds."""
     asked = with_body(command, "close_consumer").close_consumer
     cnx.sought.pop(asked.consumer_id, None)
     consumer = cnx.consumers.pop(asked.consumer_id, None)
@@ -290,7 +289,7 @@ def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 def _succeed_once_kept(
     cnx: ServerCnx, request_id: int, consumer: Consumer, change: Callable[[], None]
 ) -> None:
-    """Change a subscription, and answer when that is as safe as a message with a receipt."""
+    """Change a subscription, and answer once the change is as durable as a confirmed message."""
     topic = consumer.subscription.topic
     try:
         change()
@@ -316,7 +315,7 @@ async def _succeed_later(cnx: ServerCnx, request_id: int, ledger: ManagedLedger)
 
 
 def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Move a subscription's cursor; its consumers are closed, and subscribe again."""
+    """Move a subscription's cursor and close the consumers, which subscribe again."""
     asked = with_body(command, "seek").seek
     request_id = asked.request_id
     by_id = asked.HasField("message_id")
@@ -332,14 +331,14 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         _seek_to(cnx, consumer, request_id, first)
     elif consumer.subscription.topic.name.persistent:
         cnx.requests.tasks.start(request_id, partial(_seek_time, cnx, consumer, asked))
-    else:  # Nothing is stored, so there is nowhere to go; it succeeds (recorded).
+    else:  # Without stored messages a SEEK is a no-op and succeeds (recorded).
         _seek_to(cnx, consumer, request_id, EARLIEST)
 
 
 def _positioned(cnx: ServerCnx, consumer_id: int) -> Consumer | None:
-    """Return a consumer, or one that was closed by its own SEEK while nobody has come since.
+    """Return a consumer, also after its own SEEK until another consumer subscribes.
 
-    A client may have sent the command before it noticed that it was closed.
+    A client may have sent the command before noticing the close.
     """
     sought = cnx.sought.get(consumer_id)
     if sought is not None and not sought.subscription.awaited:
@@ -357,7 +356,7 @@ def _seek_to(cnx: ServerCnx, consumer: Consumer, request_id: int, first: Positio
 
 
 async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) -> None:
-    """Move a cursor to the first entry of a time, which is looked for among those stored."""
+    """Move a cursor to the first stored entry at or after a publish time."""
     subscription = consumer.subscription
     try:
         first = await subscription.topic.ledger.published_at(asked.message_publish_time)
@@ -365,14 +364,14 @@ async def _seek_time(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandSeek) 
         refuse(cnx, asked.request_id, not_stored(error))
         return
     if _positioned(cnx, asked.consumer_id) is not consumer:
-        # It has left meanwhile, maybe with its subscription.
+        # The consumer has left meanwhile, possibly with the subscription.
         refuse(cnx, asked.request_id, RequestError(pb.MetadataError, _NOT_FOUND))
         return
     _seek_to(cnx, consumer, asked.request_id, first)
 
 
 def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer with the last message of a consumer's topic, and with what it has acknowledged."""
+    """Answer with the last message of a consumer's topic, and the mark-delete position."""
     asked = with_body(command, "getLastMessageId").getLastMessageId
     consumer = _positioned(cnx, asked.consumer_id)
     if consumer is None:
@@ -399,7 +398,7 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _last_fetched(
     cnx: ServerCnx, consumer: Consumer, request_id: int, last: Sequence[Position]
 ) -> None:
-    """Fetch the last entry of a topic; without a position, of what its compaction has left."""
+    """Fetch a topic's last entry; without a position, the last compacted entry."""
     topic = consumer.subscription.topic
     try:
         if last:
@@ -415,7 +414,7 @@ async def _last_fetched(
 def _answer_last(
     cnx: ServerCnx, consumer: Consumer, request_id: int, entry: Entry | None, none: int = -1
 ) -> None:
-    """Answer with the last message of an entry; ``none`` is the index of none (recorded)."""
+    """Answer with an entry's last message; ``none`` is the batch index without entry (recorded)."""
     topic = consumer.subscription.topic
     try:
         position, batch_index = last_message(entry)
@@ -446,15 +445,15 @@ def _answer_last(
 
 
 def consumer_stats(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer with the figures of a consumer.
+    """Answer with the statistics of a consumer.
 
     Raises:
-        RemoteProtocolError: There is no such consumer; the connection closes (recorded).
+        RemoteProtocolError: The consumer is unknown; the connection closes (recorded).
     """
     asked = with_body(command, "consumerStats").consumerStats
     consumer = cnx.consumers.get(asked.consumer_id)
     if consumer is None:
-        raise RemoteProtocolError(f"CONSUMER_STATS for consumer {asked.consumer_id} of nobody")
+        raise RemoteProtocolError(f"CONSUMER_STATS for the unknown consumer {asked.consumer_id}")
     answer = pb.CommandConsumerStatsResponse(
         request_id=asked.request_id,
         msgRateOut=consumer.rates.current.messages_out,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer a listing that needs no wait now, and start every other."""
+    """Answer a listing immediately if possible, otherwise start a request."""
     asked = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
     handler = cnx.parts.topics_handler
     try:
@@ -60,9 +60,9 @@ async def _serve(
 def _answered_at_once(
     cnx: ServerCnx, asked: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
 ) -> bool:
-    """Answer what needs no wait, one listing a chunk.
+    """Answer a listing that needs no wait, one per chunk.
 
-    Those that come with it wait in tasks, so that other connections have their turn.
+    Further listings of a chunk become tasks, for fairness between connections.
     """
     alone = cnx.listed_in_chunk != cnx.chunks_received and cnx.requests.idle
     answered = cnx.parts.topics_handler.answer_at_once(asked, namespace, cnx, alone=alone)

@@ -1,4 +1,4 @@
-"""LOOKUP and PARTITIONED_METADATA: where a topic is served, and how many partitions it has."""
+"""LOOKUP and PARTITIONED_METADATA: a topic's broker, and number of partitions."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata)
 
 
 async def _check(cnx: ServerCnx, topic: str, asked: Asked) -> None:
-    """Return if the client may know where a topic is; a name that is invalid is refused later.
+    """Check a client's permission for a topic; invalid names are refused later.
 
     Raises:
-        RequestError: It may not.
+        RequestError: Not permitted.
     """
     if cnx.parts.authorization is None:
         return

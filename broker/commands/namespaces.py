@@ -1,4 +1,4 @@
-"""The namespace that a listing or a watch names; each profile has its own parser."""
+"""The namespace of a listing or a watch; each profile has a parser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from proto.names import InvalidNameError, NamespaceName
 from server.connection.request_errors import ErrorForm, RequestError
 
 NAMESPACE_ERRORS = ErrorForm(error_command, TOO_MANY_LOOKUPS)
-"""The errors of requests that name a namespace."""
+"""Error forms of requests with a namespace."""
 
 
 def named_or_refused(name: str) -> NamespaceName:
@@ -27,7 +27,7 @@ def named_or_refused(name: str) -> NamespaceName:
 
 
 def named_or_closed(name: str) -> NamespaceName:
-    """Return a request's namespace, also with slashes behind it, as a real broker does.
+    """Return a request's namespace, ignoring trailing slashes as a real broker does.
 
     Raises:
         RemoteProtocolError: The name is malformed; the connection closes.

@@ -42,7 +42,7 @@ _CHECKSUM_FAILED = "Checksum failed on the broker"
 
 
 def producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a PRODUCER; the id of one that is there already answers with that one's name."""
+    """Start a PRODUCER; an id in use answers with the existing producer's name."""
     request = with_body(command, "producer").producer
     name = request.producer_name if request.HasField("producer_name") else None
     if name is None:
@@ -96,10 +96,10 @@ def _fail(made: Producer, error: RequestError) -> None:
 
 
 async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) -> None:
-    """Open a producer if its client may produce, and create the subscription that it names.
+    """Open a producer for an authorized client, and create the initial subscription.
 
     Raises:
-        RequestError: It may not, or it cannot be opened.
+        RequestError: Not authorized, or the producer cannot be opened.
     """
     try:
         name = TopicName.parse(request.topic)
@@ -133,7 +133,7 @@ async def _opened(
 
 
 async def _begin(topic: PersistentTopic, subscription: str) -> None:
-    """Create the subscription that is to see the first message."""
+    """Create the initial subscription, which receives the first message."""
     if not subscription or any(one.name == subscription for one in topic.subscriptions):
         return
     if not topic.policies.auto_subscription_creation:
@@ -143,18 +143,18 @@ async def _begin(topic: PersistentTopic, subscription: str) -> None:
 
 
 async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
-    """Ask the client whose producer has the name whether it lives, and end that if it does not."""
+    """Ping the client whose producer has the name, and end a dead producer."""
     there = topic.producers.named(made.name)
     if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
         return
-    topic.producers.check_sharing()  # Refused without asking anybody (recorded).
+    topic.producers.check_sharing()  # Refused without a ping (recorded).
     if not await there.cnx.answers_ping():
         there.connection_lost()
 
 
 def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
     if made.state is not ProducerState.OPENING:
-        return  # The client has closed it.
+        return  # The client has closed the producer.
     if topic.terminated:
         raise terminated()
     if topic.closing:
@@ -165,7 +165,7 @@ def _join(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
 
 
 def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Close a producer; an unknown one is closed already."""
+    """Close a producer; an unknown producer counts as closed."""
     request = with_body(command, "close_producer").close_producer
     found = cnx.producers.get(request.producer_id)
     if found is not None:
@@ -179,10 +179,10 @@ def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def send(cnx: ServerCnx, frame: Frame) -> None:
-    """Take one message, or a batch.
+    """Publish one message, or a batch.
 
     Raises:
-        RemoteProtocolError: No command, or its producer is not open: the connection closes.
+        RemoteProtocolError: Malformed, or the producer is not open: the connection closes.
     """
     command, data = split_body(frame.body(), frame.total_size)
     try:
@@ -203,7 +203,7 @@ def send(cnx: ServerCnx, frame: Frame) -> None:
 
 def _publish(cnx: ServerCnx, sender: Producer, sent: pb.CommandSend, data: bytes) -> None:
     if not verify_checksum(data):
-        # Of a batch that says so, the last message is named (recorded).
+        # For a batch, the error carries the last sequence id (recorded).
         last = max(sent.sequence_id, sent.highest_sequence_id)
         sender.refused(last, pb.ChecksumError, _CHECKSUM_FAILED)
         return

@@ -33,7 +33,7 @@ GET_OR_CREATE_ERRORS = ErrorForm(get_or_create_schema_failed, TOO_MANY_LOOKUPS)
 
 
 def get_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a GET_SCHEMA; nobody knows how large the schema is until it was read.
+    """Start a GET_SCHEMA; the size is unknown until the schema is read.
 
     Raises:
         RemoteProtocolError: Profile pulsar: the version is too short, and the connection closes.
@@ -51,10 +51,10 @@ def get_schema(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _version(asked: pb.CommandGetSchema) -> int | None:
-    """Return the version asked for, None for the newest.
+    """Return the requested version, None for the newest.
 
     Raises:
-        RequestError: It has fewer than 8 bytes.
+        RequestError: The version has fewer than 8 bytes.
     """
     if not asked.HasField("schema_version"):
         return None
@@ -123,10 +123,10 @@ async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
 
 
 async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) -> None:
-    """Check the schema of a consumer, which a topic without one that nobody uses takes.
+    """Check the schema of a consumer; an unused topic without a schema adopts it.
 
     Raises:
-        RequestError: It is refused.
+        RequestError: The schema is refused.
     """
     if asked.HasField("schema"):
         active = _is_active(topic)
@@ -135,7 +135,7 @@ async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) 
 
 
 def _is_active(topic: Topic) -> bool:
-    """Tell whether a topic has producers, messages, or consumers that know its schema."""
+    """Return True for a topic with producers, messages, or consumers with a schema."""
     if len(topic.producers) or (isinstance(topic, PersistentTopic) and topic.ledger.size_bytes):
         return True
     return any(

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROTOCOL_VERSION = 21
-"""Newest protocol version this broker speaks."""
+"""Newest protocol version of this broker."""
 
 
 def connect(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Answer CONNECT: the lower of both protocol versions, and what this broker can."""
+    """Answer CONNECT with the lower protocol version and the broker's feature flags."""
     request = with_body(command, "connect").connect
     rules = cnx.parts.authentication
     if rules is None:
@@ -44,7 +44,7 @@ def _connect(cnx: ServerCnx, request: pb.CommandConnect) -> None:
         return
     cnx.client_version = request.client_version
     if request.HasField("proxy_version") and _is_believed(cnx):
-        # Many clients are behind it, and it is the proxy that is fair between them.
+        # The proxy serves many clients and ensures fairness between them.
         cnx.stands_for_many()
         cnx.parts.memory.exempt_from_quota(cnx)
     cnx.state = ServerCnxState.CONNECTED
@@ -70,7 +70,7 @@ def _is_believed(cnx: ServerCnx) -> bool:
 
 
 def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRules) -> bool:
-    """Learn who the client is; refuse it, and return False, if that cannot be."""
+    """Authenticate the client; refuse it and return False on failure."""
     try:
         session = session_of(request, cnx.peer_certificate(), rules.service, rules.proxies)
     except AuthenticationError as error:

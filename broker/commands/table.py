@@ -1,4 +1,4 @@
-"""The table of the commands that a broker serves."""
+"""The table of the broker's commands."""
 
 from __future__ import annotations
 

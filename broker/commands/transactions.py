@@ -1,6 +1,6 @@
-"""Transactions, which are off: every request about one is refused, as a real broker does then.
+"""Disabled transactions: every request is refused, as by a real broker.
 
-Source: recorded with transactionCoordinatorEnabled=false, its default.
+Source: recorded with transactionCoordinatorEnabled=false, the default.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_SUBSCRIPTIONS = "Handle end txn on subscription failed: The transaction is d
 
 
 def refusal(field: str) -> Handler:
-    """Return the handler that refuses a request to the coordinator of transactions.
+    """Return the handler that refuses a request to the transaction coordinator.
 
     Args:
         field: The field of the command's body.
@@ -42,7 +42,7 @@ def _refuse(field: str, cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def end_on_partition(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Refuse to end a transaction on a topic; on one that is not loaded it has ended.
+    """Refuse to end a transaction on a topic; succeed for an unloaded topic.
 
     Raises:
         RemoteProtocolError: The topic's name is invalid: the connection closes (recorded).
@@ -62,7 +62,7 @@ def end_on_partition(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def end_on_subscription(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Refuse to end a transaction on a subscription; where there is none it has ended.
+    """Refuse to end a transaction on a subscription; succeed for an unknown subscription.
 
     Raises:
         RemoteProtocolError: The topic's name is invalid: the connection closes (recorded).
@@ -83,7 +83,7 @@ def end_on_subscription(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _may_end(cnx: ServerCnx) -> bool:
-    """Tell whether a client is told what there is: with authorization superusers, as upstream."""
+    """Return True if a client may learn of topics: with authorization superusers, as upstream."""
     authorization, session = cnx.parts.authorization, cnx.session
     return authorization is None or (
         session is not None and authorization.service.is_superuser(session)
@@ -98,7 +98,7 @@ def _topic(text: str) -> TopicName:
 
 
 def refused_ack(cnx: ServerCnx, asked: pb.CommandAck) -> bool:
-    """Refuse an individual ACK within a transaction; false for any other ACK."""
+    """Refuse an individual ACK within a transaction; return False for any other ACK."""
     if not asked.HasField("txnid_most_bits") or asked.ack_type != pb.CommandAck.Individual:
         return False
     if asked.HasField("request_id"):

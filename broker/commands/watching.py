@@ -33,9 +33,9 @@ def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     permit = cnx.requests.permit(request, expected_bytes)
     if permit is None:
         return
-    cnx.turn_ended = True  # Its pattern is compiled here.
+    cnx.turn_ended = True  # Compiling the watch's pattern may take long.
     try:
-        # In this turn, so that a close that comes right behind it finds the watch.
+        # In the current turn, so that an immediately following close finds the watch.
         noted = parts.watches.ask(asked, namespace, cnx, _check(cnx, namespace))
     except RequestError as error:
         with permit:
@@ -45,7 +45,7 @@ def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
-    """Return the question that is to be answered before the watch; None if that is known."""
+    """Return the authorization check to run before the watch; None if already decided."""
     authorization = cnx.parts.authorization
     if authorization is None or authorization.lists_surely(cnx.session, namespace):
         return None
@@ -53,7 +53,7 @@ def _check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
 
 
 def close(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """End a watch; that always succeeds."""
+    """End a watch; always succeeds."""
     asked = with_body(command, "watchTopicListClose").watchTopicListClose
     cnx.parts.watches.close(asked.watcher_id, cnx)
     success = pb.CommandSuccess(request_id=asked.request_id)

@@ -1,1 +1,1 @@
-"""Messages: topics that are loaded, their producers, and where their messages are stored."""
+"""Messages: loaded topics, their producers, and message stores."""

@@ -1,6 +1,6 @@
-"""The access modes of producers: who may produce for a topic, who waits, who is fenced out.
+"""Access modes of producers: access to a topic, waiting, and fencing.
 
-Plain decisions; broker.messages.producers carries them out.
+Decisions only; broker.messages.producers carries them out.
 
 Source: upstream AbstractTopic.incrementTopicEpochIfNeeded (PIP-68).
 """
@@ -15,35 +15,35 @@ from broker.messages.errors import producer_busy, producer_fenced
 
 
 class AsksForAccess(Protocol):
-    """A producer, as far as access depends on it."""
+    """The part of a producer used for access decisions."""
 
     @property
     def name(self) -> str:
-        """Its own, unique on its topic."""
+        """The producer's name, unique on the topic."""
 
     @property
     def access_mode(self) -> int:
-        """The mode that it asks for."""
+        """The requested access mode."""
 
     @property
     def asked_epoch(self) -> int | None:
-        """The topic epoch that its client names; None for none."""
+        """The client's topic epoch; None if absent."""
 
     @property
     def gone(self) -> bool:
-        """True if its client has closed it, or is gone."""
+        """True once the producer is closed or disconnected."""
 
 
 P = TypeVar("P", bound=AsksForAccess)
 
 
 class Admission(NamedTuple, Generic[P]):
-    """The answer to a producer that is not refused.
+    """The decision for an admitted producer.
 
     Attributes:
-        ready: It may produce; otherwise it waits for its turn.
-        dropped: Those that produced until now, and do no more.
-        fenced_out: Those that waited, and do no more.
+        ready: The producer may publish; otherwise it waits.
+        dropped: Previously open producers, now closed.
+        fenced_out: Previously waiting producers, now refused.
     """
 
     ready: bool
@@ -52,13 +52,13 @@ class Admission(NamedTuple, Generic[P]):
 
 
 class AccessModes(Generic[P]):
-    """Says who has access to one topic.
+    """Decides on access to one topic.
 
     Attributes:
         epoch: Rises with each exclusive producer; None before the first.
         holder: The exclusive producer.
-        sharers: The Shared producers, in the order in which they came.
-        waiting: Those that wait for exclusive access, the next one first.
+        sharers: The Shared producers, in order of arrival.
+        waiting: Producers waiting for exclusive access, in order.
     """
 
     def __init__(self, epoch: int | None = None) -> None:
@@ -68,7 +68,7 @@ class AccessModes(Generic[P]):
         self.waiting: deque[P] = deque()
 
     def ask(self, producer: P) -> Admission[P]:
-        """Admit a producer, at once or once it is its turn.
+        """Admit a producer, immediately or after waiting.
 
         Raises:
             RequestError: ProducerBusy or ProducerFenced.
@@ -90,7 +90,7 @@ class AccessModes(Generic[P]):
         return Admission(True, dropped, fenced_out)
 
     def check_sharing(self) -> None:
-        """Refuse a Shared producer where one is, or is going to be, exclusive.
+        """Refuse a Shared producer while an exclusive producer is open or waiting.
 
         Raises:
             RequestError: ProducerBusy.
@@ -128,7 +128,7 @@ class AccessModes(Generic[P]):
         self.holder = producer
 
     def leave(self, producer: P) -> P | None:
-        """Take a producer away, whatever it did; return the one whose turn it is now."""
+        """Remove a producer in any state; return the producer admitted next."""
         if producer in self.waiting:
             self._stop_waiting(producer)
             return None
@@ -143,28 +143,28 @@ class AccessModes(Generic[P]):
         self.waiting.remove(producer)
 
     def _next(self) -> P | None:
-        """Give the topic to the first that waits: its epoch is a new one, whatever it named."""
+        """Admit the first waiter, with a new epoch even if the client named an older epoch."""
         producer = self.waiting.popleft()
         self.epoch = max(0 if self.epoch is None else self.epoch + 1, producer.asked_epoch or 0)
         self.holder = producer
         return producer
 
     def dismiss_waiting(self) -> tuple[P, ...]:
-        """Let nobody wait any more; return those who did."""
+        """Remove and return all waiting producers."""
         waiting = tuple(self.waiting)
         self.waiting.clear()
         return waiting
 
 
 class PulsarAccessModes(AccessModes[P]):
-    """Access as a real broker was recorded to give it.
+    """Access modes as recorded from a real broker.
 
-    A producer that waited and is gone keeps its place: Shared ones are refused, and its turn takes
-    an epoch before the next one has its own. And one that named an old epoch puts the topic's back.
+    A waiting producer keeps its place after disconnecting: Shared producers are refused, and the
+    place consumes an epoch. A producer with an old epoch sets the topic's epoch back.
     """
 
     def _stop_waiting(self, producer: P) -> None:
-        """Keep its place."""
+        """Keep the producer's place."""
 
     def _next(self) -> P | None:
         while self.waiting:

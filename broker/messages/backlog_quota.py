@@ -1,6 +1,6 @@
-"""Backlog quotas: how much a subscription may have left before producers stop, or it loses some.
+"""Backlog quotas: limits of a backlog before producers stop or messages are skipped.
 
-A quota is looked at when a producer comes, and by a monitor; between that it may be exceeded.
+Checked when a producer opens, and by a monitor; between checks a backlog may exceed its quota.
 
 Source: upstream BacklogQuotaManager.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class QuotaTopic(Protocol):
-    """A topic, as far as quotas depend on it."""
+    """The part of a topic used by quotas."""
 
     config: BrokerConfig
     clock: Clock
@@ -36,14 +36,14 @@ class QuotaTopic(Protocol):
 
 
 _KEPT_PART = 0.9
-"""An eviction leaves this part of the limit (upstream: the target ratio of dropBacklog)."""
+"""The part of the limit left by an eviction (upstream: the target ratio of dropBacklog)."""
 
 
 def check_quota(topic: QuotaTopic) -> None:
-    """Refuse a producer of a topic whose backlog is above a quota.
+    """Refuse a producer of a topic with an exceeded quota.
 
     Raises:
-        RequestError: It is, and producers have to stop then.
+        RequestError: A quota with a producer action is exceeded.
     """
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
@@ -51,7 +51,7 @@ def check_quota(topic: QuotaTopic) -> None:
 
 
 async def enforce_quota(topic: QuotaTopic) -> None:
-    """Do what the exceeded quotas of a topic say: close its producers, or skip messages."""
+    """Apply a topic's exceeded quotas: close producers, or skip messages."""
     for quota in exceeded_quotas(topic):
         if quota.action is not QuotaAction.EVICT:
             topic.producers.disconnect(quota_exceeded(hold=quota.action is QuotaAction.HOLD))
@@ -62,7 +62,7 @@ async def enforce_quota(topic: QuotaTopic) -> None:
 
 
 def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
-    """Return the quotas of a topic that are exceeded now."""
+    """Return a topic's exceeded quotas."""
     found = []
     size, age = topic.policies.size_quota, topic.policies.age_quota
     if size.limit >= 0:
@@ -75,14 +75,14 @@ def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
 
 
 def _oldest_seconds(topic: QuotaTopic, slowest: StoredSubscription | None) -> float:
-    """Return the age of the oldest message in a backlog, as far as the broker looks."""
+    """Return the age in seconds of a backlog's oldest message; 0 if not determined."""
     if slowest is None or not slowest.cursor.backlog:
         return 0.0
     first, now_ms = slowest.cursor.first_left, topic.clock.wall_ms()
     if topic.config.publishing.precise_backlog_age:
         digest = topic.ledger.digest(first)
         return 0.0 if digest is None else (now_ms - digest.publish_time) / 1000
-    # Only ledgers that are closed have a date; a message in the open one has no age.
+    # Only closed ledgers have a date; messages of the open ledger have no age.
     ledgers = (one for one in topic.ledger.ledgers if one.ledger_id == first.ledger_id)
     closed_at = next((one.closed_at for one in ledgers), 0)
     return (now_ms - closed_at) / 1000 if closed_at else 0.0
@@ -93,10 +93,7 @@ def _slowest(among: Iterable[StoredSubscription]) -> StoredSubscription | None:
 
 
 def _evictable(topic: QuotaTopic) -> list[StoredSubscription]:
-    """Return the subscriptions that may lose messages: what compaction has left counts, and stays.
-
-    (Recorded.)
-    """
+    """Return the subscriptions that may lose messages: all but the compaction's (recorded)."""
     return [one for one in topic.subscriptions if not one.internal]
 
 
@@ -121,9 +118,9 @@ async def _evict_by_age(topic: QuotaTopic, limit_seconds: int) -> None:
 
 
 def evict_oldest(topic: QuotaTopic) -> None:
-    """Skip the oldest ledger that a subscription still needs, where the policy says so.
+    """Skip the oldest ledger still needed by a subscription, if the policy evicts.
 
-    The store has no room for another message of the topic.
+    Called when the store has no capacity for another message of the topic.
     """
     ledger = topic.ledger
     if topic.policies.size_quota.action is not QuotaAction.EVICT:

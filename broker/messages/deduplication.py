@@ -1,8 +1,8 @@
-"""Deduplication: a message that its producer sends again is stored once.
+"""Deduplication: a message resent by its producer is stored once.
 
-For each producer's name the highest sequence id is kept. It is kept in the cursor
-``pulsar.dedup``, as properties, together with the position up to which they are true; what lies
-behind that is read again when the topic is loaded.
+The highest sequence id of each producer name is stored as a property of the cursor
+``pulsar.dedup``. The cursor's position bounds the covered entries; later entries are read again
+when the topic is loaded.
 
 Source: upstream MessageDeduplication (PIP-6).
 """
@@ -35,24 +35,24 @@ class Verdict(Enum):
 
 
 def highest_of(sequence_id: int, highest_sequence_id: int) -> int:
-    """Return the last number of a message or a batch, of two as they stand on the wire."""
+    """Return the last sequence id of a message or batch, from the two fields on the wire."""
     return max(signed(sequence_id), signed(highest_sequence_id))
 
 
 class Deduplication:
     """The sequence ids of one topic.
 
-    Bound: ``max_producers`` names; beyond, the one that published longest ago is forgotten.
+    Bound: ``max_producers`` names; beyond, the least recently publishing name is forgotten.
 
     Args:
-        ledger: The topic's.
+        ledger: The topic's ledger.
         entries_interval: Most entries between two snapshots (brokerDeduplicationEntriesInterval).
         max_producers: brokerDeduplicationMaxNumberOfProducers.
-        counts_parts: When it reads entries again it takes the first chunk of a message for all of
-            it, and refuses the last one that comes after an unload (recorded).
+        counts_parts: Recovery counts a message's first chunk as the whole message, so the last
+            chunk is refused after an unload (recorded).
 
     Attributes:
-        enabled: The topic's policy; without it every message is new, and nothing is kept.
+        enabled: The topic's policy; if False every message is new.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Deduplication:
     # -- on and off ---------------------------------------------------------------------------
 
     def switch(self, *, on: bool) -> None:
-        """Begin with what is published from now on, or end and forget all."""
+        """Start deduplicating new messages, or stop and forget all sequence ids."""
         if on and not self.enabled:
             self._last = self._ledger.last_confirmed
             self.enabled = True
@@ -94,7 +94,7 @@ class Deduplication:
             self._ledger.delete_cursor(CURSOR)
 
     async def recover(self, *, on: bool) -> None:
-        """Take up what the ledger keeps; the topic is being loaded."""
+        """Recover the sequence ids from the ledger while the topic is loaded."""
         state = self._ledger.cursors.get(CURSOR)
         if state is None or not on:
             if state is not None:
@@ -124,7 +124,7 @@ class Deduplication:
         try:
             metadata = parse_metadata(entry.data)
         except RemoteProtocolError:
-            return  # Profile pulsar stores what nobody can read.
+            return  # Profile pulsar stores unreadable messages.
         if self._counts_parts or not is_part(metadata):
             highest = highest_of(metadata.sequence_id, metadata.highest_sequence_id)
             self._keep(metadata.producer_name, highest)
@@ -132,15 +132,15 @@ class Deduplication:
     # -- one message --------------------------------------------------------------------------
 
     def last_sequence_id(self, producer: str) -> int:
-        """Return the highest that is stored of a producer's name; -1 for none."""
+        """Return the highest stored sequence id of a producer's name; -1 if unknown."""
         return self._stored.get(producer, -1)
 
     def judge(self, producer: str, sequence_id: int) -> Verdict:
         """Decide on a message, or on a batch as a whole.
 
         Args:
-            producer: The name of its producer.
-            sequence_id: Its number on the wire, of a batch the first.
+            producer: The producer's name.
+            sequence_id: The sequence id on the wire; for a batch the first.
         """
         number, pushed = signed(sequence_id), self._pushed.get(producer)
         if pushed is None or number > pushed:
@@ -149,42 +149,42 @@ class Deduplication:
         return Verdict.DUPLICATE if stored is not None and number <= stored else Verdict.UNKNOWN
 
     def begun(self, producer: str, highest: int) -> None:
-        """Note that a message is being stored: the ledger has taken it.
+        """Note an in-flight message, accepted by the ledger.
 
         Args:
-            producer: The name of its producer.
+            producer: The producer's name.
             highest: See ``highest_of``.
         """
         self._pushed[producer] = highest
 
     def stored(self, producer: str, highest: int, position: Position) -> None:
-        """Keep that a message is stored."""
+        """Record a stored message."""
         if not self.enabled:
-            return  # It is not any more since the message was sent.
+            return  # Disabled while the message was in flight.
         new_ledger = position.ledger_id != self._last.ledger_id and self._since_snapshot
         if new_ledger or self._since_snapshot >= self._entries_interval:
-            # Also before the old ledger may go: what it says of sequence ids is not lost.
+            # Also before the old ledger may be dropped with its sequence ids.
             self._save()
         self._last = position
         self._since_snapshot += 1
         self._keep(producer, highest)
 
     def _keep(self, producer: str, highest: int) -> None:
-        # The last one that published stands last.
+        # Ordered by time of publishing, latest last.
         self._stored[producer] = max(highest, self._stored.pop(producer, -1))
         if len(self._stored) > self._max_producers:
             oldest = next(iter(self._stored))
             if self._pushed.get(oldest) == self._stored.pop(oldest):
-                del self._pushed[oldest]  # Else a message of it is being stored just now.
+                del self._pushed[oldest]  # Otherwise a message of the producer is in flight.
 
     def lost(self) -> None:
-        """Forget what was being stored: the ledger failed."""
+        """Forget in-flight messages: the ledger failed."""
         self._pushed = dict(self._stored)
 
     # -- the snapshot -------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Keep the sequence ids, if any message came since they were kept last."""
+        """Store the sequence ids, if changed since the last snapshot."""
         if self.enabled and self._since_snapshot:
             self._save()
 

@@ -1,4 +1,4 @@
-"""A stored entry: one message, or one batch of them."""
+"""A stored entry: one message, or one batch."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """A stored entry: one message, or one batch of them.
+    """A stored entry: one message, or one batch.
 
     Attributes:
-        ledger_id: Its ledger.
-        entry_id: Its number there.
-        data: Checksum, metadata and payload as the producer sent them, verbatim.
-        message_count: Messages in it: those of its batch, else 1.
-        publish_time: When its producer says it was sent, in ms since 1970.
-        deliver_at: Not before then, in ms since 1970; 0 for at once.
+        ledger_id: The entry's ledger.
+        entry_id: The number in the ledger.
+        data: Checksum, metadata and payload, verbatim from the producer.
+        message_count: Messages in the batch; 1 without a batch.
+        publish_time: The producer's publish time, in ms since 1970.
+        deliver_at: Earliest delivery, in ms since 1970; 0 for immediately.
     """
 
     __slots__ = ("data", "deliver_at", "entry_id", "ledger_id", "message_count", "publish_time")
@@ -32,5 +32,5 @@ class Entry:
 
     @property
     def position(self) -> Position:
-        """Its place in the ledgers of its topic."""
+        """The entry's position in the ledgers of the topic."""
         return Position(self.ledger_id, self.entry_id)

@@ -1,4 +1,4 @@
-"""The refusals of producers and topics: codes and texts, with upstream's class where it shows."""
+"""The refusals of producers and topics: codes and texts, some with upstream's class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _with_class(code: pb.ServerError.ValueType, name: str, text: str) -> Request
 
 
 def producer_busy(text: str) -> RequestError:
-    """Return the refusal of a Shared producer beside an exclusive one."""
+    """Return the refusal of a Shared producer beside an exclusive producer."""
     return _with_class(pb.ProducerBusy, "ProducerBusyException", text)
 
 
@@ -28,7 +28,7 @@ def producer_fenced(text: str) -> RequestError:
 
 
 def name_taken(name: str, topic: str) -> RequestError:
-    """Return the refusal of a producer whose name is in use."""
+    """Return the refusal of a producer name in use."""
     text = f"Producer with name '{name}' is already connected to topic '{topic}'"
     return _with_class(pb.ProducerBusy, "NamingException", text)
 
@@ -48,11 +48,11 @@ _ABOVE_QUOTA = "Cannot create producer on topic with backlog quota exceeded"
 
 
 def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
-    """Return the refusal of a producer of a topic whose backlog is above its quota.
+    """Return the refusal of a producer of a topic with an exceeded backlog quota.
 
     Args:
         hold: The producer is to wait; otherwise it fails.
-        text: Says why, if it is another bound that is reached.
+        text: The reason, if another bound is reached.
     """
     code = (
         pb.ProducerBlockedQuotaExceededError if hold else pb.ProducerBlockedQuotaExceededException
@@ -61,12 +61,12 @@ def quota_exceeded(*, hold: bool, text: str = _ABOVE_QUOTA) -> RequestError:
 
 
 def encryption_required(topic: str) -> RequestError:
-    """Return the refusal of a producer that does not encrypt."""
+    """Return the refusal of a producer without encryption."""
     return RequestError(pb.MetadataError, f"Encryption is required in {topic}")
 
 
 def topic_not_found(topic: str) -> RequestError:
-    """Return the refusal of a topic that does not exist and is not made."""
+    """Return the refusal of a missing topic that is not auto-created."""
     return RequestError(pb.TopicNotFound, f"Topic not found {topic}")
 
 
@@ -77,13 +77,13 @@ def partitioned_base(topic: str) -> RequestError:
 
 
 def no_partitioned_topic(topic: str) -> RequestError:
-    """Return the refusal of a partition of nothing."""
+    """Return the refusal of a partition without a partitioned topic."""
     text = f"Partition metadata not found for the partitioned topic: {topic}"
     return RequestError(pb.NotAllowedError, text)
 
 
 def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
-    """Return the refusal of a topic whose bundle this broker does not own."""
+    """Return the refusal of a topic in another broker's bundle."""
     text = (
         f"Namespace bundle ({bundle}) for topic ({topic}) not served by this instance:{address}. "
         "Please redo the lookup."
@@ -92,18 +92,18 @@ def not_served_here(topic: str, bundle: str, address: str) -> RequestError:
 
 
 def not_stored(error: MessageStoreError) -> RequestError:
-    """Return the refusal of a request for which the store of messages failed."""
+    """Return the refusal of a request because the message store failed."""
     return RequestError(pb.PersistenceError, str(error))
 
 
 def fenced() -> RequestError:
-    """Return the refusal of a topic that is being unloaded or deleted."""
+    """Return the refusal of a topic during unloading or deletion."""
     text = "Topic is temporarily unavailable"
     return _with_class(pb.ServiceNotReady, "TopicFencedException", text)
 
 
 def no_initial_subscription() -> RequestError:
-    """Return the refusal of a producer whose first subscription may not be created."""
+    """Return the refusal of a producer whose initial subscription may not be created."""
     text = (
         "Could not create the initial subscription due to the auto subscription creation is not "
         "allowed."

@@ -1,7 +1,7 @@
 """The interface of message stores: the messages and cursors of topics.
 
-Reads of what is in memory are answered immediately; the rest is fetched, and waited for. Writes get
-their position immediately and are confirmed in order, when they are stored.
+Reads from memory return immediately; other entries are fetched asynchronously. Writes get a
+position immediately and are confirmed in order, once stored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class MessageStoreError(Exception):
-    """The store failed; one sentence says what, and how to mend it."""
+    """The store failed; the sentence names the cause and the remedy."""
 
 
 class MessageStoreFullError(MessageStoreError):
-    """A bound of the store is reached: of the topic, its namespace or the process."""
+    """A bound of the store is reached: of the topic, the namespace or the process."""
 
 
 class LedgerInfo(NamedTuple):
@@ -30,10 +30,10 @@ class LedgerInfo(NamedTuple):
 
     Attributes:
         ledger_id: Rises over the whole broker.
-        entries: How many it holds, also acknowledged ones.
-        size_bytes: Of their ``data``.
-        closed_at: When it was closed, in ms since 1970; 0 for the open one, the last.
-        opened_at: When it was opened; 0 if that was before the topic was loaded.
+        entries: Number of entries, including acknowledged entries.
+        size_bytes: Bytes of the entries' ``data``.
+        closed_at: Time of closing, in ms since 1970; 0 for the open ledger, the last.
+        opened_at: Time of opening; 0 if before the topic was loaded.
     """
 
     ledger_id: int
@@ -45,14 +45,14 @@ class LedgerInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CursorState:
-    """A durable subscription as it is stored.
+    """The stored state of a durable subscription.
 
     Attributes:
-        mark_delete: Everything up to here is acknowledged.
-        acknowledged: What is acknowledged behind it: for a ledger a bitmap of its entries, the
+        mark_delete: All entries up to this position are acknowledged.
+        acknowledged: Acknowledged entries behind ``mark_delete``: a bitmap for each ledger, the
             lowest bit of the first byte first.
-        batches: Entries that are acknowledged in part: the words of the bit set of what is left.
-        properties: The subscription's own.
+        batches: Partly acknowledged entries: the words of the bit set of the remaining messages.
+        properties: The subscription's properties.
     """
 
     mark_delete: Position
@@ -62,13 +62,13 @@ class CursorState:
 
 
 class LedgerListener(Protocol):
-    """The topic, as far as its ledger tells it something."""
+    """The callbacks of a ledger to its topic."""
 
     def confirmed(self, last: Position) -> None:
-        """Everything up to here is stored now; also called within ``append``."""
+        """Report all entries up to a position as stored; also called within ``append``."""
 
     def failed(self, error: MessageStoreError) -> None:
-        """Unload the topic: what was not confirmed is lost, and nothing more is taken."""
+        """Unload the topic: unconfirmed messages are lost, and the ledger is closed to writes."""
 
 
 class ManagedLedger(Protocol):
@@ -76,10 +76,10 @@ class ManagedLedger(Protocol):
 
     Attributes:
         name: The topic's full name.
-        listener: Is told of what is stored; None for nobody.
+        listener: Receives confirmations; None without a topic.
         cursors: The durable subscriptions by name, as last saved.
-        properties: Of the topic itself: its epoch, whether it is terminated, ...
-        fetched_entries: Entries that had to be fetched since it was opened.
+        properties: The topic's properties: epoch, termination, ...
+        fetched_entries: Entries fetched from outside memory since opening.
     """
 
     name: str
@@ -91,45 +91,45 @@ class ManagedLedger(Protocol):
     # -- writing ------------------------------------------------------------------------------
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry; the listener hears when it is stored.
+        """Add an entry; the listener is notified once the entry is stored.
 
         Raises:
-            MessageStoreFullError: There is no room for it.
-            MessageStoreError: The ledger takes no more (failed, or closed).
+            MessageStoreFullError: The store has no capacity for the entry.
+            MessageStoreError: The ledger failed or is closed.
         """
 
     def refused(self) -> None:
-        """Count an entry for which no room could be made."""
+        """Count an entry refused for lack of capacity."""
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Keep a subscription's state."""
+        """Store a subscription's state."""
 
     def delete_cursor(self, subscription: str) -> None:
-        """Forget a subscription."""
+        """Delete a subscription's state."""
 
     def set_property(self, key: str, value: str | None) -> None:
-        """Keep a property of the topic; None removes it."""
+        """Set a property of the topic; None removes the property."""
 
     async def flushed(self) -> None:
-        """Return once all that was written before is as durable as the store makes it.
+        """Wait until all previous writes are as durable as the store guarantees.
 
         Raises:
-            MessageStoreError: It failed.
+            MessageStoreError: The store failed.
         """
 
     # -- reading ------------------------------------------------------------------------------
 
     @property
     def last_confirmed(self) -> Position:
-        """The last stored entry, also when its ledger was dropped since.
+        """The last stored entry, also after its ledger was dropped.
 
-        When the topic is opened it is looked for: after an unload the last entry of the ledger
-        before the open one; (open ledger, -1) if that is the only one.
+        Determined when the topic is opened: after an unload the last entry of the previous ledger;
+        (open ledger, -1) without a previous ledger.
         """
 
     @property
     def ledgers(self) -> Sequence[LedgerInfo]:
-        """The ledgers in order, the open one last."""
+        """The ledgers in order, the open ledger last."""
 
     @property
     def size_bytes(self) -> int:
@@ -137,87 +137,87 @@ class ManagedLedger(Protocol):
 
     @property
     def added(self) -> tuple[int, int]:
-        """Entries and bytes appended since it was opened (entriesAddedCounter)."""
+        """Entries and bytes appended since opening (entriesAddedCounter)."""
 
     def holds(self, position: Position) -> bool:
-        """Tell whether there is such a stored entry."""
+        """Return True if an entry is stored at the position."""
 
     def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
-        """Return stored entries from a position on, itself included where it exists.
+        """Return stored entries from a position on, inclusive.
 
-        At least one if there is any, however large; fewer at the end of a ledger. None if the
-        first is not in memory: ``fetch`` it then.
+        Returns at least one existing entry, however large; fewer at the end of a ledger. None if
+        the first entry is not in memory: use ``fetch``.
         """
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the same entries from wherever they are.
+        """Return the entries of ``read``, from memory or storage.
 
         Raises:
-            MessageStoreError: The store cannot read them.
+            MessageStoreError: The store cannot read the entries.
         """
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return those of some entries that are still stored; None if one is to be fetched."""
+        """Return the still stored entries of some positions; None if an entry must be fetched."""
 
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the same entries from wherever they are.
+        """Return the entries of ``read_each``, from memory or storage.
 
         Raises:
-            MessageStoreError: The store cannot read them.
+            MessageStoreError: The store cannot read the entries.
         """
 
     async def entry(self, position: Position) -> Entry | None:
-        """Return one stored entry; None if there is none (any more).
+        """Return one stored entry; None if missing.
 
         Raises:
-            MessageStoreError: The store cannot read it.
+            MessageStoreError: The store cannot read the entry.
         """
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the digest of a stored entry; None if it is gone, or cannot be read.
+        """Return the digest of a stored entry; None if missing or unreadable.
 
-        What is not in memory is read immediately, without the entry's bytes: for one entry at a
-        time, mostly one that was read a moment ago and whose page the system still has.
+        A digest outside memory is read synchronously, without the entry's bytes: for single
+        entries, mostly read recently and therefore in the system's page cache.
         """
 
     def following(self, position: Position) -> Position:
-        """Return the first position behind this one that holds an entry, or will hold the next."""
+        """Return the next position with an entry, or the position of the next new entry."""
 
     def preceding(self, position: Position) -> Position:
-        """Return the last entry before this one; before the first: (its ledger, -1)."""
+        """Return the previous entry; before the first: (its ledger, -1)."""
 
     def count(self, after: Position, last: Position) -> int:
-        """Return how many entries there are behind ``after`` up to and including ``last``."""
+        """Return the number of entries behind ``after`` up to and including ``last``."""
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return about how many bytes those entries have (exact for the last ones)."""
+        """Return the approximate bytes of the entries of ``count`` (exact for the last)."""
 
     def at(self, after: Position, count: int) -> Position:
         """Return the position of the ``count``-th entry behind ``after``; the last at most."""
 
     async def published_at(self, publish_time: int) -> Position:
-        """Return the first entry whose publish time is not before this one, by halving.
+        """Return the first entry with at least a publish time, by binary search.
 
-        Behind the last entry if all are older.
+        Behind the last entry if all entries are older.
 
         Raises:
-            MessageStoreError: The store cannot read one.
+            MessageStoreError: The store cannot read an entry.
         """
 
     # -- ledgers ------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Close the open ledger and open the next (at an unload, and when it is full)."""
+        """Close the open ledger and open the next (at an unload, and when full)."""
 
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
-        """Drop closed ledgers all of whose entries lie before a position.
+        """Drop closed ledgers whose entries all lie before a position.
 
         Args:
-            before: The first entry that a subscription still needs.
-            keep_bytes: Retention by size: dropped while the ledgers behind have as much; -1 is
-                no bound by size, 0 no retention.
-            keep_since: Retention by time, in ms since 1970: dropped if closed before; 0 is no
-                bound by time.
+            before: The first entry still needed by a subscription.
+            keep_bytes: Retention by size: a ledger is dropped while later ledgers have at least as
+                many bytes; -1 is unlimited, 0 no retention.
+            keep_since: Retention by time, in ms since 1970: ledgers closed earlier are dropped; 0
+                is unlimited.
         """
 
     def truncate(self) -> None:
@@ -228,54 +228,54 @@ class MessageStore(Protocol):
     """A store of messages (``floodgateMessageStore``)."""
 
     async def open(self) -> None:
-        """Make the store ready, and recover what it holds.
+        """Prepare the store, and recover stored topics.
 
         Raises:
-            MessageStoreError: It cannot be opened.
+            MessageStoreError: The store cannot be opened.
         """
 
     async def close(self) -> None:
-        """Write what waits, and release files."""
+        """Write pending entries, and release files."""
 
     async def flushed(self) -> None:
-        """Return once all that was written before is stored.
+        """Wait until all previous writes are stored.
 
         Raises:
-            MessageStoreError: It is not, or nothing can be stored for now.
+            MessageStoreError: A write failed, or the store accepts no writes.
         """
 
     def next_id(self) -> int:
-        """Return a number that was never given before (ledger ids rise over the whole broker)."""
+        """Return a new unique number (ledger ids rise over the whole broker)."""
 
     async def open_ledger(self, name: str) -> ManagedLedger:
-        """Return the ledger of a topic, empty at first; the same one until it is closed.
+        """Return the ledger of a topic, empty at first; the same ledger until closed.
 
         Raises:
-            MessageStoreError: It cannot be read, or what is being written of it is not stored.
+            MessageStoreError: The ledger cannot be read, or its pending writes fail.
         """
 
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
-        """Return the ledger of a topic that is not open, as it is; None if it has no entries.
+        """Return the ledger of an unopened topic as stored; None without entries.
 
         Raises:
-            MessageStoreError: It cannot be read.
+            MessageStoreError: The ledger cannot be read.
         """
 
     def close_ledger(self, name: str) -> None:
-        """Take no more for a topic, and keep what is stored; it opens with a new ledger."""
+        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
 
     async def delete_ledger(self, name: str) -> None:
-        """Delete the messages and cursors of a topic; nothing happens if there are none."""
+        """Delete the messages and cursors of a topic, if any."""
 
     def holds(self, name: str) -> bool:
-        """Tell whether anything is stored for a topic."""
+        """Return True if the store has data of a topic."""
 
     def names(self) -> Sequence[str]:
-        """Return the topics of which anything is stored."""
+        """Return the topics with stored data."""
 
     def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Have something called when nearly all room is taken, and messages are to be dropped."""
+        """Register a callback for scarce capacity, to drop messages."""
 
     @property
     def identity(self) -> str:
-        """A name that no other store has; it begins with ``memory-`` if the store ends with us."""
+        """A unique name of the store; begins with ``memory-`` for a store in memory."""

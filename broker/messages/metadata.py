@@ -1,4 +1,4 @@
-"""The parts of a message's metadata that a broker reads."""
+"""The parts of a message's metadata read by a broker."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CHECKSUM_BYTES = 6
 
 
 class MessageDigest(NamedTuple):
-    """The values of an entry that are kept beside its bytes.
+    """The values of an entry stored beside the bytes.
 
     Attributes:
-        message_count: Messages in its batch; 1 without a batch.
-        publish_time: In ms since 1970, as the producer says.
-        deliver_at: In ms since 1970; 0 for at once.
+        message_count: Messages in the batch; 1 without a batch.
+        publish_time: The producer's publish time, in ms since 1970.
+        deliver_at: In ms since 1970; 0 for immediately.
     """
 
     message_count: int
@@ -33,7 +33,7 @@ def parse_metadata(data: bytes) -> pb.MessageMetadata:
     """Return the metadata of an entry's bytes: checksum (if any), metadata, payload.
 
     Raises:
-        RemoteProtocolError: There is none.
+        RemoteProtocolError: No readable metadata.
     """
     try:
         return pb.MessageMetadata.FromString(metadata_bytes(data))
@@ -45,7 +45,7 @@ def metadata_bytes(data: bytes) -> bytes:
     """Return the bytes of the metadata in an entry's bytes.
 
     Raises:
-        RemoteProtocolError: There is none.
+        RemoteProtocolError: No complete metadata.
     """
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     if len(data) < start + _LENGTH.size:
@@ -58,27 +58,27 @@ def metadata_bytes(data: bytes) -> bytes:
 
 
 def digest_of(metadata: pb.MessageMetadata) -> MessageDigest:
-    """Return the values of an entry that are kept beside its bytes.
+    """Return the values of an entry stored beside the bytes.
 
-    A batch counts as one message at least, whatever its producer says: less would give consumers
-    more permits with each delivery (recorded of a real broker).
+    A batch counts as at least one message: a smaller number would give consumers more permits with
+    each delivery (recorded of a real broker).
     """
     messages = max(1, metadata.num_messages_in_batch)
     return MessageDigest(messages, metadata.publish_time, metadata.deliver_at_time)
 
 
 def is_part(metadata: pb.MessageMetadata) -> bool:
-    """Tell whether an entry is a chunk of a message, and not the last one."""
+    """Return True for a chunk of a message other than the last."""
     return metadata.chunk_id < metadata.num_chunks_from_msg - 1
 
 
 def payload_start(data: bytes) -> int:
-    """Return where the payload begins in an entry's bytes that ``parse_metadata`` takes."""
+    """Return the start of the payload in an entry's bytes accepted by ``parse_metadata``."""
     start = _CHECKSUM_BYTES if data.startswith(_CHECKSUM_MAGIC) else 0
     (size,) = _LENGTH.unpack_from(data, start)
     return start + _LENGTH.size + int(size)
 
 
 def payload_of(data: bytes) -> bytes:
-    """Return what stands behind the metadata in an entry's bytes that ``parse_metadata`` takes."""
+    """Return the payload of an entry's bytes accepted by ``parse_metadata``."""
     return data[payload_start(data) :]

@@ -1,4 +1,4 @@
-"""The monitors of topics: what is done to all that are loaded, again and again.
+"""Periodic work on all loaded topics.
 
 Expiry, retention, backlog quotas, unused topics and subscriptions, snapshots of sequence ids,
 compaction, and rates.
@@ -35,7 +35,7 @@ _TOPICS_AT_ONCE, _NAMES_AT_ONCE = 16, 1_000
 
 
 class TopicMonitors:
-    """Looks after the loaded topics."""
+    """Runs the periodic work on loaded topics."""
 
     def __init__(self, topics: LoadedTopics, config: PublishingConfig, clock: Clock) -> None:
         self._topics = topics
@@ -44,7 +44,7 @@ class TopicMonitors:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin; each monitor looks for the first time after its interval."""
+        """Start the monitors; each first runs after an interval."""
         config = self._config
         self._every(config.statistics_seconds, self.update_rates)
         self._every(config.expiry_check_seconds, self.expire)
@@ -68,24 +68,24 @@ class TopicMonitors:
             try:
                 await work()
             except Exception:
-                logger.exception("a monitor of topics failed; it looks again in %g s", seconds)
+                logger.exception("a monitor of topics failed; retrying in %g s", seconds)
 
     async def close(self) -> None:
-        """End."""
+        """Stop the monitors."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
 
     async def _in_turns(self) -> AsyncIterator[Topic]:
-        """Yield each topic; others have their turn in between."""
+        """Yield each topic, with pauses for the event loop."""
         for number, topic in enumerate(self._topics, 1):
             yield topic
             if number % _TOPICS_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
     async def _each(self, work: Callable[[Topic], Awaitable[None] | None]) -> None:
-        """Do something to each topic that stays."""
+        """Call a function for each topic not being closed."""
         async for topic in self._in_turns():
             if not topic.closing:
                 try:
@@ -95,39 +95,39 @@ class TopicMonitors:
                 except MessageStoreError as error:
                     logger.warning("%s: %s", topic.name, error)
 
-    # -- what they do -------------------------------------------------------------------------
+    # -- the work -----------------------------------------------------------------------------
 
     async def update_rates(self) -> None:
         """End a period of the statistics."""
         await self._each(lambda topic: topic.update_rates(self._config.statistics_seconds))
 
     async def expire(self) -> None:
-        """Have messages older than their topic's TTL acknowledged."""
+        """Acknowledge messages older than the topic's TTL."""
         await self._each(_expire)
 
     async def trim(self) -> None:
-        """Drop ledgers that nobody needs any more, as far as retention allows."""
+        """Drop unneeded ledgers, as far as retention allows."""
         opened_before_ms = self._clock.wall_ms() - int(1000 * self._config.rollover_seconds)
         await self._each(lambda topic: _trim(topic, opened_before_ms))
 
     async def keep_sequence_ids(self) -> None:
-        """Have deduplication keep what it knows."""
+        """Save the sequence ids of deduplication."""
         await self._each(_keep_sequence_ids)
 
     async def enforce_quotas(self) -> None:
-        """Do what exceeded backlog quotas say."""
+        """Apply exceeded backlog quotas."""
         await self._each(_enforce_quota)
 
     async def compact(self) -> None:
-        """Compact the topics of which more is uncompacted than their policies allow."""
+        """Compact the topics with more uncompacted data than policies allow."""
         await self._each(_compact)
 
     async def expire_subscriptions(self) -> None:
-        """Delete the durable subscriptions that nobody has consumed for as long as policies say."""
+        """Delete durable subscriptions unused for longer than policies allow."""
         await self._each(_expire_subscriptions)
 
     async def delete_unused(self) -> None:
-        """Delete topics that nobody has used for long, but none that was imported."""
+        """Delete topics unused for long, except imported topics."""
         partitioned: set[TopicName] = set()
         async for name in self._unused():
             await self._delete_unused(name)
@@ -138,7 +138,7 @@ class TopicMonitors:
                     await self._topics.delete_without_partitions(name)
 
     async def _unused(self) -> AsyncIterator[TopicName]:
-        """Yield the topics that nobody has used for long, loaded or not."""
+        """Yield the topics unused for long, loaded or not."""
         async for topic in self._in_turns():
             if topic.in_use:
                 topic.idle_since = self._clock.now()
@@ -153,8 +153,8 @@ class TopicMonitors:
 
     async def _delete_unused(self, name: TopicName) -> None:
         if not self._topics.serves(name):
-            return  # Another broker does since this one was stopped for a while.
-        logger.info("deleting %s, which nobody uses", name)
+            return  # Another broker took over while this broker was suspended.
+        logger.info("deleting %s, which is unused", name)
         try:
             await self._topics.delete(name)
         except (RefusedError, StoreError, MessageStoreError) as error:

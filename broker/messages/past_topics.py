@@ -1,4 +1,4 @@
-"""Counters of unloaded topics, without which sums over topics would fall."""
+"""Counters of unloaded topics, which keep sums over topics from falling."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 IN_MESSAGES, IN_BYTES = "in_messages_total", "in_bytes_total"
 OUT_MESSAGES, OUT_BYTES = "out_messages_total", "out_bytes_total"
 SYSTEM = "of_the_broker_"
-"""Prefix of the counters of the broker's own topics and subscriptions."""
+"""Prefix of the counters of system topics and internal subscriptions."""
 
 
 def is_system(topic: Topic) -> bool:
-    """Tell whether a topic is one of the broker's own."""
+    """Return True for the broker's system topics."""
     return topic.name.local_name.startswith("__")
 
 
 def totals_of(topic: Topic) -> Counter[str]:
-    """Return a topic's messages and bytes since it was loaded, by the name of each counter."""
+    """Return a topic's messages and bytes since loading, by counter name."""
     published, sent = topic.statistics, topic.subscriptions.sent()
     found = Counter({f"evictions_{quota}": count for quota, count in topic.evictions.items()})
     found[IN_MESSAGES], found[IN_BYTES] = published.messages, published.size_bytes
@@ -37,14 +37,14 @@ def totals_of(topic: Topic) -> Counter[str]:
 
 
 class PastTopics:
-    """Sums over the topics that are loaded no more.
+    """Sums over unloaded topics.
 
-    Bound: a few numbers for each namespace that has, or had, topics here.
+    Bound: a few numbers for each namespace with past or present topics.
 
     Attributes:
-        latency: How long messages took to be stored.
-        totals: Messages and bytes of all unloaded topics, by the name of each counter.
-        by_namespace: The same of each namespace; a value is replaced, not changed.
+        latency: Latencies of storing messages.
+        totals: Messages and bytes of all unloaded topics, by counter name.
+        by_namespace: Totals of each namespace; values are replaced, never changed.
     """
 
     def __init__(self) -> None:
@@ -53,13 +53,13 @@ class PastTopics:
         self.by_namespace: dict[str, Counter[str]] = {}
 
     def add(self, topic: Topic) -> None:
-        """Count a topic that was closed."""
+        """Count a closed topic."""
         self.latency.add(topic.latency)
         totals, namespace = totals_of(topic), str(topic.name.namespace)
         self.totals += totals
         self.by_namespace[namespace] = self.by_namespace.get(namespace, Counter()) + totals
 
     def forget(self, namespaces: Iterable[NamespaceName]) -> None:
-        """Forget namespaces that are gone; the broker's own sums stay."""
+        """Forget deleted namespaces; the broker's totals stay."""
         for namespace in namespaces:
             self.by_namespace.pop(str(namespace), None)

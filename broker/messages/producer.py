@@ -1,4 +1,4 @@
-"""A producer of one connection: from PRODUCER to its end."""
+"""A producer of one connection, from PRODUCER to closing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class ProducerConnection(Protocol):
-    """A connection, as far as its producers need it.
+    """The part of a connection used by producers.
 
     Attributes:
-        peer: Its address.
-        client_version: As its client calls itself.
-        producers: Its producers by id, those that are being made included.
+        peer: The client's address.
+        client_version: The client's version text.
+        producers: Producers by id, including opening producers.
         turn_writer: Sends receipts.
-        publishes: What it publishes, and why it is not read.
+        publishes: In-flight messages, and the reasons for pausing reads.
     """
 
     peer: str
@@ -45,19 +45,19 @@ class ProducerConnection(Protocol):
         """Queue a command."""
 
     async def answers_ping(self) -> bool:
-        """Tell whether its client lives; if not, it ends."""
+        """Return True if the client is alive; otherwise close the connection."""
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore the messages of a producer for a while: this broker closed it."""
+        """Ignore messages of a producer closed by this broker for a while."""
 
 
 class ProducedTopic(Protocol):
-    """A topic, as far as its producers need it.
+    """The part of a topic used by producers.
 
     Attributes:
-        name: Its full name.
-        full_name: The same as text.
-        policies: Those in force now.
+        name: The full name.
+        full_name: The full name as text.
+        policies: The effective policies.
     """
 
     name: TopicName
@@ -74,7 +74,7 @@ class ProducedTopic(Protocol):
         *,
         whole: bool = True,
     ) -> None:
-        """Take a message."""
+        """Publish a message."""
 
     def producer_left(self, producer: Producer) -> None:
         """Forget a producer."""
@@ -94,22 +94,22 @@ class Producer:
     """A producer.
 
     Attributes:
-        cnx: Its connection.
-        producer_id: The client's, unique on its connection.
-        request_id: Of the PRODUCER that it answers.
-        name: Its name, the client's or ours.
-        access_mode: The mode that it asks for.
-        asked_epoch: The topic epoch that its client names; None for none.
-        epoch: Counts the client's attempts to connect it.
-        user_provided_name: The client chose its name.
-        encrypted: It says that it encrypts.
-        metadata: The client's own properties.
-        schema_version: Of its schema; empty without one.
-        last_sequence_id: The last that deduplication knows of its name; -1 for none.
-        topic: Its topic, once that is loaded.
-        state: The stage of its life.
-        pending: Its messages that are not stored yet.
-        statistics: Its own figures.
+        cnx: The producer's connection.
+        producer_id: The client's id, unique on the connection.
+        request_id: The id of the PRODUCER request.
+        name: The name, from the client or generated.
+        access_mode: The requested access mode.
+        asked_epoch: The client's topic epoch; None if absent.
+        epoch: Counts the client's attempts to connect the producer.
+        user_provided_name: The client chose the name.
+        encrypted: The client announced encryption.
+        metadata: The client's properties.
+        schema_version: The schema's version; empty without a schema.
+        last_sequence_id: The last sequence id known to deduplication; -1 if unknown.
+        topic: The topic, once loaded.
+        state: The stage of the producer's life.
+        pending: Messages not stored yet.
+        statistics: The producer's statistics.
         connected_at: In ms since 1970.
 
     Source: upstream Producer.
@@ -149,7 +149,7 @@ class Producer:
         self.request_id = request.request_id
         self.name = name
         self.access_mode = int(request.producer_access_mode)
-        # Taken without its sign, one peer's -1 would be higher than all others'.
+        # As an unsigned number, one peer's -1 would exceed every other epoch.
         self.asked_epoch = signed(request.topic_epoch) if request.HasField("topic_epoch") else None
         self.epoch = request.epoch
         self.user_provided_name = request.user_provided_producer_name
@@ -170,25 +170,25 @@ class Producer:
 
     @property
     def gone(self) -> bool:
-        """True if it is closed."""
+        """True once closed."""
         return self.state is ProducerState.CLOSED
 
     # -- answers ------------------------------------------------------------------------------
 
     def opened(self, topic_epoch: int | None) -> None:
-        """Answer PRODUCER: it may produce."""
+        """Answer PRODUCER: the producer is open."""
         self.state = ProducerState.OPEN
         self.cnx.send(self._success(self.request_id, topic_epoch))
 
     def waits(self) -> None:
-        """Answer PRODUCER: it is told again when its turn has come."""
+        """Answer PRODUCER: the producer waits; a second answer follows on admission."""
         self.state = ProducerState.WAITING
         success = self._success(self.request_id, None)
         success.producer_success.producer_ready = False
         self.cnx.send(success)
 
     def answer_again(self, request_id: int) -> None:
-        """Answer a PRODUCER with the id of this one, which is what the client gets."""
+        """Answer a repeated PRODUCER with this producer, as the client's id is in use."""
         again = self._success(request_id, None)
         again.producer_success.last_sequence_id = -1
         self.cnx.send(again)
@@ -216,12 +216,12 @@ class Producer:
         """Send the error of a message; the producer stays open."""
         self.cnx.send(send_error(self.producer_id, sequence_id, error, message))
 
-    # -- its end ------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     def close(self, request_id: int) -> None:
-        """Close at the client's wish, and say so behind the receipt of its last message.
+        """Close at the client's request, and answer after the last message's receipt.
 
-        It is said before the one whose turn comes then is told (recorded).
+        The answer precedes the admission of the next waiting producer (recorded).
         """
         if self.pending and self.state is ProducerState.OPEN:
             self.state = ProducerState.CLOSING
@@ -231,7 +231,7 @@ class Producer:
             self._end()
 
     def settled(self) -> None:
-        """Count a message that is stored, or lost with its ledger."""
+        """Count a message as stored, or as lost with the ledger."""
         self.pending -= 1
         if not self.pending and self.state is ProducerState.CLOSING:
             if self._close_request_id is not None:
@@ -247,16 +247,16 @@ class Producer:
         self._end()
 
     def dropped(self) -> None:
-        """End without a word: its next SEND is that of an unknown producer, and closes."""
+        """End silently: the next SEND closes the connection, as for an unknown producer."""
         self._end()
 
     def fail(self, error: RequestError) -> None:
-        """End before it ever produced, with an answer to its PRODUCER."""
+        """End before opening, with an error in answer to PRODUCER."""
         self._end()
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
     def disconnect(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """End at the broker's wish: the client asks where its topic is, unless it is told."""
+        """End at the broker's initiative: without a new owner the client looks the topic up."""
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
         self._end()
         if was_open:

@@ -19,10 +19,10 @@ class Producers:
     """The producers of one topic, by name.
 
     Args:
-        topic: Its full name.
-        epoch: The topic epoch as it was kept; None before the first exclusive producer.
-        epoch_changed: Keeps a new one.
-        as_pulsar: Access is given as a real broker does, faults included (profile pulsar).
+        topic: The topic's full name.
+        epoch: The stored topic epoch; None before the first exclusive producer.
+        epoch_changed: Stores a new epoch.
+        as_pulsar: Use a real broker's access modes, faults included (profile pulsar).
     """
 
     def __init__(
@@ -52,30 +52,30 @@ class Producers:
 
     @property
     def waiting(self) -> int:
-        """Producers that wait for exclusive access (waitingPublishers)."""
+        """Producers waiting for exclusive access (waitingPublishers)."""
         return len(self._modes.waiting)
 
     def named(self, name: str) -> Producer | None:
-        """Return the producer with a name; None if that is free."""
+        """Return the producer with a name; None if the name is free."""
         return self._open.get(name)
 
     def check_sharing(self) -> None:
-        """Refuse one more that shares the topic, while somebody has it alone or waits for that.
+        """Refuse a Shared producer while an exclusive producer is open or waiting.
 
         Raises:
-            RequestError: Somebody does.
+            RequestError: ProducerBusy.
         """
         self._modes.check_sharing()
 
     def add(self, producer: Producer, max_producers: int = 0) -> None:
-        """Admit a producer and answer it, at once or when its turn has come.
+        """Admit and answer a producer, immediately or after waiting.
 
         Args:
-            producer: A new one.
-            max_producers: Most at a time; 0 is no limit.
+            producer: A new producer.
+            max_producers: Most simultaneous producers; 0 is no limit.
 
         Raises:
-            RequestError: Another has its name, or what it needs to be alone.
+            RequestError: The name is in use, or exclusive access is impossible.
         """
         if producer.access_mode == 0:
             self._check_room_for_a_sharer(producer, max_producers)
@@ -106,7 +106,7 @@ class Producers:
         producer.opened(epoch)
 
     def left(self, producer: Producer) -> None:
-        """Forget a producer; the one that waits for its place is told."""
+        """Forget a producer, and admit the next waiting producer."""
         if self._open.get(producer.name) is producer:
             del self._open[producer.name]
         before = self._modes.epoch
@@ -117,12 +117,12 @@ class Producers:
             self._epoch_changed(self._modes.epoch or 0)
 
     def disconnect(self, error: RequestError, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close all at the broker's wish; those that wait are refused.
+        """Close all producers at the broker's initiative; waiting producers are refused.
 
         Args:
-            error: What these are told.
-            new_owner: The addresses of the broker to which the others are to go; empty: they
-                look the topic up.
+            error: The refusal of waiting producers.
+            new_owner: The new broker's addresses for closed producers; empty: the clients look the
+                topic up.
         """
         waiting = self._modes.dismiss_waiting()
         for producer in self:

@@ -1,4 +1,4 @@
-"""The subscriptions of a topic, as far as the topic and those who look after it need them."""
+"""The parts of subscriptions used by topics and their monitors."""
 
 from __future__ import annotations
 
@@ -15,88 +15,88 @@ if TYPE_CHECKING:
 
 
 class Sent(NamedTuple):
-    """Messages that were sent to consumers, redelivered included, and their bytes."""
+    """Messages sent to consumers, redelivered included, and bytes."""
 
     messages: int = 0
     size_bytes: int = 0
 
 
 class TopicConsumer(Protocol):
-    """A consumer, as far as its topic needs it."""
+    """The part of a consumer used by the topic."""
 
     @property
     def takes_any_schema(self) -> bool:
-        """True if it reads whatever schema there is (AUTO_CONSUME)."""
+        """True if the consumer reads any schema (AUTO_CONSUME)."""
 
 
 class TopicSubscription(Protocol):
-    """A subscription, as far as its topic needs it.
+    """The part of a subscription used by the topic.
 
     Attributes:
-        name: Its own.
-        consumers: Those that are connected.
+        name: The subscription's name.
+        consumers: The connected consumers.
     """
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The subscription's name."""
 
     @property
     def consumers(self) -> Collection[TopicConsumer]:
-        """Its consumers."""
+        """The connected consumers."""
 
     def delete(self) -> None:
-        """Close all consumers, and forget what they acknowledged."""
+        """Close all consumers, and delete the cursor."""
 
 
 class SubscriptionCursor(Protocol):
-    """A cursor, as far as the topic needs it."""
+    """The part of a cursor used by the topic."""
 
     @property
     def backlog(self) -> int:
-        """Entries that are not acknowledged."""
+        """Unacknowledged entries."""
 
     @property
     def backlog_bytes(self) -> int:
-        """Theirs."""
+        """Bytes of the unacknowledged entries."""
 
     @property
     def first_left(self) -> Position:
-        """The first of them, or the next that will be stored."""
+        """The first unacknowledged entry, or the position of the next new entry."""
 
 
 class StoredSubscription(TopicSubscription, Protocol):
-    """A subscription of a topic whose messages are stored."""
+    """A subscription of a topic with stored messages."""
 
     @property
     def internal(self) -> bool:
-        """True if its cursor says what the broker itself has done: it moves as that goes on."""
+        """True for a cursor of the broker's own work, moved by that work."""
 
     @property
     def cursor(self) -> SubscriptionCursor:
-        """Knows what is acknowledged."""
+        """The subscription's cursor."""
 
     def unused_for(self, seconds: float) -> bool:
-        """Tell whether it is durable and nobody consumed it for longer than a time."""
+        """Return True for a durable subscription without consumers for longer than a time."""
 
     def skip(self, entries: int) -> None:
         """Acknowledge the next entries."""
 
     async def expire_older(self, than_ms: int) -> int:
-        """Acknowledge the entries that were published before a moment; return how many."""
+        """Acknowledge the entries published before a moment; return the number."""
 
 
 class AnySubscriptions(Protocol):
-    """The subscriptions of any topic, as far as their topic needs them.
+    """The subscriptions of any topic, as used by the topic.
 
     Attributes:
-        gone: What was sent by those that are no more; True: by the broker's own.
+        gone: Messages sent by past subscriptions; True: by the broker's own.
     """
 
     gone: dict[bool, Sent]
 
     async def open(self, asked: pb.CommandSubscribe, host: str, /) -> Any:  # noqa: ANN401
-        """Return the subscription that a client on a host names."""
+        """Return the subscription named by a client on a host."""
 
     def __iter__(self) -> Iterator[TopicSubscription]: ...
 
@@ -107,16 +107,16 @@ class AnySubscriptions(Protocol):
         """Consumers of all subscriptions."""
 
     def sent(self) -> Mapping[bool, Sent]:
-        """Return what was sent since the topic was loaded; True: by the broker's own."""
+        """Return the messages sent since the topic was loaded; True: by the broker's own."""
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close all consumers at the broker's wish."""
+        """Close all consumers at the broker's initiative."""
 
     def get(self, name: str) -> TopicSubscription | None:
-        """Return a subscription; None if there is none."""
+        """Return a subscription; None if unknown."""
 
     def close(self) -> None:
-        """End their timers; nothing is saved."""
+        """Stop timers; saves no state."""
 
     def policies_changed(self) -> None:
         """Follow the topic's policies."""
@@ -126,7 +126,7 @@ class AnySubscriptions(Protocol):
 
 
 class TopicSubscriptions(AnySubscriptions, Protocol):
-    """The subscriptions of a topic whose messages are stored."""
+    """The subscriptions of a topic with stored messages."""
 
     def __iter__(self) -> Iterator[StoredSubscription]: ...
 
@@ -136,30 +136,30 @@ class TopicSubscriptions(AnySubscriptions, Protocol):
         """Create a durable subscription behind the last entry, or at the first."""
 
     def moved(self) -> None:
-        """Drop ledgers that nobody needs any more, as far as retention allows."""
+        """Drop unneeded ledgers, as far as retention allows."""
 
     @property
     def slowest(self) -> Position:
-        """The first entry that a subscription still needs."""
+        """The first entry still needed by a subscription."""
 
     def entries_added(self) -> None:
-        """Entries were stored: dispatch them."""
+        """Dispatch newly stored entries."""
 
     def terminated(self) -> None:
-        """No more entries will come."""
+        """Notify consumers of the topic's termination."""
 
     def save(self) -> None:
-        """Keep all cursors in the ledger."""
+        """Store all cursors in the ledger."""
 
     def forget(self) -> None:
-        """Free what cursors keep, a little at a time: the topic is not loaded any more."""
+        """Free the memory of cursors in steps, after the topic is unloaded."""
 
     def clear_backlogs(self, *, internal: bool) -> None:
-        """Move all cursors to the end, those of the broker itself only if they are meant too."""
+        """Move all cursors to the end; the broker's own only with ``internal``."""
 
 
 class DirectSubscriptions(AnySubscriptions, Protocol):
-    """The subscriptions of a topic that stores nothing."""
+    """The subscriptions of a topic without stored messages."""
 
     def publish(self, entry: Entry) -> None:
-        """Hand an entry to those consumers that have permits for it."""
+        """Send an entry to the consumers with permits."""

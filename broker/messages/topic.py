@@ -1,4 +1,4 @@
-"""A loaded topic: its producers, its subscriptions, and its messages in a ledger."""
+"""A loaded topic: producers, subscriptions, and messages in a ledger."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EPOCH_PROPERTY, TERMINATED_PROPERTY = "topic_epoch", "terminated"
-"""Names under which a ledger keeps the topic epoch, and that the topic is terminated."""
+"""Names of the ledger properties for the topic epoch and the termination."""
 CREATED_PROPERTY = "created_at"
-"""The name under which a ledger keeps when the topic was first loaded, in ms since 1970."""
+"""Name of the ledger property for the time of first loading, in ms since 1970."""
 MADE_BY_USE_PROPERTY = "made_by_use"
-"""Name under which it keeps that the topic was not imported."""
+"""Name of the ledger property that marks a topic as not imported."""
 FULL_SECONDS = 1.0
-"""How long producers are refused after the store had no room for a message."""
+"""The time producers are refused after the store lacked capacity for a message."""
 _UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not known yet"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicContext:
-    """The parts of the broker that its topics work with.
+    """The parts of the broker used by topics.
 
     Attributes:
-        policies_of: Returns the policies in force for a topic.
-        broken: Told of a topic whose ledger failed: it must be unloaded.
-        make_room: Has messages of other topics dropped that nobody needs.
+        policies_of: Returns the effective policies of a topic.
+        broken: Unloads a topic after its ledger failed.
+        make_room: Drops unneeded messages of other topics.
     """
 
     config: BrokerConfig
@@ -78,23 +78,22 @@ class Topic(ABC):
     """A loaded topic.
 
     Attributes:
-        name: Its full name.
-        policies: Those in force now.
-        producers: Its producers.
-        subscriptions: Its subscriptions.
-        statistics: What all producers published since it was loaded.
-        sizes: How large the entries were.
-        latency: How long messages took to be stored.
-        evictions: How often messages were skipped because a backlog quota was exceeded, by the
-            quota: "size" or "time".
-        terminated: It takes no more messages.
-        closing: It is being unloaded or deleted.
-        idle_since: The clock's time at which the last producer had left, or a monitor last saw
-            a client.
-        made_by_use: It was not imported: a monitor may delete it when nobody uses it any more.
-        rate: Its publish rate.
-        read_rate: Entries a second that had to be fetched from the store, in the period that ended
-            last (upstream: storageReadRate, which does not count what a cache has either).
+        name: The full name.
+        policies: The effective policies.
+        producers: The topic's producers.
+        subscriptions: The topic's subscriptions.
+        statistics: Published messages of all producers since loading.
+        sizes: Sizes of the entries.
+        latency: Latencies of storing messages.
+        evictions: Evictions for exceeded backlog quotas, by quota: "size" or "time".
+        terminated: New messages are refused.
+        closing: Being unloaded or deleted.
+        idle_since: The clock's time of the last producer's end, or of a monitor's last sight of a
+            client.
+        made_by_use: Not imported: a monitor may delete the topic when unused.
+        rate: The publish rate.
+        read_rate: Entries per second fetched from the store, in the last period (upstream:
+            storageReadRate, which also excludes cached entries).
     """
 
     subscriptions: AnySubscriptions
@@ -128,7 +127,7 @@ class Topic(ABC):
 
     @abstractmethod
     def _epoch_changed(self, epoch: int) -> None:
-        """Keep the topic epoch."""
+        """Store the topic epoch."""
 
     @abstractmethod
     def publish(
@@ -141,20 +140,20 @@ class Topic(ABC):
         *,
         whole: bool = True,
     ) -> None:
-        """Take a message; its producer is sent the receipt once it is stored.
+        """Publish a message; the producer gets a receipt once the message is stored.
 
         Args:
-            producer: Its producer.
-            sequence_id: The client's number of it.
-            highest_sequence_id: Of a batch: the last of its numbers; -1 for none.
+            producer: The message's producer.
+            sequence_id: The client's sequence id.
+            highest_sequence_id: The last sequence id of a batch; -1 without a batch.
             data: Checksum, metadata and payload.
-            digest: What of the metadata is kept.
-            whole: It is no chunk, or the last of its message.
+            digest: The stored part of the metadata.
+            whole: Not a chunk, or the message's last chunk.
         """
 
     @property
     def in_use(self) -> bool:
-        """True if it has a producer or a consumer."""
+        """True with a producer or a consumer."""
         return bool(self.producers or self.producers.waiting or self.subscriptions.consumer_count)
 
     def producer_left(self, producer: Producer) -> None:
@@ -163,7 +162,7 @@ class Topic(ABC):
         self.idle_since = self.clock.now()
 
     def policies_changed(self) -> None:
-        """Follow the policies in force."""
+        """Follow the effective policies."""
         self.policies = self._context.policies_of(self.name)
         self.rate.change(self.policies.publish_rate)
         self.subscriptions.policies_changed()
@@ -188,10 +187,10 @@ class Topic(ABC):
 
 
 class _Pending(NamedTuple):
-    """A message that is not stored yet.
+    """A message not stored yet.
 
     Attributes:
-        deduplicated: Its highest sequence id is kept once it is stored.
+        deduplicated: The highest sequence id is recorded after storing.
         begun_at: The clock's time.
     """
 
@@ -205,16 +204,16 @@ class _Pending(NamedTuple):
 
 
 class PersistentTopic(Topic):
-    """A topic whose messages are stored.
+    """A topic with stored messages.
 
     Attributes:
-        ledger: Its messages.
-        subscriptions: Its subscriptions.
-        deduplication: Its producers' sequence ids.
-        created_at: When it was first loaded, in ms since 1970.
-        publish_times: Those of its messages.
-        full_since: The clock's time at which its store last had no room for a message; None if it
-            always had.
+        ledger: The messages.
+        subscriptions: The topic's subscriptions.
+        deduplication: The producers' sequence ids.
+        created_at: Time of first loading, in ms since 1970.
+        publish_times: The messages' publish times.
+        full_since: The clock's time when the store last lacked capacity for a message; None if
+            never.
 
     Source: upstream PersistentTopic.
     """
@@ -261,7 +260,7 @@ class PersistentTopic(Topic):
         return int(found)
 
     async def recover(self) -> None:
-        """Read what has to be known before the first producer comes."""
+        """Recover the state needed before the first producer."""
         last = await self.ledger.entry(self.ledger.last_confirmed)
         if last is not None:
             self.publish_times.last = self.publish_times.next(last.publish_time)
@@ -269,7 +268,7 @@ class PersistentTopic(Topic):
         self.compaction.keep_for_later()
 
     def mark_made_by_use(self) -> None:
-        """Keep that it was not imported."""
+        """Store that the topic was not imported."""
         self.made_by_use = True
         self.ledger.set_property(MADE_BY_USE_PROPERTY, "true")
 
@@ -288,7 +287,7 @@ class PersistentTopic(Topic):
         *,
         whole: bool = True,
     ) -> None:
-        """Store a message; its producer is sent the receipt once it is stored."""
+        """Store a message; the producer gets a receipt once the message is stored."""
         deduplicated = whole and self.deduplication.enabled
         if deduplicated and not self._is_new(producer, sequence_id, highest_sequence_id):
             return
@@ -303,7 +302,7 @@ class PersistentTopic(Topic):
             self.deduplication.begun(producer.name, highest)
         size = len(data)
         if position <= self._confirmed and not self._pending:
-            # In memory, as mostly: nothing to wait for.
+            # Usual in memory: stored immediately.
             if deduplicated:
                 self._keep_sequence_id(producer, sequence_id, highest_sequence_id, position)
             ledger_id, entry_id = position
@@ -320,7 +319,7 @@ class PersistentTopic(Topic):
         self._count(producer, size, digest.message_count)
 
     def _append(self, data: bytes, digest: MessageDigest) -> Position | None:
-        """Store an entry; None if that failed, which the producers hear."""
+        """Store an entry; None after a failure, which is reported to the producers."""
         self._appending = True
         try:
             return self._append_in_room(data, digest)
@@ -333,7 +332,7 @@ class PersistentTopic(Topic):
         return None
 
     def _append_in_room(self, data: bytes, digest: MessageDigest) -> Position:
-        """Store an entry; where there is no room, drop what nobody needs, or what policies say."""
+        """Store an entry; if the store is full, drop unneeded messages or apply the policies."""
         for make_room in (self._drop_unneeded, self._context.make_room, self._evict):
             try:
                 return self.ledger.append(data, digest)
@@ -348,7 +347,7 @@ class PersistentTopic(Topic):
         evict_oldest(self)
 
     def _is_new(self, producer: Producer, sequence_id: int, highest_sequence_id: int) -> bool:
-        """Judge a message by its number; one that is not new is answered."""
+        """Check a message's sequence id, and answer a duplicate."""
         verdict = self.deduplication.judge(producer.name, sequence_id)
         if verdict is Verdict.DUPLICATE:
             producer.received(sequence_id, -1, -1, highest_sequence_id)
@@ -363,10 +362,10 @@ class PersistentTopic(Topic):
         self.deduplication.stored(producer.name, highest, position)
 
     def confirmed(self, last: Position) -> None:
-        """Send the receipts up to here, and have the entries dispatched when the turn ends."""
+        """Send the receipts up to a position, and dispatch the entries at the end of the turn."""
         self._confirmed = last
         if not self._telling:
-            # Before the first receipt asks for the same: then both leave in one write.
+            # Scheduled before the first receipt's flush, so that both leave in one write.
             self._telling = True
             asyncio.get_running_loop().call_soon(self._tell)
         if not self._appending:
@@ -399,20 +398,20 @@ class PersistentTopic(Topic):
             self.subscriptions.entries_added()
 
     def failed(self, error: MessageStoreError) -> None:
-        """Have the topic unloaded: its clients come back, and send again what was not stored."""
+        """Unload the topic: clients reconnect, and resend unstored messages."""
         logger.warning("unloading %s, whose messages cannot be stored: %s", self.name, error)
         self.forget_pending()
         self._context.broken(self)
 
     def forget_pending(self) -> None:
-        """Give up the messages that are not stored: their producers are not told."""
+        """Drop the unstored messages without notifying the producers."""
         pending, self._pending = self._pending, deque()
         for lost in pending:
             self._let_go(lost)
         self.deduplication.lost()
 
     def _full(self, error: MessageStoreFullError) -> None:
-        """Close the producers: they come back, and are refused for a while."""
+        """Close the producers, which reconnect and are refused for a while."""
         if not self.full:
             logger.warning("%s takes no more messages: %s", self.name, error)
         self.ledger.refused()
@@ -425,24 +424,24 @@ class PersistentTopic(Topic):
 
     @property
     def full(self) -> bool:
-        """True if its store had no room for a message a moment ago."""
+        """True if the store recently lacked capacity for a message."""
         since = self.full_since
         return since is not None and self.clock.now() - since < FULL_SECONDS
 
     def check_room(self) -> None:
-        """Refuse a producer while there is no room for what it would send.
+        """Refuse a producer while the store has no capacity for new messages.
 
         Raises:
-            RequestError: The store has no room, or a backlog is above its quota.
+            RequestError: The store is full, or a backlog quota is exceeded.
         """
         if self.full:
             raise self._no_room()
         check_quota(self)
 
-    # -- its life -----------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------
 
     def terminate(self) -> None:
-        """Take no more messages."""
+        """Refuse further messages."""
         if not self.terminated:
             self.terminated = True
             self.ledger.set_property(TERMINATED_PROPERTY, "true")
@@ -450,7 +449,7 @@ class PersistentTopic(Topic):
             self.subscriptions.terminated()
 
     def truncate(self) -> None:
-        """Forget the backlogs, and drop what is in closed ledgers."""
+        """Clear the backlogs, and drop closed ledgers."""
         self.subscriptions.clear_backlogs(internal=True)
         self.deduplication.save()
         self.ledger.truncate()
@@ -462,14 +461,14 @@ class PersistentTopic(Topic):
         self.read_rate, self._seen_fetched = (fetched - self._seen_fetched) / seconds, fetched
 
     def policies_changed(self) -> None:
-        """Follow the policies in force."""
+        """Follow the effective policies."""
         super().policies_changed()
         self.deduplication.switch(on=self.policies.deduplication)
         self.compaction.keep_for_later()
 
 
 class NonPersistentTopic(Topic):
-    """A topic that hands a message to those who have permits for it, and keeps nothing.
+    """A topic that sends messages to consumers with permits, and stores nothing.
 
     Source: upstream NonPersistentTopic.
     """
@@ -486,7 +485,7 @@ class NonPersistentTopic(Topic):
         self.subscriptions = subscriptions_of(self)
 
     def _epoch_changed(self, epoch: int) -> None:
-        """Keep nothing: nothing of this topic is stored."""
+        """Do nothing: the topic stores no state."""
 
     def publish(
         self,
@@ -498,7 +497,7 @@ class NonPersistentTopic(Topic):
         *,
         whole: bool = True,
     ) -> None:
-        """Hand a message on; its receipt always names (0, 0)."""
+        """Send a message to consumers; the receipt always names (0, 0)."""
         self._count(producer, len(data), digest.message_count)
         producer.received(sequence_id, 0, 0, highest_sequence_id)
         self.subscriptions.publish(Entry(0, 0, data, digest))

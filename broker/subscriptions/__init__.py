@@ -1,1 +1,1 @@
-"""Subscriptions: what consumers have acknowledged, and which of them gets which message."""
+"""Subscriptions: acknowledgements, and dispatch of messages to consumers."""

@@ -1,4 +1,4 @@
-"""The entries that are acknowledged behind a subscription's mark-delete position."""
+"""Acknowledged entries behind a subscription's mark-delete position."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AcknowledgedEntries:
-    """The holes of a subscription: entries acknowledged while an earlier one is not.
+    """The holes of a subscription: entries acknowledged before an earlier entry.
 
     Source: upstream ManagedCursorImpl, individualDeletedMessages.
     """
@@ -26,19 +26,19 @@ class AcknowledgedEntries:
 
     @property
     def count(self) -> int:
-        """Entries that are in."""
+        """Number of acknowledged entries."""
         return self._entries.count
 
     def add(self, position: Position) -> bool:
-        """Note an entry; False if it was acknowledged already."""
+        """Add an entry; return False if already acknowledged."""
         return self._entries.add(position)
 
     def add_range(self, ledger_id: int, first: int, last: int) -> int:
-        """Note entries of a ledger, both ends included; return how many are new."""
+        """Add entries of a ledger, both ends included; return the number of new entries."""
         return self._entries.add_range(ledger_id, first, last)
 
     def discard_through(self, position: Position) -> None:
-        """Forget all up to and including a position: the mark-delete stands there now."""
+        """Forget all up to and including a position, the new mark-delete."""
         self._entries.discard_through(position)
 
     def clear(self) -> None:
@@ -46,11 +46,11 @@ class AcknowledgedEntries:
         self._entries.clear()
 
     def count_between(self, after: Position, last: Position) -> int:
-        """Return how many are acknowledged behind one entry, up to and including another."""
+        """Return the number of acknowledged entries behind one entry, up to another."""
         return self._entries.count_between(after, last)
 
     def next_gap(self, ledger_id: int, entry_id: int) -> int:
-        """Return the first entry of a ledger, not before this one, that is not acknowledged."""
+        """Return the first unacknowledged entry of a ledger from an entry on."""
         return self._entries.first_clear(ledger_id, entry_id)
 
     def ranges(self, most: int | None = None) -> list[tuple[int, int, int]]:
@@ -58,16 +58,16 @@ class AcknowledgedEntries:
         return self._entries.ranges(most)
 
     def count_ranges(self) -> int:
-        """Return how many unbroken rows these are."""
+        """Return the number of unbroken rows."""
         return self._entries.count_ranges()
 
     def as_bitmaps(self) -> dict[int, bytes]:
-        """Return what is stored: for each ledger a bitmap, lowest bit of the first byte first."""
+        """Return the stored form: for each ledger a bitmap, lowest bit of the first byte first."""
         return self._entries.as_bitmaps()
 
     @staticmethod
     def of_bitmaps(bitmaps: Mapping[int, bytes]) -> AcknowledgedEntries:
-        """Return what was stored."""
+        """Return the entries of the stored form."""
         acknowledged = AcknowledgedEntries()
         acknowledged._entries.fill(bitmaps)
         return acknowledged

@@ -1,4 +1,4 @@
-"""Batches of which some messages are acknowledged and some are not."""
+"""Partly acknowledged batches."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ if TYPE_CHECKING:
 
 _WORD_BITS = 64
 MOST_MESSAGES = 10_000
-"""Messages of the largest batch that can be acknowledged in part; a larger one is acknowledged as
-a whole. Each delivery tells what is left, and a producer may say that there are billions."""
+"""Largest batch to acknowledge in part; larger batches are acknowledged as a whole.
+
+Each delivery carries the remaining messages, and a producer may claim billions of messages.
+"""
 MOST_SAVED = 10_000
-"""Batches whose parts are stored, and outlive a restart.
+"""Most partly acknowledged batches stored across restarts.
 
 Source: upstream managedLedgerMaxBatchDeletedIndexToPersist.
 """
 
 
 class BatchAcks:
-    """The entries that are acknowledged in part, each with the messages that are left.
+    """The partly acknowledged entries, each with the remaining messages.
 
-    On the wire and in the store these are the words of a Java BitSet, in which 1 stands for a
-    message that is not acknowledged; words of 0 at the end may be missing.
+    On the wire and in the store, the remaining messages are the words of a Java BitSet: 1 is an
+    unacknowledged message; trailing words of 0 may be missing.
 
     Source: upstream ManagedCursorImpl, batchDeletedIndexes.
 
     Attributes:
-        gone: What is forgotten and not freed: to free a million at once would hold up everybody.
+        gone: Forgotten pieces, freed in steps: freeing a million in one step would block the event
+            loop.
     """
 
     def __init__(self) -> None:
@@ -54,23 +57,23 @@ class BatchAcks:
     def acknowledge(
         self, position: Position, size: int, ack_set: Sequence[int]
     ) -> tuple[int, bool]:
-        """Take off the messages whose bit is 0; those taken off before stay off.
+        """Acknowledge the messages whose bit is 0; earlier acknowledgements stay.
 
         Args:
             position: The entry.
-            size: Messages in its batch.
-            ack_set: The words a consumer sent.
+            size: Messages in the batch.
+            ack_set: The words sent by a consumer.
 
         Returns:
-            How many messages were not acknowledged before, and True if none is left; then the
-            entry is forgotten here.
+            The number of newly acknowledged messages, and True if no message remains; then the
+                entry is forgotten here.
         """
         if size > MOST_MESSAGES:
             return (0, False) if any(ack_set) else (size, True)
         before = self._left.get(position, 0)
         words = _number(ack_set[: -(-size // _WORD_BITS)])
         if not before:
-            # Only as many ones as the consumer sent words: a producer may say any size.
+            # Bounded by the consumer's words: a producer may claim any size.
             after = words & (1 << min(size, len(ack_set) * _WORD_BITS)) - 1
             newly = size - after.bit_count()
         else:
@@ -80,12 +83,12 @@ class BatchAcks:
             self.discard(position)
             return newly, True
         if newly or not before:
-            # Also if all are left: a real broker tells them (recorded).
+            # Also if all messages remain: a real broker sends the set (recorded).
             self._left.put(position, after)
         return newly, False
 
     def left(self, position: Position, size: int) -> int:
-        """Return how many messages of an entry of ``size`` are not acknowledged."""
+        """Return the number of unacknowledged messages of an entry of ``size``."""
         bits = self._left.get(position, 0)
         return bits.bit_count() if bits else size
 
@@ -95,7 +98,7 @@ class BatchAcks:
         return _words(bits) if bits else None
 
     def discard(self, position: Position) -> None:
-        """Forget an entry: all of it is acknowledged."""
+        """Forget a completely acknowledged entry."""
         if self._left:
             self._left.pop(position)
 
@@ -115,12 +118,12 @@ class BatchAcks:
             yield
 
     def as_mapping(self) -> Mapping[Position, tuple[int, ...]]:
-        """Return what is stored: of the first batches, if there are many."""
+        """Return the stored form, limited to the first batches."""
         return _StoredWords(self._left.copy(MOST_SAVED))
 
     @staticmethod
     def of_mapping(batches: Mapping[Position, Sequence[int]]) -> BatchAcks:
-        """Return what was stored."""
+        """Return the batches of the stored form."""
         acks = BatchAcks()
         if isinstance(batches, _StoredWords):
             acks._left = batches.bits.copy(MOST_SAVED)
@@ -131,10 +134,10 @@ class BatchAcks:
 
 
 class _StoredWords(Mapping[Position, tuple[int, ...]]):
-    """The words of batches as they are stored: made once, when they are asked for.
+    """The stored words of batches, computed once on demand.
 
-    To make those of 10,000 batches, of 10,000 messages each, takes a tenth of a second, for which
-    a store may have a thread.
+    For 10,000 batches of 10,000 messages the computation takes a tenth of a second, on a store's
+    thread if possible.
     """
 
     def __init__(self, bits: PlaceMap) -> None:

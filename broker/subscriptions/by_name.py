@@ -1,4 +1,4 @@
-"""The subscriptions of one topic by name, whatever becomes of its messages."""
+"""The subscriptions of a topic by name, with or without stored messages."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class HasConsumers(Protocol):
-    """A subscription, as far as it is one of several.
+    """The part of a subscription used by SubscriptionsByName.
 
     Attributes:
-        name: Its own.
-        messages_out, bytes_out: What was sent to consumers that are gone.
+        name: The subscription's name.
+        messages_out, bytes_out: Sent to past consumers.
     """
 
     name: str
@@ -28,17 +28,17 @@ class HasConsumers(Protocol):
 
     @property
     def consumers(self) -> Sequence[Consumer]:
-        """Those that are connected."""
+        """The connected consumers."""
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and tell their clients."""
+        """Disconnect all consumers, and notify their clients."""
 
 
 S = TypeVar("S", bound=HasConsumers)
 
 
 def sent_by(subscription: HasConsumers) -> Sent:
-    """Return what was sent to all consumers of a subscription."""
+    """Return the messages sent to all consumers of a subscription."""
     consumers = subscription.consumers
     return Sent(
         subscription.messages_out + sum(one.messages_out for one in consumers),
@@ -47,10 +47,10 @@ def sent_by(subscription: HasConsumers) -> Sent:
 
 
 class SubscriptionsByName(Generic[S]):
-    """The subscriptions of one topic: who goes through them may make and delete some meanwhile.
+    """The subscriptions of one topic; may change during iteration.
 
     Attributes:
-        gone: What was sent by those that are no more; True: by the broker's own.
+        gone: Messages sent by past subscriptions; True: by the broker's own.
     """
 
     def __init__(self) -> None:
@@ -68,32 +68,32 @@ class SubscriptionsByName(Generic[S]):
 
     @property
     def consumers(self) -> Iterator[Consumer]:
-        """The consumers of all of them."""
+        """The consumers of all subscriptions."""
         for subscription in self:
             yield from subscription.consumers
 
     @property
     def consumer_count(self) -> int:
-        """Consumers that are connected, of all subscriptions."""
+        """Connected consumers of all subscriptions."""
         return sum(len(one.consumers) for one in self._by_name.values())
 
     def sent(self) -> Mapping[bool, Sent]:
-        """Return what was sent since the topic was loaded; True: by the broker's own."""
+        """Return the messages sent since the topic was loaded; True: by the broker's own."""
         found = dict(self.gone)
         for subscription in self:
             _add(found, subscription)
         return found
 
     def _has_gone(self, subscription: S) -> None:
-        """Keep what a subscription sent, which is no more."""
+        """Add the counts of a removed subscription to ``gone``."""
         _add(self.gone, subscription)
 
     def _is_back(self, subscription: S) -> None:
-        """Count one by itself again: a consumer of it was on its way."""
+        """Subtract the counts of a subscription that reappears with a late consumer."""
         _add(self.gone, subscription, -1)
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Close all consumers, and tell their clients."""
+        """Close all consumers, and notify their clients."""
         for subscription in self:
             subscription.close_consumers(new_owner)
 

@@ -1,4 +1,4 @@
-"""A consumer: one client's part of a subscription."""
+"""A consumer: a client's attachment to a subscription."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class ClientConnection(Protocol):
-    """A client's connection, as far as its consumers depend on it.
+    """The part of a client's connection used by consumers.
 
     Attributes:
-        consumers: Its consumers by id.
-        turn_writer: Sends messages, those of a turn at once.
-        outbound: Tells whether the client reads what it is sent.
-        client_version: As it calls itself.
+        consumers: The connection's consumers by id.
+        turn_writer: Sends messages, one write per turn.
+        outbound: Reports whether the client reads.
+        client_version: The client's version text.
     """
 
     consumers: dict[int, Consumer]
@@ -44,20 +44,20 @@ class ClientConnection(Protocol):
 
     @property
     def role(self) -> str | None:
-        """The one that its peer was authenticated with; None without authentication."""
+        """The peer's authenticated role; None without authentication."""
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Queue a command behind the messages of this turn."""
+        """Queue a command behind the messages of the turn."""
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command among the messages of this turn, in one write with them."""
+        """Queue a command among the messages of the turn, in the same write."""
 
     async def answers_ping(self) -> bool:
-        """Ask the client whether it lives; one that does not answer is disconnected."""
+        """Ping the client, and close the connection if no answer arrives."""
 
 
 class ConsumersSubscription(Protocol):
-    """A subscription, as far as its consumers' commands depend on it."""
+    """The part of a subscription used by commands of consumers."""
 
     name: str
     cursor: ManagedCursor
@@ -65,20 +65,20 @@ class ConsumersSubscription(Protocol):
 
     @property
     def internal(self) -> bool:
-        """True if its cursor says what the broker itself has done."""
+        """True for a cursor of the broker's own work."""
 
     @property
     def awaited(self) -> bool:
-        """True while a SEEK has closed its consumers, and nobody has come since."""
+        """True after a SEEK closed the consumers, until a consumer subscribes."""
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Give a consumer room for more messages."""
+        """Add permits to a consumer."""
 
     def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
-        """Acknowledge entries, or messages of batches, one by one."""
+        """Acknowledge single entries, or messages of batches."""
 
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge everything up to an entry."""
+        """Acknowledge all entries up to an entry."""
 
     def redeliver(
         self,
@@ -88,35 +88,35 @@ class ConsumersSubscription(Protocol):
         *,
         more: bool = False,
     ) -> None:
-        """Deliver again what a consumer gives back; with ``more``, others follow first."""
+        """Redeliver a consumer's entries; with ``more``, further entries follow first."""
 
     def seek(self, first: Position) -> None:
-        """Make an entry the next one."""
+        """Set the next entry."""
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Disconnect a consumer."""
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and tell their clients."""
+        """Disconnect all consumers, and notify their clients."""
 
     def check_unsubscribe(self, *, force: bool) -> None:
-        """Refuse to delete it under other consumers."""
+        """Refuse to unsubscribe while other consumers are connected."""
 
     def delete(self) -> None:
-        """Close all consumers, and forget what they acknowledged."""
+        """Close all consumers, and delete the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
-    """The values that a client subscribes with.
+    """The values of a client's SUBSCRIBE.
 
     Attributes:
         type: Exclusive, Shared, Failover or Key_Shared.
         priority_level: 0 is the highest.
-        epoch: Of an Exclusive or Failover consumer; -1 for none.
-        key_shared: How keys are shared out; None for none given.
+        epoch: The epoch of an Exclusive or Failover consumer; -1 if absent.
+        key_shared: The distribution of keys; None if absent.
         metadata: Shown by REST.
-        takes_any_schema: It reads whatever schema there is (AUTO_CONSUME).
+        takes_any_schema: Reads any schema (AUTO_CONSUME).
     """
 
     consumer_id: int
@@ -135,17 +135,18 @@ class Consumer:
     """A consumer of a subscription (upstream: Consumer).
 
     Attributes:
-        permits: Messages that the client has room for; negative after a batch that had no room.
-        number: Its own among those that its dispatcher has had.
-        pending: Of Shared and Key_Shared: what it got and has not acknowledged, by entry: the
-            messages left, and the hash of the key (see ``broker.subscriptions.places.held``).
+        permits: The client's permits in messages; negative after a batch larger than the permits.
+        number: The consumer's number, unique in the dispatcher.
+        pending: Of Shared and Key_Shared: unacknowledged entries, each with the remaining messages
+            and the hash of the key (see ``broker.subscriptions.places.held``).
         unacked: The messages in ``pending``.
-        blocked: It has so many that it gets no more.
-        messages_out, bytes_out, entries_out: What was sent to it, redelivered included.
-        first_flow_at, last_flow_at: When it gave permits, in ms since 1970; 0 for never.
-        first_sent_at, last_consumed_at: When it was sent messages.
-        last_acked_at: When it acknowledged some.
-        epoch: Sent with every message; -1 for none.
+        blocked: Too many unacknowledged messages for further delivery.
+        messages_out, bytes_out, entries_out: Sent to the consumer, including redeliveries.
+        first_flow_at, last_flow_at: Time of the first and last permits, in ms since 1970; 0 for
+            never.
+        first_sent_at, last_consumed_at: Time of the first and last delivery.
+        last_acked_at: Time of the last acknowledgement.
+        epoch: Sent with every message; -1 if absent.
     """
 
     __slots__ = (
@@ -215,7 +216,7 @@ class Consumer:
 
     @property
     def takes_any_schema(self) -> bool:
-        """True if it reads whatever schema there is (AUTO_CONSUME)."""
+        """True if the consumer reads any schema (AUTO_CONSUME)."""
         return self.options.takes_any_schema
 
     def __repr__(self) -> str:
@@ -228,12 +229,12 @@ class Consumer:
 
     @property
     def takes_messages(self) -> bool:
-        """True if an entry can be sent to it now."""
+        """True if an entry can be sent immediately."""
         return self.permits > 0 and not self.blocked and self.cnx.outbound.writable
 
     @property
     def waits(self) -> Waits | None:
-        """The reason in itself why no entry can be sent to it; None if one can."""
+        """The consumer's own reason against delivery; None if an entry can be sent."""
         if self.permits <= 0:
             return Waits.PERMITS
         if self.blocked:
@@ -241,7 +242,7 @@ class Consumer:
         return None if self.cnx.outbound.writable else Waits.WRITABLE
 
     def flowed(self, permits: int) -> None:
-        """Take permits from the client."""
+        """Add permits from the client."""
         self.permits += permits
         self.last_flow_at = self._wall_ms()
         if not self.first_flow_at:
@@ -256,7 +257,7 @@ class Consumer:
 
     @property
     def connected_text(self) -> str:
-        """The moment it connected, as Java writes it: with nine digits of a second."""
+        """Time of connecting in Java's format, with nine digits of a second."""
         return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
 
     # -- sending ------------------------------------------------------------------------------
@@ -268,7 +269,7 @@ class Consumer:
         redelivery_count: int = 0,
         ack_set: Sequence[int] | None = None,
     ) -> None:
-        """Send an entry when the turn ends; it uses up as many permits as messages are left."""
+        """Send an entry at the end of the turn; consumes a permit for each remaining message."""
         data = entry.data
         header = self._frames.header(
             entry.ledger_id, entry.entry_id, len(data), redelivery_count, ack_set, self.epoch
@@ -283,17 +284,17 @@ class Consumer:
         self.bytes_out += len(data)
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Send a command behind the messages of this turn."""
+        """Send a command behind the messages of the turn."""
         self.cnx.send(command)
 
     def tell_active(self, *, is_active: bool) -> None:
-        """Tell a consumer of a Failover subscription whether it is the active one."""
+        """Notify a consumer of a Failover subscription about its role."""
         change = pb.CommandActiveConsumerChange(consumer_id=self.consumer_id, is_active=is_active)
         kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
         self.send(pb.BaseCommand(type=kind, active_consumer_change=change))
 
     def tell_end(self) -> None:
-        """Tell that the topic was terminated and everything is acknowledged; once."""
+        """Notify the client, once, of a terminated topic without unacknowledged messages."""
         if not self.reached_end:
             self.reached_end = True
             reached = pb.CommandReachedEndOfTopic(consumer_id=self.consumer_id)
@@ -301,24 +302,24 @@ class Consumer:
             self.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
 
     def close(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Tell the client that the broker closed it; its place in the subscription is not left.
+        """Close at the broker's initiative and notify the client; does not leave the subscription.
 
         Args:
-            new_owner: The addresses of the broker to which it is to go; empty: it looks the
-                topic up.
+            new_owner: The addresses of the topic's new broker; empty: the client looks the topic
+                up.
         """
         self.cnx.consumers.pop(self.consumer_id, None)
         self.tell_closed(new_owner)
 
     def tell_closed(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Tell the client as above, unless it has another consumer of this id by now."""
+        """Notify the client, unless the consumer's id is in use again."""
         if self.consumer_id not in self.cnx.consumers:
-            # Many may be closed at once, and a system call for each would hold up everybody.
+            # Closing many consumers with a system call each would block the event loop.
             self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
 
 
 def close_consumer_command(consumer_id: int, new_owner: ServerUrls = NO_URLS) -> pb.BaseCommand:
-    """Return the CLOSE_CONSUMER for a consumer that the broker closed."""
+    """Return the CLOSE_CONSUMER for a consumer closed by the broker."""
     closed = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
     tell_new_owner(closed, new_owner)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)

@@ -1,4 +1,4 @@
-"""The surroundings of a subscription: its topic, its cursor, and the rules of its broker."""
+"""The surroundings of a subscription: topic, cursor, and the broker's rules."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRules:
-    """The configuration of a broker about subscriptions; defaults are upstream's.
+    """The broker's configuration of subscriptions; defaults are upstream's.
 
     Attributes:
-        failover_delay_seconds: Until a new active consumer is told
+        failover_delay_seconds: Delay before a new active consumer is notified
             (activeConsumerFailoverDelayTimeMillis).
-        round_robin_messages: Most messages for one Shared consumer before the next has its turn
+        round_robin_messages: Most messages for one Shared consumer before the next
             (dispatcherMaxRoundRobinBatchSize).
-        acks_of_batch_indexes: Messages of a batch are acknowledged one by one
+        acks_of_batch_indexes: Acknowledge single messages of a batch
             (acknowledgmentAtBatchIndexLevelEnabled).
-        look_ahead_per_consumer, look_ahead: Entries that Key_Shared reads past keys that must
-            wait (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
-        ring_points: Points of each Key_Shared consumer on the ring of hashes; 0: there is no ring,
-            and newcomers halve the largest range (subscriptionKeySharedUseConsistentHashing,
+        look_ahead_per_consumer, look_ahead: Entries read by Key_Shared past waiting keys
+            (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
+        ring_points: Points of each Key_Shared consumer on the hash ring; 0: no ring, and newcomers
+            halve the largest range (subscriptionKeySharedUseConsistentHashing,
             subscriptionKeySharedConsistentHashingReplicaPoints).
         strict_delivery_time: Delayed messages are never early
             (isDelayedDeliveryDeliverAtTimeStrict).
-        closes_who_rolls_back: Who subscribes with a rollback to a subscription that is there, and
-            not durable, is closed with those that have it.
-        tells_waits: Statistics of consumers say what each waits for.
-        acks_end_behind_the_end: Of one command's acknowledgements those behind one that is beyond
-            the last entry are forgotten, though their consumer is rid of them.
+        closes_who_rolls_back: Subscribing with a rollback to an existing non-durable subscription
+            closes the new consumer with all other consumers.
+        tells_waits: Consumer statistics include the reason for waiting.
+        acks_end_behind_the_end: An acknowledgement beyond the last entry makes all later ids of the
+            same command ineffective, although the consumer loses the entries.
     """
 
     failover_delay_seconds: float = 1.0
@@ -85,35 +85,35 @@ class SubscriptionRules:
 
 
 class TopicWithPolicies(Protocol):
-    """A topic of any kind, as far as its subscriptions depend on it."""
+    """The part of any topic used by subscriptions."""
 
     @property
     def name(self) -> TopicName:
-        """Its name."""
+        """The topic's name."""
 
     @property
     def policies(self) -> EffectivePolicies:
-        """The policies in force now."""
+        """The effective policies."""
 
     @property
     def clock(self) -> Clock:
-        """Time."""
+        """The time."""
 
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
-    """A topic that stores messages, as far as its subscriptions depend on it."""
+    """The part of a persistent topic used by subscriptions."""
 
     @property
     def ledger(self) -> ManagedLedger:
-        """Its messages."""
+        """The topic's messages."""
 
     @property
     def compaction(self) -> TopicCompaction:
-        """Its compaction, and what that has left."""
+        """The topic's compaction and compacted entries."""
 
     @property
     def terminated(self) -> bool:
-        """True if nothing is stored any more."""
+        """True if the topic accepts no more messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +121,11 @@ class SubscriptionContext:
     """The surroundings of a dispatcher.
 
     Attributes:
-        topic: Its topic.
-        cursor: What its subscription has acknowledged.
+        topic: The topic.
+        cursor: The subscription's cursor.
         rules: The broker's configuration.
-        topic_rate: The rate that all subscriptions of the topic share.
-        turns: Runs all dispatchers of the broker in turn.
+        topic_rate: The dispatch rate shared by all subscriptions of the topic.
+        turns: Schedules all dispatchers of the broker.
     """
 
     topic: SubscribedTopic

@@ -1,4 +1,4 @@
-"""A cursor: what a subscription has acknowledged, and where it reads next."""
+"""A cursor: a subscription's acknowledgements and read position."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class ManagedCursor:
-    """A cursor of one subscription (upstream: ManagedCursor).
+    """The cursor of one subscription (upstream: ManagedCursor).
 
-    Everything up to the mark-delete position is acknowledged. What is acknowledged behind it are
-    holes, and entries of which only some messages are.
+    All entries up to the mark-delete position are acknowledged. Behind it are holes of acknowledged
+    entries, and partly acknowledged batches.
 
     Attributes:
-        mark_delete: Everything up to here is acknowledged.
-        read_position: The entry that is read next.
-        acknowledged: Entries behind the mark-delete that are acknowledged.
-        batches: Entries that are acknowledged in part.
-        properties: The subscription's own, readable by REST.
-        durable: Its state is kept by the ledger.
-        changed: Its state is newer than what the ledger keeps.
+        mark_delete: All entries up to this position are acknowledged.
+        read_position: The next entry to read.
+        acknowledged: Acknowledged entries behind the mark-delete.
+        batches: Partly acknowledged entries.
+        properties: The subscription's properties, readable by REST.
+        durable: The ledger stores the state.
+        changed: The state is newer than the stored state.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class ManagedCursor:
 
     @classmethod
     def recovered(cls, ledger: ManagedLedger, name: str, state: CursorState) -> ManagedCursor:
-        """Return the cursor as the ledger keeps it."""
+        """Return the cursor of a stored state."""
         cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
-        # Entries may be lost with damaged files; they are no holes then.
+        # Ignore entries lost with damaged files.
         holes = {one: _within(ledger, one, bits) for one, bits in state.acknowledged.items()}
         cursor.acknowledged = AcknowledgedEntries.of_bitmaps(holes)
         cursor.batches = BatchAcks.of_mapping(state.batches)
-        # A ledger may have been dropped after the state was saved; its entries are no holes then.
+        # Ignore ledgers dropped after the state was saved.
         first = cursor.first_left
         cursor.acknowledged.discard_through(Position(first.ledger_id, first.entry_id - 1))
         cursor.batches.discard_through(Position(first.ledger_id, first.entry_id - 1))
@@ -68,14 +68,14 @@ class ManagedCursor:
         return cursor
 
     def save(self) -> None:
-        """Let the ledger keep the state, if it has changed."""
+        """Store the state in the ledger, if changed."""
         if self.durable and self.changed:
             self._ledger.save_cursor(self.name, self.state)
         self.changed = False
 
     @property
     def state(self) -> CursorState:
-        """The state that the ledger keeps."""
+        """The state to store."""
         return CursorState(
             self.mark_delete,
             self.acknowledged.as_bitmaps(),
@@ -83,18 +83,18 @@ class ManagedCursor:
             dict(self.properties),
         )
 
-    # -- what is left -------------------------------------------------------------------------
+    # -- unacknowledged entries ---------------------------------------------------------------
 
     @property
     def backlog(self) -> int:
-        """Entries that are not acknowledged."""
+        """Number of unacknowledged entries."""
         ledger = self._ledger
         behind = ledger.count(self.mark_delete, ledger.last_confirmed)
         return behind - self.acknowledged.count
 
     @property
     def backlog_bytes(self) -> int:
-        """About how many bytes the entries have that are not acknowledged."""
+        """Approximate bytes of the unacknowledged entries."""
         ledger = self._ledger
         behind = ledger.count(self.mark_delete, ledger.last_confirmed)
         if not behind:
@@ -104,15 +104,15 @@ class ManagedCursor:
 
     @property
     def first_left(self) -> Position:
-        """The first entry that is not acknowledged, or that will be stored next."""
+        """The first unacknowledged entry, or the position of the next new entry."""
         return self._ledger.following(self.mark_delete)
 
     def nth_left(self, place: int) -> Position | None:
-        """Return the n-th entry that is not acknowledged, from 1 on; None for fewer."""
+        """Return the n-th unacknowledged entry, from 1 on; None if there are fewer."""
         if place > self.backlog:
             return None
         ledger, acknowledged = self._ledger, self.acknowledged
-        # By halving: a step for each that is acknowledged would take minutes.
+        # Binary search: stepping over each acknowledged entry would take minutes.
         low, high = place, place + acknowledged.count
         while low < high:
             middle = (low + high) // 2
@@ -127,19 +127,19 @@ class ManagedCursor:
 
     @property
     def at_end(self) -> bool:
-        """True if everything stored was read."""
+        """True if all stored entries were read."""
         return self.read_position > self._ledger.last_confirmed
 
     def is_acknowledged(self, position: tuple[int, int]) -> bool:
-        """Tell whether an entry is acknowledged as a whole."""
+        """Return True for a completely acknowledged entry."""
         return position <= self.mark_delete or position in self.acknowledged
 
     def rewind(self) -> None:
-        """Read next the first entry that is not acknowledged."""
+        """Set the read position to the first unacknowledged entry."""
         self.read_position = self.first_left
 
     def pass_acknowledged(self, entries: int) -> None:
-        """Read on behind reads of so many entries each that would find acknowledged ones only."""
+        """Move the read position past reads of ``entries`` entries that are all acknowledged."""
         at = self.read_position
         passed = self.acknowledged.next_gap(*at) - at.entry_id
         if passed >= entries:
@@ -149,13 +149,13 @@ class ManagedCursor:
     # -- acknowledging ------------------------------------------------------------------------
 
     def holds(self, position: Position) -> bool:
-        """Tell whether there is such an entry that is not acknowledged."""
+        """Return True for an existing unacknowledged entry."""
         if self.is_acknowledged(position) or position > self._ledger.last_confirmed:
             return False
         return self._ledger.holds(position)
 
     def acknowledge(self, position: Position) -> None:
-        """Acknowledge an entry that is there and is not acknowledged (see ``holds``)."""
+        """Acknowledge an existing unacknowledged entry (see ``holds``)."""
         self.changed = True
         self.batches.discard(position)
         if self._is_next(position):
@@ -163,12 +163,12 @@ class ManagedCursor:
             if self.acknowledged.count:
                 self._advance()
             if self.read_position <= self.mark_delete:
-                self.rewind()  # It need not be read: it was acknowledged before.
+                self.rewind()  # No read needed: acknowledged before.
         else:
             self.acknowledged.add(position)
 
     def _is_next(self, position: Position) -> bool:
-        """Tell whether an entry that is there is the first one behind the mark-delete."""
+        """Return True if an existing entry directly follows the mark-delete."""
         ledger_id, entry_id = self.mark_delete
         if position.ledger_id == ledger_id:
             return position.entry_id == entry_id + 1
@@ -181,11 +181,11 @@ class ManagedCursor:
 
         Args:
             position: The entry.
-            size: Messages in it.
-            ack_set: The words of the bit set of the messages that are left.
+            size: Messages in the batch.
+            ack_set: The words of the bit set of the remaining messages.
 
         Returns:
-            How many messages were not acknowledged before, and whether none is left.
+            The number of newly acknowledged messages, and True if no message remains.
         """
         self.changed = True
         newly, done = self.batches.acknowledge(position, size, ack_set)
@@ -194,14 +194,14 @@ class ManagedCursor:
         return newly, done
 
     def acknowledge_through(self, position: Position, *, compacted: bool = False) -> bool:
-        """Acknowledge everything up to an entry; false, without effect, if there is no such.
+        """Acknowledge all entries up to an entry; return False, without effect, if missing.
 
         Args:
-            position: The entry; (ledger, -1) for all before that ledger.
-            compacted: It is one that compaction has left; its ledger may be gone.
+            position: The entry; (ledger, -1) for all entries before the ledger.
+            compacted: A compacted entry, whose ledger may be dropped.
         """
         ledger = self._ledger
-        # Before the first stored entry there may be compacted ones, of ledgers that are gone.
+        # Compacted entries of dropped ledgers may precede the first stored entry.
         at_start = compacted and self.mark_delete == ledger.preceding(EARLIEST)
         if position > ledger.last_confirmed or (position <= self.mark_delete and not at_start):
             return False
@@ -221,7 +221,7 @@ class ManagedCursor:
         self.read_position = max(self.read_position, self.first_left)
 
     def _advance(self) -> None:
-        """Move the mark-delete over what is acknowledged right behind it."""
+        """Move the mark-delete over directly following acknowledged entries."""
         ledger, acknowledged = self._ledger, self.acknowledged
         start, last = self.mark_delete, ledger.last_confirmed
         following = ledger.following(self.mark_delete)
@@ -235,7 +235,7 @@ class ManagedCursor:
     # -- moving -------------------------------------------------------------------------------
 
     def reset(self, first: Position) -> None:
-        """Make an entry the next one, acknowledged or not; beyond the last: the end (SEEK)."""
+        """Set the next entry, acknowledged or not; beyond the last: the end (SEEK)."""
         ledger = self._ledger
         self.changed = True
         self.acknowledged.clear()
@@ -245,20 +245,20 @@ class ManagedCursor:
         self.rewind()
 
     def skip(self, count: int) -> None:
-        """Skip entries that are not acknowledged; at most to the end."""
+        """Skip unacknowledged entries; at most to the end."""
         if count <= 0:
             return
         self.skip_through(self.nth_left(count) or self._ledger.last_confirmed)
 
     def skip_through(self, position: Position) -> None:
-        """Acknowledge everything up to a position, as far as there are entries."""
+        """Acknowledge all existing entries up to a position."""
         position = min(position, self._ledger.last_confirmed)
         if position > self.mark_delete:
             self._move_to(position)
 
 
 def _within(ledger: ManagedLedger, ledger_id: int, bitmap: bytes) -> bytes:
-    """Return the bits of the entries that a ledger has."""
+    """Return the bits of existing entries of a ledger."""
     count = ledger.count(Position(ledger_id, -1), Position(ledger_id, 8 * len(bitmap)))
     if count >= 8 * len(bitmap):
         return bitmap

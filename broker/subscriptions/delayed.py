@@ -1,4 +1,4 @@
-"""The messages of a subscription that are not due yet."""
+"""The delayed messages of a subscription."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FIXED_DELAY_LOOK_AHEAD = 50_000
-"""As many messages that all have the same delay are looked at; those behind them are due later."""
+"""Messages to read ahead while all have the same delay; later messages are due later."""
 _INDEX_BYTES = 60
-"""Memory of one message in the index: a place in the queue, a number, and a bit."""
+"""Memory of one message in the index: a queue entry, a number, and a bit."""
 MOST_AT_ONCE = 1_000
-"""Messages that are taken out of the queue in one turn, those that nobody waits for included."""
+"""Messages removed from the queue in one turn, including forgotten messages."""
 _FREED_AT_ONCE = 20_000
 _BITS = 64
 _LOW = (1 << _BITS) - 1
 
 
 class DelayedMessages:
-    """An index of messages by the moment from which they may be delivered.
+    """An index of messages by delivery time.
 
-    Its caller has the clock and the timer: all moments are in ms since 1970. The timer is that of a
-    wheel that turns once each tick, and a message goes out at a turn, so up to a tick early (late
-    if ``strict``).
+    The caller has the clock and the timer; all times are in ms since 1970. The timer fires once per
+    tick, and a message is delivered with a tick: up to a tick early (late if ``strict``).
 
     Args:
-        tick_ms: From turn to turn; less than 1 is 1 (a policy may say 0, or less, or not say it).
+        tick_ms: The length of a tick; less than 1 is 1 (a policy may say 0, or less, or omit it).
         strict: Never early.
 
     Source: upstream InMemoryDelayedDeliveryTracker.
@@ -39,8 +38,8 @@ class DelayedMessages:
     def __init__(self, tick_ms: int = 1_000, *, strict: bool = False) -> None:
         self.change_tick(tick_ms)
         self.strict = strict
-        # Due, ledger and entry in one number, which the garbage collector passes over; those whose
-        # position is not waiting any more are passed over, too.
+        # Due time, ledger and entry in one number, ignored by the garbage collector; forgotten
+        # positions are skipped.
         self._queue: list[int] = []
         self._waiting = PositionSet()
         self._last_due = 0
@@ -48,7 +47,7 @@ class DelayedMessages:
         self._more_due = False
 
     def change_tick(self, tick_ms: int) -> None:
-        """Turn at another pace from now on; see DelayedMessages."""
+        """Change the length of a tick; see DelayedMessages."""
         self.tick_ms = max(1, tick_ms)
 
     def __len__(self) -> int:
@@ -59,11 +58,11 @@ class DelayedMessages:
 
     @property
     def size_bytes(self) -> int:
-        """About the memory of the index (delayedMessageIndexSizeInBytes)."""
+        """Approximate memory of the index (delayedMessageIndexSizeInBytes)."""
         return len(self._queue) * _INDEX_BYTES
 
     def add(self, position: Position, deliver_at_ms: int, now_ms: int) -> bool:
-        """Keep a message back; False if it is due and may go out at once."""
+        """Add a message; return False if already due for delivery."""
         if deliver_at_ms <= self._horizon(now_ms):
             return False
         if self._waiting.add(position):
@@ -76,9 +75,9 @@ class DelayedMessages:
         return True
 
     def take_due(self, now_ms: int, most: int = MOST_AT_ONCE) -> list[Position]:
-        """Take out the messages that may go out now, in (ledger, entry) order.
+        """Remove and return the due messages, in (ledger, entry) order.
 
-        ``most`` at most, those that are due first; while there are more, ``next_due`` says 0.
+        At most ``most``, earliest first; while more are due, ``next_due`` returns 0.
         """
         horizon = self._horizon(now_ms)
         due: list[Position] = []
@@ -94,7 +93,7 @@ class DelayedMessages:
         return due
 
     def next_due(self, now_ms: int) -> int | None:
-        """Return in how many ms the timer should fire; None if nothing waits."""
+        """Return the ms until the timer should fire; None without messages."""
         if not self._waiting:
             return None
         for _ in range(MOST_AT_ONCE):
@@ -107,9 +106,9 @@ class DelayedMessages:
         return (due // self.tick_ms + 1) * self.tick_ms - now_ms
 
     def pauses_reading(self, now_ms: int) -> bool:
-        """Tell whether no more needs to be read: so many wait, all with one delay, and none is due.
+        """Return True if reading can pause: many messages with one delay, and no message due.
 
-        What would be read next is due later than all of them.
+        Messages read next would be due later.
         """
         return (
             self._fixed_delay
@@ -118,7 +117,7 @@ class DelayedMessages:
         )
 
     def discard(self, position: Position) -> bool:
-        """Forget a message: it was acknowledged or expired; False if it did not wait."""
+        """Forget an acknowledged or expired message; return False if not delayed."""
         return self._waiting.discard(position)
 
     def discard_through(self, position: Position) -> None:
@@ -127,7 +126,7 @@ class DelayedMessages:
         self._start_again_if_empty()
 
     def emptied(self) -> Iterator[None]:
-        """Take out all that there is, some in each step: nobody needs it any more."""
+        """Remove all messages of an unneeded index in steps."""
         self._waiting.clear()
         while self._queue:
             del self._queue[-_FREED_AT_ONCE:]
@@ -142,7 +141,7 @@ class DelayedMessages:
 
     def _start_again_if_empty(self) -> None:
         if not self._waiting:
-            # What is left of the queue is in order, too.
+            # The rest of the queue stays ordered.
             del self._queue[-_FREED_AT_ONCE:]
             self._last_due = 0
             self._fixed_delay = True

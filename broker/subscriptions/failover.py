@@ -18,23 +18,23 @@ _HASHES = 1 << 31
 
 
 class HasNameAndPriority(Protocol):
-    """A consumer, as far as the choice needs to know it."""
+    """The part of a consumer used by the choice."""
 
     @property
     def name(self) -> str:
-        """Its name, which others may have too."""
+        """The consumer's name, not necessarily unique."""
 
     @property
     def priority_level(self) -> int:
-        """0 is the highest; consumers of lower ones only stand by."""
+        """0 is the highest; consumers of lower levels only stand by."""
 
 
 def active_of(consumers: Sequence[HasNameAndPriority], topic: TopicName) -> int:
-    """Return the index of the active one of some consumers, at least one, sorted by ``rank``.
+    """Return the index of the active consumer in a non-empty list sorted by ``rank``.
 
-    Partition i of a topic goes to number i of the highest level; another topic to the first point
-    on a ring of points, 100 for each name. With partitions that is found without a look at each:
-    a connection may leave with a thousand, and each time another one is active.
+    Partition i of a topic goes to number i of the highest level; any other topic to the first point
+    on a ring of points, 100 for each name. With partitions the choice takes constant time: a
+    connection may leave with a thousand consumers, each causing a new choice.
 
     Source: upstream AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer.
     """
@@ -42,18 +42,18 @@ def active_of(consumers: Sequence[HasNameAndPriority], topic: TopicName) -> int:
     if topic.partition_index >= 0:
         return topic.partition_index % top
     target = murmur(str(topic).encode())
-    # The last one of those at the same distance, as of several that have the same name.
+    # At equal distances the last consumer, as with duplicate names.
     return min(reversed(range(top)), key=lambda index: _distance(consumers[index].name, target))
 
 
 def rank(consumer: HasNameAndPriority) -> tuple[int, str]:
-    """Return the place of a consumer among others: its level, then its name."""
+    """Return the sort key of a consumer: level, then name."""
     return consumer.priority_level, consumer.name
 
 
 @lru_cache(maxsize=10_000)
 def _distance(name: str, target: int) -> int:
-    """Return how far behind the target a name's next point on the ring is."""
+    """Return the distance from the target to a name's next point on the ring."""
     return min(
         (murmur(f"{name}{number}".encode()) - target) % _HASHES for number in range(POINTS_PER_NAME)
     )

@@ -1,4 +1,4 @@
-"""The last message of a topic, as readers ask for it."""
+"""The last message of a topic, as requested by readers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def last_message(last: Entry | None) -> tuple[Position, int]:
-    """Return a topic's last entry and the index of its last message; (-1, -1) and -1 without any.
+    """Return a topic's last entry and last batch index; (-1, -1) and -1 without messages.
 
-    It is named also if it is acknowledged. The index is -1 for a message without a batch, and for a
-    batch that says it has none (recorded); of a compacted batch that of the last that is left.
+    Also for an acknowledged message. The index is -1 for a message without a batch, and for a batch
+    claiming no messages (recorded); for a compacted batch the index of the last remaining message.
 
     Raises:
-        RemoteProtocolError: Its metadata cannot be read.
+        RemoteProtocolError: The metadata cannot be read.
     """
     if last is None:
         return EARLIEST, -1

@@ -1,6 +1,6 @@
-"""Encodes MESSAGE commands by hand: there are many, and a protobuf object each would cost most.
+"""Hand-encoded MESSAGE commands, because protobuf objects would dominate the cost.
 
-The result is what protobuf makes of the same fields; a property test compares them.
+The result equals protobuf's encoding of the same fields; a property test compares both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MessageFrames:
     """Encodes the MESSAGE commands of one consumer.
 
     Args:
-        consumer_id: The client's number for it.
+        consumer_id: The client's consumer id.
         partition: Index of the topic's partition; -1 without partitions.
     """
 
@@ -47,15 +47,15 @@ class MessageFrames:
         ack_set: Sequence[int] | None = None,
         epoch: int = -1,
     ) -> bytes:
-        """Return a frame up to its payload: lengths and command.
+        """Return a frame up to the payload: lengths and command.
 
         Args:
             ledger_id: The entry's ledger.
             entry_id: The entry's number.
-            payload_bytes: Length of what follows.
-            redelivery_count: How often it was given back by a consumer.
-            ack_set: The words of the bit set of the messages left; None for all.
-            epoch: The consumer's epoch; -1 for none.
+            payload_bytes: Length of the payload.
+            redelivery_count: Number of earlier returns by consumers.
+            ack_set: The words of the bit set of the remaining messages; None for all.
+            epoch: The consumer's epoch; -1 if absent.
         """
         if ledger_id != self._ledger_id:
             self._ledger_id, self._ledger = ledger_id, _LEDGER + encode_varint(ledger_id) + _ENTRY
@@ -74,8 +74,8 @@ class MessageFrames:
 
 @lru_cache(maxsize=1_024)
 def _ack_set_word(word: int) -> bytes:
-    """Return one word of an ack_set; most are those of 64 messages that are left, or that are not.
+    """Return one word of an ack_set; most words are all ones or all zeros, hence the cache.
 
-    A batch has 157 at most.
+    A batch has 157 words at most.
     """
     return bytes((_ACK_SET,)) + encode_varint(to_wire(word))

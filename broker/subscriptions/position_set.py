@@ -1,4 +1,4 @@
-"""A set of positions in the order of storage: for each ledger a bitmap of its entries."""
+"""A set of positions in storage order: a bitmap of entries per ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OFFSETS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
 
 
 class _Bitmap:
-    """The entries of one ledger; the bytes below ``base`` are empty and not kept."""
+    """The entries of one ledger; the empty bytes below ``base`` are not stored."""
 
     __slots__ = ("base", "bits", "count", "low")
 
@@ -26,11 +26,11 @@ class _Bitmap:
         self.base = 0
         self.bits = bytearray()
         self.count = 0
-        # No byte before this one of ``bits`` holds an entry: the search for the first begins here.
+        # Index of the first possibly non-empty byte of ``bits``: searches start here.
         self.low = 0
 
     def room(self, first: int, last: int) -> None:
-        """Make the bytes that hold these two entries and all between."""
+        """Allocate the bytes from one entry to another."""
         if first >> 3 < self.base:
             self.bits[:0] = bytes(self.base - (first >> 3))
             self.base = first >> 3
@@ -43,7 +43,7 @@ class _Bitmap:
         return 0 <= index < len(self.bits) and bool(self.bits[index] & 1 << (entry & 7))
 
     def next_set(self, entry: int) -> int | None:
-        """Return the first entry that is in, not before this one."""
+        """Return the first contained entry from an entry on."""
         index = max((entry >> 3) - self.base, 0)
         if index < len(self.bits) and index + self.base == entry >> 3:
             rest = self.bits[index] >> (entry & 7)
@@ -56,7 +56,7 @@ class _Bitmap:
         return (self.base + found.start() << 3) + _lowest(self.bits[found.start()])
 
     def count_within(self, first: int, end: int | None) -> int:
-        """Return how many entries are in from ``first`` on, before ``end``."""
+        """Return the number of contained entries from ``first`` on, before ``end``."""
         if end is None and first <= 0:
             return self.count
         start = self.base << 3
@@ -68,13 +68,13 @@ class _Bitmap:
 
 
 class PositionSet:
-    """A set of positions that sort by ledger and entry.
+    """A set of positions sorted by ledger and entry.
 
-    Adding and removing costs the same however many there are. Memory: one bit for each entry of a
-    ledger between the first and the last that is in.
+    Adding and removing takes constant time. Memory: one bit for each entry of a ledger between the
+    first and the last contained entry.
 
     Attributes:
-        count: How many there are.
+        count: The number of positions.
     """
 
     def __init__(self) -> None:
@@ -92,11 +92,11 @@ class PositionSet:
         return bitmap is not None and position[1] >= 0 and bitmap.has(position[1])
 
     def __iter__(self) -> Iterator[Position]:
-        """Go through the positions in order; none may be added or removed meanwhile."""
+        """Yield the positions in order; the set must not change meanwhile."""
         return starmap(Position, self.pairs())
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Go through ledger and entry of the positions, in half the time."""
+        """Yield ledger and entry of the positions, in half the time."""
         for ledger_id in self._ledgers:
             bitmap = self._bitmaps[ledger_id]
             found = _SOME_SET.search(bitmap.bits, bitmap.low)
@@ -108,7 +108,7 @@ class PositionSet:
                     yield ledger_id, first + offset
 
     def add(self, position: tuple[int, int]) -> bool:
-        """Put a position in; False if it was in already."""
+        """Add a position; return False if already contained."""
         ledger_id, entry = position
         bitmap = self._bitmaps.get(ledger_id) or self._new_bitmap(ledger_id, entry)
         index = (entry >> 3) - bitmap.base
@@ -125,7 +125,7 @@ class PositionSet:
         return True
 
     def add_range(self, ledger_id: int, first: int, last: int) -> int:
-        """Put entries of a ledger in, both ends included; return how many were not in before."""
+        """Add entries of a ledger, both ends included; return the number of new entries."""
         bitmap = self._bitmaps.get(ledger_id) or self._new_bitmap(ledger_id, first)
         bitmap.room(first, last)
         start, end = (first >> 3) - bitmap.base, (last >> 3) - bitmap.base + 1
@@ -139,7 +139,7 @@ class PositionSet:
         return added
 
     def count_between(self, after: Position, last: Position) -> int:
-        """Return how many are behind one position, up to and including another."""
+        """Return the number of positions behind one position, up to and including another."""
         count = 0
         first_ledger = bisect_left(self._ledgers, after.ledger_id)
         for ledger_id in self._ledgers[first_ledger:]:
@@ -152,7 +152,7 @@ class PositionSet:
         return count
 
     def discard(self, position: tuple[int, int]) -> bool:
-        """Take a position out; False if it was not in."""
+        """Remove a position; return False if missing."""
         if position not in self:
             return False
         ledger_id, entry = position
@@ -165,7 +165,7 @@ class PositionSet:
         return True
 
     def discard_through(self, position: Position) -> None:
-        """Take out all positions up to and including this one."""
+        """Remove all positions up to and including a position."""
         older = bisect_left(self._ledgers, position.ledger_id)
         for ledger_id in self._ledgers[:older]:
             self.count -= self._bitmaps.pop(ledger_id).count
@@ -188,13 +188,13 @@ class PositionSet:
             self._drop(0, position.ledger_id)
 
     def clear(self) -> None:
-        """Take out everything."""
+        """Remove all positions."""
         self._bitmaps.clear()
         self._ledgers.clear()
         self.count = 0
 
     def first_clear(self, ledger_id: int, entry: int) -> int:
-        """Return the first entry of a ledger, not before this one, that is not in."""
+        """Return the first missing entry of a ledger from an entry on."""
         bitmap = self._bitmaps.get(ledger_id)
         if bitmap is None or not bitmap.has(entry):
             return entry
@@ -211,7 +211,7 @@ class PositionSet:
         """Return ledger, first and last entry of each unbroken row, in order.
 
         Args:
-            most: As many at most: half a million rows take a second.
+            most: The most rows to return: half a million rows take a second.
         """
         found: list[tuple[int, int, int]] = []
         for ledger_id in self._ledgers:
@@ -224,7 +224,7 @@ class PositionSet:
         return found
 
     def count_ranges(self) -> int:
-        """Return how many unbroken rows there are."""
+        """Return the number of unbroken rows."""
         rows = 0
         for bitmap in self._bitmaps.values():
             bits = int.from_bytes(bitmap.bits, "little")
@@ -232,14 +232,14 @@ class PositionSet:
         return rows
 
     def as_bitmaps(self) -> dict[int, bytes]:
-        """Return for each ledger the bitmap of its entries, lowest bit of the first byte first."""
+        """Return each ledger's bitmap of entries, lowest bit of the first byte first."""
         return {
             ledger_id: bytes(self._bitmaps[ledger_id].base) + self._bitmaps[ledger_id].bits
             for ledger_id in self._ledgers
         }
 
     def fill(self, bitmaps: Mapping[int, bytes]) -> None:
-        """Hold what ``as_bitmaps`` returned, and nothing else."""
+        """Replace the contents by the result of ``as_bitmaps``."""
         self.clear()
         for ledger_id, bits in bitmaps.items():
             count = int.from_bytes(bits, "little").bit_count()
@@ -260,5 +260,5 @@ class PositionSet:
 
 
 def _lowest(bits: int) -> int:
-    """Return the number of the lowest bit that is set."""
+    """Return the index of the lowest set bit."""
     return (bits & -bits).bit_length() - 1

@@ -1,4 +1,4 @@
-"""Rates of deliveries, made anew every minute from counters."""
+"""Rates of deliveries, computed from counters once per period."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Counters(NamedTuple):
-    """Counts since the beginning, or the same a second."""
+    """Totals since the beginning, or rates per second."""
 
     messages_out: float = 0
     bytes_out: float = 0
@@ -18,7 +18,7 @@ NOTHING = Counters()
 
 
 class Rates:
-    """Rates a second over the last whole period; 0 in the first (as upstream's statistics).
+    """Rates per second over the last whole period; 0 in the first (as upstream's statistics).
 
     Attributes:
         current: The rates.

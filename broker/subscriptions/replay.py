@@ -1,4 +1,4 @@
-"""The messages that a subscription delivers before it reads new ones."""
+"""Messages delivered by a subscription before new messages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class ReplayQueue:
     """Positions to deliver again, in (ledger, entry) order.
 
-    They came back from a consumer, were delayed, or were read when nobody could take them.
+    Each was returned by a consumer, was delayed, or was read without a ready consumer.
 
     Source: upstream MessageRedeliveryController.
     """
 
     def __init__(self) -> None:
         self._positions = PositionSet()
-        # Only those of Key_Shared that have a hash; 0 stands for none.
+        # Only Key_Shared positions with a hash; 0 means no hash.
         self._hashes = PlaceMap()
         self._with_hash: Counter[int] = Counter()
         self._looked_at = 0
@@ -39,7 +39,7 @@ class ReplayQueue:
         return position in self._positions
 
     def add(self, position: tuple[int, int], sticky_hash: int = 0) -> None:
-        """Queue a position; one that is queued already gets a hash if it had none."""
+        """Queue a position; a queued position without a hash gets the hash."""
         self._positions.add(position)
         if sticky_hash and position not in self._hashes:
             self._hashes.put(position, sticky_hash)
@@ -54,13 +54,13 @@ class ReplayQueue:
     def first(
         self, most: int, accepts: Callable[[int], bool] | None = None, search: int = 20_000
     ) -> list[Position]:
-        """Return the first positions; they stay queued until they are removed.
+        """Return the first positions; they stay queued until removed.
 
         Args:
-            most: As many at most.
-            accepts: Tells for a hash whether its messages may go out now; it is asked once for
-                each hash. Those without a hash are always returned. None returns all.
-            search: Looks at as many positions at most.
+            most: The most positions to return.
+            accepts: Returns True for a deliverable hash; called once per hash. Positions without a
+                hash are always returned. None returns all.
+            search: The most positions to check.
         """
         if accepts is None:
             return list(islice(self._positions, most))
@@ -80,24 +80,24 @@ class ReplayQueue:
         return found
 
     def take_looked_at(self) -> int:
-        """Return how many positions were looked at one by one since this was last asked."""
+        """Return and reset the number of checked positions."""
         looked_at, self._looked_at = self._looked_at, 0
         return looked_at
 
     def remove(self, position: tuple[int, int]) -> bool:
-        """Take a position out; False if it was not queued."""
+        """Remove a position; return False if not queued."""
         if self._hashes:
             self._forget_hash(position)
         return self._positions.discard(position)
 
     def discard_through(self, position: Position) -> None:
-        """Take out all up to and including a position."""
+        """Remove all up to and including a position."""
         deque(self.discarded(position), maxlen=0)
 
     def discarded(self, position: Position) -> Iterator[tuple[int, int]]:
-        """Take out all up to and including a position, and yield while hashes are forgotten.
+        """Remove all up to and including a position, and yield while forgetting hashes.
 
-        Until that has ended ``contains_hash`` may speak of one that has gone.
+        Until the end ``contains_hash`` may return True for a removed hash.
         """
         self._positions.discard_through(position)
         for place in self._hashes.through(position):
@@ -105,17 +105,17 @@ class ReplayQueue:
             yield place
 
     def emptied(self) -> Iterator[None]:
-        """Take out all that there is, some in each step: nobody needs it any more."""
+        """Remove all positions of an unneeded queue in steps."""
         self._positions.clear()
         self._with_hash.clear()
         return self._hashes.emptied()
 
     def hash_of(self, position: tuple[int, int]) -> int:
-        """Return the hash that a position was queued with; 0 for none."""
+        """Return the hash of a queued position; 0 without a hash."""
         return self._hashes.get(position, 0)
 
     def contains_hash(self, sticky_hash: int) -> bool:
-        """Tell whether a message with this hash is queued: later ones must wait behind it."""
+        """Return True if a message of a hash is queued: later messages must wait behind."""
         return sticky_hash in self._with_hash
 
     def hashes(self) -> Iterator[int]:

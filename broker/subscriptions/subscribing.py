@@ -1,4 +1,4 @@
-"""Attaches a client's consumer to a subscription, which is created if need be."""
+"""Attaches consumers to subscriptions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ONE_ACTIVE = frozenset((pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Fail
 
 
 def check_subscribe(asked: pb.CommandSubscribe) -> None:
-    """Refuse what no topic takes.
+    """Refuse a SUBSCRIBE invalid for every topic.
 
     Raises:
-        RequestError: The subscription has no name, or a reserved one, or reads a compacted view
-            that its type cannot, or that its topic has not.
+        RequestError: The subscription's name is empty or reserved, or the type or topic does not
+            support reading a compacted view.
     """
     name = asked.subscription
-    if not _nothing_is_kept(asked):  # A topic of which nothing is takes any name (recorded).
+    if not _nothing_is_kept(asked):  # Any name, if non-persistent (recorded).
         if is_blank(name):
             raise RequestError(pb.ProducerBusy, "Empty subscription name")
         if name in INTERNAL or name.startswith(_OF_REPLICATION):
@@ -40,7 +40,7 @@ def check_subscribe(asked: pb.CommandSubscribe) -> None:
 
 
 def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
-    """Return the values that a client subscribes with."""
+    """Return the options of a client's SUBSCRIBE."""
     return ConsumerOptions(
         consumer_id=asked.consumer_id,
         name=asked.consumer_name,
@@ -56,9 +56,9 @@ def options_of(asked: pb.CommandSubscribe) -> ConsumerOptions:
 
 
 def _epoch(asked: pb.CommandSubscribe) -> int:
-    """Return the epoch of a consumer that is alone; others have none (recorded).
+    """Return the epoch of an Exclusive or Failover consumer; -1 for other types (recorded).
 
-    Neither has one of a topic that keeps nothing (recorded).
+    -1 also on a non-persistent topic (recorded).
     """
     alone = asked.subType in _ONE_ACTIVE and asked.HasField("consumer_epoch")
     return asked.consumer_epoch if alone and not _nothing_is_kept(asked) else -1
@@ -69,11 +69,11 @@ def _nothing_is_kept(asked: pb.CommandSubscribe) -> bool:
 
 
 async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) -> None:
-    """Ask the connection of who is in a newcomer's way whether it lives, and end it if not.
+    """Ping the consumers in a newcomer's way, and end dead connections.
 
-    That is an Exclusive consumer, or one of Key_Shared that has hashes which the newcomer asks for.
-    It is asked even if the newcomer is on the same connection, but not for one that wants another
-    type (all recorded).
+    In the way are an Exclusive consumer, or Key_Shared consumers with hashes requested by the
+    newcomer. The ping is sent even on the newcomer's connection, but not if the types differ (all
+    recorded).
     """
     if subscription.type != asked.subType:
         return
@@ -87,7 +87,7 @@ async def displace_dead(subscription: Subscription, asked: pb.CommandSubscribe) 
 
 
 def attach(subscription: Subscription, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
-    """Connect a consumer, and answer its client."""
+    """Connect a consumer, and register it with the connection."""
     consumer = subscription.add_consumer(cnx, options)
     cnx.consumers[options.consumer_id] = consumer
     return consumer

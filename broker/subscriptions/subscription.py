@@ -1,4 +1,4 @@
-"""A subscription: its cursor, its consumers, and what they ask of it."""
+"""A subscription: cursor, consumers, and their commands."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ SubType = pb.CommandSubscribe.SubType
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Failover, Key_Shared = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared
 INDIVIDUALLY = frozenset((Shared, Key_Shared))
-"""Types whose consumers have messages of their own, each acknowledged by itself."""
+"""Types with individually acknowledged messages per consumer."""
 NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
 
 
 class SubscriptionOwner(Protocol):
-    """The topic's subscriptions, as far as one of them depends on them.
+    """The part of the topic's subscriptions used by a single subscription.
 
     Attributes:
         rules: The broker's configuration.
-        topic_rate: The rate of dispatch that all share.
-        turns: Runs the dispatchers of the broker in turn.
+        topic_rate: The dispatch rate shared by the topic's subscriptions.
+        turns: Schedules the dispatchers of the broker.
     """
 
     rules: SubscriptionRules
@@ -55,16 +55,16 @@ class SubscriptionOwner(Protocol):
     turns: SharedTurns
 
     def changed(self) -> None:
-        """A cursor has changed and is to be saved soon."""
+        """Schedule saving a changed cursor."""
 
     def left_entries(self) -> None:
-        """Entries are no longer needed by a subscription: a ledger may be dropped."""
+        """Drop ledgers no longer needed by a subscription."""
 
     def became_empty(self, subscription: Subscription) -> None:
-        """The last consumer has left."""
+        """React to the departure of the last consumer."""
 
     def keeps(self, subscription: Subscription) -> bool:
-        """Tell whether it, or its cursor, is found by who subscribes again."""
+        """Return True if a new SUBSCRIBE finds the subscription or its cursor."""
 
     def delete(self, name: str) -> None:
         """Delete a subscription."""
@@ -74,14 +74,14 @@ class Subscription:
     """A subscription of a topic (upstream: PersistentSubscription).
 
     Attributes:
-        type: Of its consumers; kept when the last one leaves; None before the first.
-        dispatcher: Delivers to its consumers; None before the first.
-        awaits_return: A SEEK closed its consumers, who come again; of a subscription that is not
-            durable the cursor is kept meanwhile.
-        messages_out, bytes_out: What was sent to consumers that are gone.
-        total_expired: Entries that expired since the topic was loaded.
-        last_expired_at, last_flow_at, advanced_at: When entries expired, a consumer gave permits,
-            the mark-delete went on, in ms since 1970; 0 for never.
+        type: The type of the consumers; kept after the last consumer; None before the first.
+        dispatcher: Delivers to the consumers; None before the first.
+        awaits_return: A SEEK closed the consumers, which subscribe again; a non-durable
+            subscription's cursor is kept meanwhile.
+        messages_out, bytes_out: Sent to past consumers.
+        total_expired: Entries expired since the topic was loaded.
+        last_expired_at, last_flow_at, advanced_at: Time of the last expiry, the last permits, and
+            the last advance of the mark-delete, in ms since 1970; 0 for never.
     """
 
     def __init__(
@@ -105,37 +105,37 @@ class Subscription:
         self.last_flow_at = 0
         self.advanced_at = 0
         self._mark_delete_seen = cursor.mark_delete
-        # Not stored: to load the topic counts, too (recorded).
+        # Not stored: loading the topic counts as activity (recorded).
         self._active_at = topic.clock.now()
 
     def _is_active(self) -> None:
-        """Note that a consumer came or went, or that the cursor was reset."""
+        """Record the arrival or departure of a consumer, or a reset of the cursor."""
         self._active_at = self.topic.clock.now()
 
     @property
     def durable(self) -> bool:
-        """True if it outlives its consumers."""
+        """True if the subscription outlives the consumers."""
         return self.cursor.durable
 
     @property
     def internal(self) -> bool:
-        """True if its cursor says how far the topic is compacted; see StoredSubscription."""
+        """True for the compaction's cursor; see StoredSubscription."""
         return self.name == COMPACTION and self.durable
 
     @property
     def consumers(self) -> Sequence[Consumer]:
-        """Those that are connected."""
+        """The connected consumers."""
         return self.dispatcher.consumers if self.dispatcher is not None else ()
 
     @property
     def awaited(self) -> bool:
-        """True while a SEEK has closed its consumers, and nobody has come since."""
+        """True after a SEEK closed the consumers, until a consumer subscribes."""
         return self.awaits_return and self._owner.keeps(self)
 
     # -- consumers ----------------------------------------------------------------------------
 
     def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer that has hashes of the fixed ranges that a newcomer asks for."""
+        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
         ring = self.dispatcher.ring if isinstance(self.dispatcher, KeySharedDispatcher) else None
         return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
 
@@ -143,7 +143,7 @@ class Subscription:
         """Connect a consumer.
 
         Raises:
-            RequestError: Another one has it, or it is of another kind than those that have.
+            RequestError: An Exclusive consumer is connected, or the types differ.
         """
         if self.dispatcher is None or not self.dispatcher.consumers:
             self._change_type(options)
@@ -157,9 +157,9 @@ class Subscription:
         return consumer
 
     def _change_type(self, options: ConsumerOptions) -> None:
-        """Take the type of the first consumer."""
+        """Adopt the type of the first consumer."""
         if self.type == options.type == Failover:
-            return  # A change that is about to be told is told to this one (recorded).
+            return  # A pending change is announced to the new consumer (recorded).
         if self.dispatcher is not None:
             self.dispatcher.close()
         owner = self._owner
@@ -177,14 +177,14 @@ class Subscription:
         self.type, self.dispatcher = options.type, dispatcher
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Disconnect a consumer; what it did not acknowledge is delivered again."""
+        """Disconnect a consumer, and redeliver its unacknowledged entries."""
         if self.dispatcher is not None and consumer in self.dispatcher.consumers:
             self.dispatcher.remove(consumer)
             self._has_left(consumer, self.dispatcher)
 
     def _has_left(self, consumer: Consumer, dispatcher: Dispatcher) -> None:
         consumer.cnx.outbound.forget_listener(dispatcher.wake)
-        # Another consumer of the same connection may have waited for it too.
+        # Another consumer of the same connection may also wait for writability.
         dispatcher.wake()
         self._count(consumer)
         self._is_active()
@@ -196,9 +196,9 @@ class Subscription:
         self.bytes_out += gone.bytes_out
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and tell their clients, very many of them in steps.
+        """Disconnect all consumers, and notify their clients, many in steps.
 
-        What they had is not shared out among those that follow.
+        The pending entries are not distributed among the remaining consumers.
         """
         dispatcher = self.dispatcher
         if dispatcher is None or not dispatcher.consumers:
@@ -222,14 +222,14 @@ class Subscription:
             yield
 
     def unused_for(self, seconds: float) -> bool:
-        """Tell whether it is durable and nobody consumed it for longer than a time."""
+        """Return True for a durable subscription without consumers for longer than a time."""
         unused = self.durable and not self.consumers
         return unused and self.topic.clock.now() - self._active_at > seconds
 
-    # -- what consumers ask -------------------------------------------------------------------
+    # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Give a consumer room for more messages."""
+        """Add permits to a consumer."""
         assert self.dispatcher is not None
         consumer.flowed(permits)
         self.last_flow_at = consumer.last_flow_at
@@ -238,7 +238,7 @@ class Subscription:
             self.tell_end()
 
     def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
-        """Acknowledge entries, or messages of batches, one by one."""
+        """Acknowledge single entries, or messages of batches."""
         dispatcher, cursor, rules = self.dispatcher, self.cursor, self._owner.rules
         assert dispatcher is not None
         ledger_before = cursor.mark_delete.ledger_id
@@ -273,7 +273,7 @@ class Subscription:
         return self.cursor.acknowledge_part(position, digest.message_count, ack_set)
 
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge everything up to an entry; no effect where consumers have their own."""
+        """Acknowledge all entries up to an entry; no effect for Shared and Key_Shared."""
         if self.type in INDIVIDUALLY:
             return
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)
@@ -290,7 +290,7 @@ class Subscription:
         self._after_ack(ledger_before)
 
     def _has_changed(self) -> None:
-        """Have the cursor saved, note that it went on, and free what it has forgotten."""
+        """Schedule saving the cursor, record its advance, and free forgotten batches."""
         if self.cursor.mark_delete > self._mark_delete_seen:
             self.advanced_at = self.topic.clock.wall_ms()
         self._mark_delete_seen = self.cursor.mark_delete
@@ -316,31 +316,31 @@ class Subscription:
         *,
         more: bool = False,
     ) -> None:
-        """Deliver again what a consumer gives back; no ids: all that it has.
+        """Redeliver a consumer's entries; without ids: all pending entries.
 
         Args:
-            consumer: Who gives it back.
+            consumer: The requesting consumer.
             ids: The entries.
-            epoch: The consumer's from now on; None: none is given.
-            more: Other ids of the same command follow; nothing is delivered before them.
+            epoch: The consumer's new epoch; None if absent.
+            more: Further ids of the same command follow before any delivery.
         """
         assert self.dispatcher is not None
         if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
-        # Plain numbers: what no consumer has is passed over.
+        # Plain tuples: entries not pending are ignored.
         positions = [(one.ledgerId, one.entryId) for one in ids] if ids else None
         self.dispatcher.redeliver(consumer, positions, more=more)
 
     # -- moving the cursor --------------------------------------------------------------------
 
     def seek(self, first: Position) -> None:
-        """Make an entry the next one, and close consumers, who subscribe again.
+        """Set the next entry, and close the consumers, which subscribe again.
 
-        Of a Failover subscription only the active one is closed (recorded). The new place is
-        saved at once: the client that is told of it must not find an old one after a crash.
+        Of a Failover subscription only the active consumer is closed (recorded). The new position
+        is saved immediately: an informed client must not find the old position after a crash.
         """
         self.awaits_return = True
-        self._is_active()  # Also if REST asks for it (recorded).
+        self._is_active()  # Also for REST (recorded).
         dispatcher = self.dispatcher
         if isinstance(dispatcher, FailoverDispatcher):
             active = dispatcher.disconnect_active()
@@ -349,20 +349,20 @@ class Subscription:
                 active.close()
         else:
             self.close_consumers()
-        if not self.internal:  # That one succeeds, and goes nowhere (recorded).
+        if not self.internal:  # The compaction's SEEK succeeds without effect (recorded).
             self.cursor.reset(first)
             self.cursor.save()
             self._free_forgotten()
         self._owner.left_entries()
 
     def skip(self, entries: int) -> None:
-        """Skip entries from the mark-delete on; consumers hear nothing of it."""
+        """Skip entries from the mark-delete on, without notifying consumers."""
         before = self.cursor.mark_delete
         self.cursor.skip(entries)
         self._moved(before)
 
     def skip_through(self, position: Position) -> None:
-        """Acknowledge everything up to a position."""
+        """Acknowledge all entries up to a position."""
         before = self.cursor.mark_delete
         self.cursor.skip_through(position)
         self._moved(before)
@@ -376,16 +376,16 @@ class Subscription:
             self.tell_end()
 
     async def expire_older(self, than_ms: int) -> int:
-        """Acknowledge the entries that were published before a moment; return how many.
+        """Acknowledge the entries published before a moment; return the number.
 
         Raises:
-            MessageStoreError: They cannot be read.
+            MessageStoreError: The entries cannot be read.
         """
         ledger = self.topic.ledger
         return self.expire_through(ledger.preceding(await ledger.published_at(than_ms)))
 
     def expire_through(self, position: Position) -> int:
-        """Acknowledge everything up to a position as expired; return how many entries."""
+        """Acknowledge all entries up to a position as expired; return the number."""
         before = self.cursor.backlog
         if position > self.cursor.mark_delete:
             self.skip_through(position)
@@ -395,55 +395,55 @@ class Subscription:
             self.last_expired_at = self.topic.clock.wall_ms()
         return expired
 
-    # -- what the topic tells -----------------------------------------------------------------
+    # -- notifications of the topic -----------------------------------------------------------
 
     def entries_added(self) -> None:
-        """Deliver what was stored."""
+        """Deliver new entries."""
         if self.dispatcher is not None:
             self.dispatcher.entries_added()
 
     def tell_end(self) -> None:
-        """Tell consumers that a terminated topic has nothing left for them."""
+        """Notify the consumers of a terminated topic without remaining messages."""
         if self.dispatcher is not None and not self.cursor.backlog:
             untold = [one for one in self.consumers if not one.reached_end]
             self.dispatcher.tell(untold, Consumer.tell_end)
 
     def policies_changed(self) -> None:
-        """Follow the policies that are in force now."""
+        """Follow the effective policies."""
         if self.dispatcher is not None:
             self.dispatcher.policies_changed()
 
     def check_unsubscribe(self, *, force: bool) -> None:
-        """Refuse to delete it under other consumers.
+        """Refuse to unsubscribe while other consumers are connected.
 
         Raises:
-            RequestError: There are others.
+            RequestError: Other consumers are connected.
         """
         if len(self.consumers) > 1 and not force:
             raise RequestError(pb.MetadataError, NOT_ALONE)
 
     def delete(self) -> None:
-        """Close all consumers, and forget what they acknowledged."""
+        """Close all consumers, and delete the cursor."""
         self.awaits_return = False
         self.close_consumers()
         self._owner.delete(self.name)
 
     def forget(self) -> None:
-        """Free what its cursor keeps, a little at a time: nobody needs it any more."""
+        """Free the cursor's memory in steps, once unneeded."""
         self.cursor.batches.clear()
         self._free_forgotten()
 
     def close(self) -> None:
-        """End its timers."""
+        """Stop all timers."""
         if self.dispatcher is not None:
             self.dispatcher.close()
 
 
 def check_type(ours: SubType.ValueType | None, theirs: SubType.ValueType) -> None:
-    """Refuse a consumer of another type than those that are connected.
+    """Refuse a consumer with another type than the connected consumers.
 
     Raises:
-        RequestError: It is.
+        RequestError: The types differ.
     """
     if ours != theirs:
         raise RequestError(
@@ -455,10 +455,10 @@ def check_type(ours: SubType.ValueType | None, theirs: SubType.ValueType) -> Non
 
 
 def check_count(policies: EffectivePolicies, consumers: Sequence[Consumer]) -> None:
-    """Refuse a consumer of a subscription that has as many as it may have.
+    """Refuse a consumer above the subscription's limit.
 
     Raises:
-        RequestError: It has.
+        RequestError: The limit is reached.
     """
     if 0 < policies.max_consumers_per_subscription <= len(consumers):
         raise RequestError(pb.ConsumerBusy, "Subscription reached max consumers limit")

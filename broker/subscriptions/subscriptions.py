@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
 
 SAVE_SECONDS = 1.0
-"""Cursors that have changed are saved so often (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
+"""The interval of saving changed cursors (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
 RETURN_SECONDS = 30.0
-"""Seconds for which the cursor of a subscription that is not durable is kept after a SEEK."""
+"""Seconds to keep a non-durable subscription's cursor after a SEEK."""
 MOST_LEFT = 1_000
-"""Such cursors of a topic; of more the oldest is forgotten."""
+"""Most non-durable cursors kept per topic; beyond, the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
 INTERNAL = frozenset((CURSOR,))
-"""Cursors of the broker's own, that are no subscriptions."""
+"""Names of the broker's own cursors without a subscription."""
 
 
 class ClosedWithOthersError(Exception):
-    """A consumer rolled back a subscription, and was closed with those that had it."""
+    """A consumer rolled back a subscription, and was closed with all its consumers."""
 
 
 class Subscriptions(SubscriptionsByName[Subscription]):
-    """The subscriptions of one topic by name, as its ledger keeps them and as clients make them."""
+    """The subscriptions of one topic by name, recovered from the ledger or created by clients."""
 
     def __init__(
         self,
@@ -54,12 +54,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         self.turns = turns or SharedTurns()
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
-        # Of subscriptions that are not durable: a SEEK closed their consumers, who come again.
+        # Cursors of non-durable subscriptions closed by a SEEK, awaiting their consumers.
         self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}
         self._timer: TimerHandle | None = None
         self._is_closed = False
-        # The ledger of the slowest at the last look, one that is still there, and others that may
-        # be: with 1,000 subscriptions a look at all takes a moment, and many may move at once.
+        # The slowest subscription's ledger at the last check, a subscription still in the ledger,
+        # and unchecked candidates: with 1,000 subscriptions a full check takes time, and many may
+        # move together.
         self._held = -1
         self._holder: Subscription | None = None
         self._others: Iterator[Subscription] = iter(())
@@ -69,39 +70,39 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 self._by_name[name] = Subscription(name, topic, cursor, self)
 
     def get(self, name: str) -> Subscription | None:
-        """Return a subscription; None if there is none."""
+        """Return a subscription; None if unknown."""
         return self._by_name.get(name)
 
     # -- making and deleting ------------------------------------------------------------------
 
     async def open(self, asked: pb.CommandSubscribe, host: str) -> Subscription:
-        """Return the subscription that a client names, created and stored if need be.
+        """Return the subscription named by a client, created and stored if missing.
 
         Args:
-            asked: What the client asks for.
-            host: Its address, without the port.
+            asked: The client's request.
+            host: The client's address, without the port.
 
         Raises:
-            RequestError: It may not be created, the policies of the topic refuse it, or this
+            RequestError: Creation is forbidden, the topic's policies refuse the consumer, or the
                 consumer subscribes too often.
-            ClosedWithOthersError: It is closed, as ``SubscriptionRules`` say.
+            ClosedWithOthersError: The consumer is closed, as decided by ``SubscriptionRules``.
         """
         check_type_allowed(self._topic, asked)
         consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
         if not self._subscribe_rate.take(consumer):
             raise RequestError(pb.NotAllowedError, _TOO_OFTEN)
-        # First of all: meanwhile it may be deleted, or made by another one.
+        # Awaited first, because the subscription may be deleted or created meanwhile.
         rolled_back = await self._rolled_back(asked)
         check_room(self._topic, self.consumer_count)
         found = self._by_name.get(asked.subscription)
         if found is not None:
             _check_durability(found, durable=asked.durable)
             if found.durable and found.awaits_return:
-                # A client drops what it has when its SEEK is answered: nothing of the new place
-                # may reach it before.
+                # A client drops its messages on the answer to SEEK: messages of the new position
+                # must not arrive earlier.
                 await self._topic.ledger.flushed()
             if rolled_back is not None:
-                found.seek(rolled_back)  # Its other consumers are closed (recorded).
+                found.seek(rolled_back)  # Closes its other consumers (recorded).
                 if self.rules.closes_who_rolls_back and not found.durable:
                     raise ClosedWithOthersError
             return found
@@ -119,16 +120,16 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return self._by_name.get(asked.subscription) or created
 
     def _start(self, asked: pb.CommandSubscribe) -> Position | None:
-        """Return the entry that a new subscription begins with, if it is named."""
+        """Return the requested first entry of a new subscription, otherwise None."""
         if not asked.durable and asked.HasField("start_message_id"):
             start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
-            # Of one behind the end the initial position decides (recorded).
+            # For an entry beyond the end the initial position decides (recorded).
             before = Position(start.ledger_id, start.entry_id - 1)
             return start if before <= self._topic.ledger.last_confirmed else None
         return None
 
     async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position | None:
-        """Return the first entry of the time that a client wants to hear of again, if any."""
+        """Return the first entry of the requested rollback, otherwise None."""
         if asked.start_message_rollback_duration_sec <= 0:
             return None
         back_ms = asked.start_message_rollback_duration_sec * 1000
@@ -147,15 +148,15 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """Create a subscription.
 
         Args:
-            name: Its name; none has it yet.
-            earliest: Begin at the first entry, otherwise behind the last.
-            start: Begin at this entry instead.
-            durable: Keep it when its consumers are gone.
-            properties: Its own.
-            limited: It needs room; the broker's own may need none.
+            name: A new name.
+            earliest: Start at the first entry, otherwise behind the last.
+            start: Start at this entry instead.
+            durable: Keep the subscription without consumers.
+            properties: The subscription's properties.
+            limited: Count against the limit of subscriptions; False for the broker's own.
 
         Raises:
-            RequestError: The topic has as many as it may have, or the name is reserved.
+            RequestError: The limit is reached, or the name is reserved.
         """
         if name in INTERNAL:
             raise reserved_name()
@@ -176,13 +177,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return subscription
 
     def _mark_before(self, first: Position) -> Position:
-        """Return the mark-delete of a cursor whose next entry is this one."""
+        """Return the mark-delete of a cursor with a given next entry."""
         ledger = self._topic.ledger
         last = ledger.last_confirmed
         return last if first > last else ledger.preceding(first)
 
     def delete(self, name: str) -> None:
-        """Delete a subscription; its consumers are gone or closed already."""
+        """Delete a subscription whose consumers are disconnected or closed."""
         subscription = self._by_name.pop(name, None)
         if subscription is not None:
             self._has_gone(subscription)
@@ -195,10 +196,11 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             self.moved()
 
     def became_empty(self, subscription: Subscription) -> None:
-        """Delete a subscription that is not durable.
+        """Delete a non-durable subscription.
 
-        After a SEEK its cursor is found again by whoever subscribes with its name, even to a
-        durable subscription, which is none then. A real broker keeps it as long as the topic.
+        After a SEEK the cursor is kept for the next subscriber of the name, even of a durable
+        subscription, which becomes non-durable. A real broker keeps the cursor as long as the
+        topic.
         """
         if subscription.durable:
             return
@@ -214,7 +216,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             self._left[name] = cursor, timer
 
     def keeps(self, subscription: Subscription) -> bool:
-        """Tell whether it, or its cursor, is found by who subscribes again."""
+        """Return True if a new SUBSCRIBE finds the subscription or its cursor."""
         name = subscription.name
         left, _ = self._left.get(name, (None, None))
         is_here = self._by_name.get(name) is subscription or left is subscription.cursor
@@ -226,20 +228,20 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             timer.cancel()
         return cursor
 
-    # -- what the topic tells -----------------------------------------------------------------
+    # -- notifications of the topic -----------------------------------------------------------
 
     def entries_added(self) -> None:
-        """Deliver what was stored."""
+        """Deliver new entries."""
         for subscription in self:
             subscription.entries_added()
 
     def terminated(self) -> None:
-        """Tell the consumers that have everything that no more comes."""
+        """Notify the consumers without remaining messages."""
         for subscription in self:
             subscription.tell_end()
 
     def policies_changed(self) -> None:
-        """Follow the policies that are in force now."""
+        """Follow the effective policies."""
         self.topic_rate.change(self._topic.policies.dispatch_rate)
         self._subscribe_rate.change(self._topic.policies.subscribe_rate)
         for subscription in self:
@@ -247,19 +249,19 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     @property
     def slowest(self) -> Position:
-        """The first entry that a durable subscription still needs; behind the last for none."""
+        """The first entry needed by a durable subscription; behind the last entry if unneeded."""
         ledger = self._topic.ledger
         needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
         return min(needed, default=ledger.following(ledger.last_confirmed))
 
     def clear_backlogs(self, *, internal: bool) -> None:
-        """Move all cursors to the end, those of the broker itself only if they are meant too."""
+        """Move all cursors to the end; the broker's own only with ``internal``."""
         for subscription in self:
             if internal or not subscription.internal:
                 subscription.skip_through(self._topic.ledger.last_confirmed)
 
     def left_entries(self) -> None:
-        """Drop ledgers if all subscriptions have left the one that the slowest was in."""
+        """Drop ledgers once all subscriptions have left the ledger of the slowest."""
         while self._holder is not None and not self._still_holds(self._holder):
             self._holder = next(self._others, None)
         if self._holder is None:
@@ -273,13 +275,13 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return is_here and subscription.cursor.first_left.ledger_id <= self._held
 
     def moved(self) -> None:
-        """Drop ledgers that nobody needs any more, as far as retention allows."""
+        """Drop unneeded ledgers, as far as retention allows."""
         bounds = self._topic.policies.retention.bounds(self._topic.clock.wall_ms())
         self._topic.ledger.trim(self._needed, *bounds)
 
     @property
     def _needed(self) -> Position:
-        """The first entry that a subscription still needs, or a cursor of the broker's own."""
+        """The first entry still needed by a subscription or a cursor of the broker."""
         ledger = self._topic.ledger
         ours = [ledger.cursors[name].mark_delete for name in INTERNAL if name in ledger.cursors]
         return min([self.slowest, *map(ledger.following, ours)])
@@ -287,12 +289,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     # -- saving -------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Let the ledger keep the cursors that have changed."""
+        """Store the changed cursors in the ledger."""
         for subscription in self._by_name.values():
             subscription.cursor.save()
 
     def changed(self) -> None:
-        """Save within a second: a cursor has changed."""
+        """Schedule saving the changed cursors within a second."""
         if self._timer is None and not self._is_closed:
             clock = self._topic.clock
             self._timer = clock.call_at(clock.now() + SAVE_SECONDS, self._save_due)
@@ -302,7 +304,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         self.turns.in_steps(self._saved())
 
     def _saved(self) -> Iterator[None]:
-        """Save the cursors that have changed, one in each step."""
+        """Save the changed cursors, one per step."""
         for subscription in self:
             is_here = self._by_name.get(subscription.name) is subscription
             if subscription.cursor.changed and is_here and not self._is_closed:
@@ -310,12 +312,12 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 yield
 
     def forget(self) -> None:
-        """Free what cursors keep, a little at a time: the topic is not loaded any more."""
+        """Free the memory of cursors in steps, after the topic is unloaded."""
         for subscription in self:
             subscription.forget()
 
     def close(self) -> None:
-        """End all timers; who wants the cursors kept saves them."""
+        """Stop all timers; call ``save`` to store the cursors."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -327,16 +329,16 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
 
 def reserved_name() -> RequestError:
-    """Return the refusal of a subscription with a name that a broker needs for itself."""
+    """Return the refusal of a reserved subscription name."""
     text = "Subscription with reserved subscription name attempted"
     return RequestError(pb.ProducerBusy, text)
 
 
 def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:
-    """Refuse a consumer of a type that the policies of its topic do not allow.
+    """Refuse a consumer of a type disallowed by the topic's policies.
 
     Raises:
-        RequestError: They do not.
+        RequestError: The type is disallowed.
     """
     type_name = SubType.Name(asked.subType)
     if type_name not in topic.policies.subscription_types:
@@ -345,10 +347,10 @@ def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> 
 
 
 def check_room(topic: TopicWithPolicies, consumer_count: int) -> None:
-    """Refuse one more consumer than a topic may have.
+    """Refuse a consumer above the topic's limit.
 
     Raises:
-        RequestError: There are as many.
+        RequestError: The limit is reached.
     """
     if 0 < topic.policies.max_consumers <= consumer_count:
         raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")

@@ -1,4 +1,4 @@
-"""The reasons why a consumer gets no message, as its statistics name them."""
+"""Reasons for a consumer's waiting, as named in statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Waits(StrEnum):
-    """What a consumer waits for."""
+    """A consumer's reason for waiting."""
 
     NOTHING_LEFT = "the subscription has no message left to deliver"
     PERMITS = "its client has no room for messages: it gave no permits"

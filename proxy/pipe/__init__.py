@@ -1,1 +1,1 @@
-"""Connections that are piped to a broker of the client's choice, byte by byte."""
+"""Pipes: byte copies between a client and a broker chosen by the client."""

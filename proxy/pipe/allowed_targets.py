@@ -1,4 +1,4 @@
-"""The brokers that a client may be piped to."""
+"""The brokers available to clients as pipe targets."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ _ALL = ("*",)
 
 
 class BrokerTargets:
-    """The allow-list: the configured brokers, loopback addresses, and hosts that are named.
+    """The allow-list: configured brokers, loopback addresses, and named hosts.
 
-    A host is named by brokerProxyAllowedHostNames or brokerProxyAllowedIPAddresses, if at least one
-    of them is not ``*``; both must allow it, and brokerProxyAllowedTargetPorts its port. A name is
-    resolved only for a list of addresses, here, so that the proxy alone must know it.
+    brokerProxyAllowedHostNames and brokerProxyAllowedIPAddresses name hosts, unless both are ``*``;
+    both must allow the host, and brokerProxyAllowedTargetPorts the port. Only the proxy must be
+    able to resolve names, and does so only for a list of addresses.
 
-    Source: upstream BrokerProxyValidator.
-    Differs: upstream's default allows every address; here two lists of ``*`` allow the configured
-    broker and loopback addresses.
+    Source: upstream BrokerProxyValidator. Differs: upstream's default allows every address; here
+    two lists of ``*`` allow the configured broker and loopback addresses.
     """
 
     def __init__(self, config: ProxyConfig) -> None:
@@ -40,7 +39,7 @@ class BrokerTargets:
         self._web_port = URL(config.broker_web_service_url).port
 
     async def allowed(self, target: str) -> Address | None:
-        """Return the address of a ``host:port`` that clients may be piped to, else None."""
+        """Return the address of an allowed ``host:port``, otherwise None."""
         try:
             address = server_address(f"pulsar://{target}")
         except ConnectError:
@@ -54,9 +53,9 @@ class BrokerTargets:
         return None if found is None else (found, port)
 
     async def allows_redirect(self, host: str, port: int | None) -> bool:
-        """Return True if a broker's redirect to this web port may be followed.
+        """Return True for a broker redirect to an allowed host and web port.
 
-        Brokers have the port of brokerWebServiceURL, or one of brokerProxyAllowedTargetPorts.
+        Allowed ports are the port of brokerWebServiceURL and brokerProxyAllowedTargetPorts.
         """
         if port is None or (port != self._web_port and not self._names_port(port)):
             return False
@@ -67,7 +66,7 @@ class BrokerTargets:
         return any(ports.first <= port <= ports.last for ports in self._ports)
 
     async def _allowed_host(self, host: str) -> str | None:
-        """Return the host, or the address of it that is allowed; None if there is none."""
+        """Return the host, or the host's allowed address; None if disallowed."""
         loopback = loopback_address(host)
         if loopback is None and self._host_names == self._networks == _ALL:
             return None
@@ -84,7 +83,7 @@ class BrokerTargets:
 
 
 def loopback_address(host: str) -> str | None:
-    """Return the loopback address that a host is, without asking the network; else None."""
+    """Return a host's loopback address without a name lookup; otherwise None."""
     if host == "localhost":
         return "127.0.0.1"
     try:
@@ -94,7 +93,7 @@ def loopback_address(host: str) -> str | None:
 
 
 async def _addresses(host: str) -> list[str]:
-    """Return the addresses of a host; none if it cannot be resolved, or no host has such a name."""
+    """Return the addresses of a host; empty for an unresolvable or impossible name."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

@@ -1,7 +1,7 @@
-"""A pipe from a client to the broker it named in CONNECT (proxy_to_broker_url).
+"""Pipes from clients to the broker named in CONNECT (proxy_to_broker_url).
 
-The proxy finishes both handshakes and then copies bytes, undecoded, both ways. Each side is
-paused while the other does not take more; either side's end is the other's.
+The proxy finishes both handshakes and then copies undecoded bytes in both directions. A side pauses
+while the opposite side is not writable; the end of either side ends both.
 
 Source: upstream DirectProxyHandler.
 """
@@ -41,18 +41,18 @@ logger = logging.getLogger(__name__)
 INVALID_TARGET = "Target broker cannot be validated."
 UNAVAILABLE_TARGET = "Target broker isn't available."
 NO_TARGET = "Failed to authenticate"
-"""The words of a real proxy for a target without a port."""
+"""A real proxy's text for a target without a port."""
 
 
 class UnavailableTargetError(RequestError):
-    """The broker that a client named cannot be reached; in profile pulsar it is not told."""
+    """A client's target broker is unreachable; profile pulsar sends no answer."""
 
     def __init__(self) -> None:
         super().__init__(pb.ServiceNotReady, UNAVAILABLE_TARGET)
 
 
 class BrokerLeg(PipeLeg):
-    """The proxy's side of the connection to the broker; it never parks frames."""
+    """The proxy's side of the broker connection; never parks frames."""
 
     def __init__(
         self, connect: pb.CommandConnect, process: ProcessFlow, tls: TlsLayer | None = None
@@ -67,7 +67,7 @@ class BrokerLeg(PipeLeg):
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
-        """Take the broker's answer to CONNECT, then wait until the pipe is open."""
+        """Receive the broker's answer to CONNECT, then wait until the pipe is open."""
         if self.takes_frame is not None:
             self.takes_frame(frame)
             return
@@ -80,7 +80,7 @@ class BrokerLeg(PipeLeg):
             self.greeting.set_result(command)
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Tell who waits for the broker why there is none."""
+        """Fail the waiter for the broker's greeting."""
         self._fail(str(error))
 
     def lost(self, error: Exception | None) -> None:
@@ -95,12 +95,12 @@ class BrokerLeg(PipeLeg):
 
 
 class BrokerAccess(NamedTuple):
-    """The proxy's way to brokers.
+    """The proxy's settings for broker connections.
 
     Attributes:
-        timeout_seconds: brokerProxyConnectTimeoutMs, connection and handshakes together.
-        tls: Spoken to all brokers; None for plain connections.
-        credentials: The proxy's own; None: none are shown.
+        timeout_seconds: brokerProxyConnectTimeoutMs, for connection and handshakes together.
+        tls: TLS settings for all brokers; None for plain connections.
+        credentials: The proxy's credentials; None: no credentials are sent.
     """
 
     timeout_seconds: float
@@ -109,16 +109,16 @@ class BrokerAccess(NamedTuple):
 
 
 class DirectProxyHandler:
-    """Opens a pipe to the broker that a client names.
+    """Opens a pipe to the broker named by a client.
 
     Args:
-        targets: The brokers that a client may be piped to.
-        process: Shared by all connections of this process.
-        clock: Where time comes from.
-        access: How the proxy connects to brokers.
-        faults: Those that may be set on command; None without floodgateFaultsEnabled.
-        like_pulsar: Only the flags that a 4.0.8 proxy knows are passed on to the client, and a
-            target without a port is a failed authentication.
+        targets: The allowed target brokers.
+        process: Shared by all connections of the process.
+        clock: The time.
+        access: Settings for broker connections.
+        faults: The faults settable by command; None without floodgateFaultsEnabled.
+        like_pulsar: Pass on only the feature flags of a 4.0.8 proxy, and answer a target without a
+            port with a failed authentication.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class DirectProxyHandler:
         connect: pb.CommandConnect,
         original: OriginalClient | None = None,
     ) -> None:
-        """Connect a client's broker, tell the client, and copy bytes from now on.
+        """Connect to a client's broker, answer the client, and start copying bytes.
 
-        The client's gate is closed meanwhile. If it leaves, its task is cancelled here and the
-        broker's connection is aborted.
+        The client's gate stays closed meanwhile. A leaving client's task is cancelled in this call,
+        and the broker connection is aborted.
 
         Raises:
             RequestError: The target is not allowed, not available, or refused.
@@ -169,7 +169,7 @@ class DirectProxyHandler:
                 said = await self._said_to_broker(connect, original)
                 leg = await self._connect(address, connect.proxy_to_broker_url, said)
                 greeting = await self._greeting(leg)
-        # Of a name that no host can have the resolver raises a UnicodeError.
+        # The resolver raises a UnicodeError for impossible host names.
         except (OSError, TimeoutError, UnicodeError, ErrorGettingAuthenticationData) as error:
             logger.info("%s:%d cannot be reached for a pipe: %s", *address, error)
             raise UnavailableTargetError from None
@@ -178,7 +178,7 @@ class DirectProxyHandler:
     async def _said_to_broker(
         self, given: pb.CommandConnect, original: OriginalClient | None
     ) -> pb.CommandConnect:
-        """Return the CONNECT of the proxy for its client."""
+        """Return the proxy's CONNECT on behalf of the client."""
         connect = pb.CommandConnect(
             client_version=given.client_version,
             protocol_version=given.protocol_version,
@@ -205,7 +205,7 @@ class DirectProxyHandler:
     ) -> BrokerLeg:
         layer = None
         if self._tls is not None:
-            # The name that was asked for, which the allow-list may have turned into an address.
+            # TLS checks the requested name, although the allow-list may have resolved it.
             host, _ = server_address(f"pulsar://{target}")
             layer = self._tls.layer(host)
         _, leg = await asyncio.get_running_loop().create_connection(
@@ -214,7 +214,7 @@ class DirectProxyHandler:
         return leg
 
     async def _greeting(self, leg: BrokerLeg) -> pb.CommandConnected:
-        """Wait for the broker's CONNECTED; without one its connection ends."""
+        """Wait for the broker's CONNECTED; abort the broker connection on failure."""
         try:
             command = await asyncio.shield(leg.greeting)
         except BaseException:
@@ -223,7 +223,7 @@ class DirectProxyHandler:
         if command.type == pb.BaseCommand.ERROR:
             leg.abort()
             raise RequestError(command.error.error, command.error.message, by_broker=True)
-        if leg.closed:  # With TLS its end may come with its greeting; nobody would see it later.
+        if leg.closed:  # With TLS, close and greeting may arrive together.
             raise ConnectionError(f"{leg.peer} closed the connection behind its greeting")
         return command.connected
 
@@ -251,7 +251,7 @@ class DirectProxyHandler:
 
 
 def set_known_flags(flags: pb.FeatureFlags, *, topic_watchers: bool) -> None:
-    """Set the flags that a 4.0.8 proxy announces."""
+    """Set the feature flags of a 4.0.8 proxy."""
     flags.supports_topic_watchers = topic_watchers
     flags.supports_get_partitioned_metadata_without_auto_creation = True
     flags.supports_repl_dedup_by_lid_and_eid = True

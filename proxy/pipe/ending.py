@@ -1,7 +1,7 @@
-"""The end of a pipe whose proxy drains: what the broker still answers passes first.
+"""The shutdown of a pipe on a draining proxy, after the broker's last answers.
 
-The proxy does not know what a client waits for: it copies bytes. So it stops to pass on what the
-client sends, and closes the pipe when the broker has said nothing for a moment.
+A pipe copies bytes and does not know about pending requests. A draining proxy therefore stops
+forwarding the client's bytes, and closes the pipe after a silence of the broker.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from proxy.pipe.leg import PipeLeg
 
 QUIET_SECONDS = 0.1
-"""A broker that said nothing for so long has answered what it was asked."""
+"""The silence after which a broker has answered all pending requests."""
 MOST_LOOKS = 20
-"""A broker that does not fall silent, as one with messages for a consumer, is cut off then."""
+"""Silence checks before a constantly sending broker is cut off."""
 
 
 async def end_pipe(client: PipeLeg, clock: Clock, leave_seconds: float) -> None:
-    """Return when a pipe may be closed; at once for a connection that is none.
+    """Wait until a pipe may be closed; return immediately for a connection without a pipe.
 
     Args:
-        client: The side of the client.
-        clock: Where time comes from.
-        leave_seconds: How long the client may go on, in the hope that it leaves by itself.
+        client: The client's side.
+        clock: The time.
+        leave_seconds: Grace period for the client to disconnect.
     """
     broker = client.other
     if broker is None:

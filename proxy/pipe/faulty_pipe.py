@@ -1,8 +1,8 @@
-"""The pipes of a proxy whose clients may have faults.
+"""Pipes of a proxy with fault injection.
 
-While a fault is set that can be about its client, each direction of a pipe reads frames; otherwise
-it copies bytes as any pipe does, and reads the lengths of frames alone, to know where one begins.
-Without floodgateFaultsEnabled there is none of it.
+While a fault may concern the client, each direction of the pipe reads frames; otherwise it copies
+bytes and reads only the frame lengths, to know the frame boundaries. Unused without
+floodgateFaultsEnabled.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 Type = pb.BaseCommand
 _ANSWERS = (Type.SUCCESS, Type.ERROR)
 _OWN_REQUESTS = 1 << 63
-"""Requests that the proxy makes up have higher ids: clients count from 0."""
+"""First request id of the proxy's own requests: clients count from 0."""
 MAX_TOPICS = 1_000
-"""Producers and consumers of one pipe whose topics are known: as many as began lately."""
+"""Producers and consumers of a pipe with a known topic: the latest are kept."""
 MAX_SAID = 1_000
-"""Commands of the proxy's own that may wait for the end of a frame; a client of more is closed."""
+"""Commands of the proxy waiting for a frame boundary; beyond, the client is closed."""
 
 
 class PipeClient:
-    """The client of a pipe, as faults see it. See server.faults.acting.Faulty.
+    """The client of a pipe as a target of faults. See server.faults.acting.Faulty.
 
-    Its producers and consumers are known if they began while its frames were read.
+    Knows producers and consumers opened while frames were read.
 
     Attributes:
-        peer: Its address.
-        client_version: As it calls itself.
-        says: Sends it a command, between the frames of its broker.
-        asked: Requests to the broker that the proxy made up, and that are not answered yet.
+        peer: The client's address.
+        client_version: The client's version text.
+        says: Sends the client a command, between the broker's frames.
+        asked: Unanswered requests of the proxy to the broker.
     """
 
     def __init__(self, leg: PipeLeg, broker: PipeLeg, client_version: str) -> None:
@@ -68,7 +68,7 @@ class PipeClient:
         self.says(command)
 
     def note(self, frame: Frame) -> None:
-        """Note the topic of a producer or consumer that begins."""
+        """Remember the topic of an opening producer or consumer."""
         kind = frame.command_type()
         if kind not in (Type.PRODUCER, Type.SUBSCRIBE):
             return
@@ -90,27 +90,27 @@ class PipeClient:
         return True
 
     async def drain(self) -> None:
-        """Let what is queued leave, then close."""
+        """Send queued bytes, then close."""
         self._leg.close()
 
     def topic_of_producer(self, producer_id: int) -> str:
-        """Return the topic of a producer; empty if it is not known."""
+        """Return the topic of a producer; empty if unknown."""
         return self._topics.get((Type.PRODUCER, producer_id), "")
 
     def topic_of_consumer(self, consumer_id: int) -> str:
-        """Return the topic of a consumer; empty if it is not known."""
+        """Return the topic of a consumer; empty if unknown."""
         return self._topics.get((Type.SUBSCRIBE, consumer_id), "")
 
     def close_producers(self, producer_id: int | None) -> None:
-        """Tell the client that a producer was closed; None: all that are known."""
+        """Send the client CLOSE_PRODUCER; None: for all known producers."""
         for one in self._known(Type.PRODUCER, producer_id):
             close = pb.CommandCloseProducer(producer_id=one, request_id=NO_REQUEST)
             self.send(Type(type=Type.CLOSE_PRODUCER, close_producer=close))
 
     def close_consumers(self, consumer_id: int | None) -> None:
-        """Close a consumer on both sides; None: all that are known.
+        """Close a consumer on both sides; None: all known consumers.
 
-        Or the broker would go on to send it messages, which the client does not take any more.
+        An open consumer at the broker would receive messages ignored by the client.
         """
         for one in self._known(Type.SUBSCRIBE, consumer_id):
             close = pb.CommandCloseConsumer(consumer_id=one, request_id=NO_REQUEST)
@@ -121,7 +121,7 @@ class PipeClient:
                 self._broker.send(Type(type=Type.CLOSE_CONSUMER, close_consumer=close))
 
     def answers_proxy(self, frame: Frame) -> bool:
-        """Tell whether a frame of the broker is an answer to what the proxy asked; once each."""
+        """Return True, once, for the broker's answer to a request of the proxy."""
         if not self.asked or frame.command_type() not in _ANSWERS:
             return False
         command = frame.command()
@@ -134,17 +134,17 @@ class PipeClient:
         return [number for of, number in self._topics if of == kind] if one is None else [one]
 
     def move_topic(self, topic: str, to: str | None) -> None:
-        """Do nothing: a proxy serves no topic, and refuses such a fault."""
+        """Do nothing: a proxy serves no topics and refuses the fault."""
 
 
 class _FaultyLeg:
     """One direction of a pipe.
 
     Args:
-        leg: The side that is read.
-        other: The side that is written.
-        client: Who the pipe is for.
-        direction: Who is read.
+        leg: The side to read.
+        other: The side to write.
+        client: The pipe's client.
+        direction: RECEIVED for client frames, SENT for broker frames.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class _FaultyLeg:
         self._leg.receive_raw(self._bytes)
 
     def say(self, command: pb.BaseCommand) -> None:
-        """Send a command of the proxy's own: behind the frame of which a part has passed."""
+        """Send a command of the proxy at the next frame boundary."""
         if self._boundary.reached:
             self._other.send(command)
         elif len(self._said) < MAX_SAID:
@@ -226,14 +226,14 @@ def pipe_with_faults(
     registry: FaultRegistry,
     clock: Clock,
 ) -> None:
-    """Copy bytes both ways from now on, or frames while a fault is set about the client.
+    """Start copying bytes in both directions; frames while a fault concerns the client.
 
     Args:
         client: The client's side.
         broker: The broker's side.
-        connected: The broker's greeting: it says how large messages may be.
-        client_version: As the client calls itself.
-        registry: The faults that are set.
+        connected: The broker's greeting, with the largest message size.
+        client_version: The client's version text.
+        registry: The faults.
         clock: The time.
     """
     known = PipeClient(client, broker, client_version)

@@ -1,4 +1,4 @@
-"""Finds where frames begin in a stream that nobody decodes: their lengths alone are read."""
+"""Frame boundaries of an undecoded stream, from the frame lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FrameBoundary:
         return not (self._left or self._length)
 
     def follow(self, data: bytes) -> None:
-        """Take a chunk."""
+        """Process a chunk."""
         at, size = self._rest_of_frame(data), len(data)
         if not self.reached:
             return
@@ -32,7 +32,7 @@ class FrameBoundary:
             self._length = data[at:]
 
     def follow_to_next(self, data: bytes) -> int:
-        """Take a chunk as far as the frame goes that has begun; return how many bytes that are."""
+        """Consume the rest of the current frame from a chunk; return the number of bytes."""
         return self._rest_of_frame(data)
 
     def _rest_of_frame(self, data: bytes) -> int:

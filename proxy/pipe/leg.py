@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class PipeLeg(Connection):
-    """One side of a pipe: what it cannot write pauses the other side's reading."""
+    """One side of a pipe; an unwritable side pauses the opposite side's reading."""
 
     other: Connection | None = None
     takes_frame: Callable[[Frame], object] | None = None
-    """Takes the frames of an open pipe, while it reads any: see proxy.pipe.faulty_pipe."""
+    """Receives the frames of an open pipe while a fault is active: see proxy.pipe.faulty_pipe."""
 
     def writability_changed(self, *, writable: bool) -> None:
-        """Pause or resume the other side."""
+        """Pause or resume reading on the opposite side."""
         super().writability_changed(writable=writable)
         if self.other is not None and writable:
             self.other.gate.open_for(PauseCause.PEER_LEG_FULL)
@@ -29,10 +29,10 @@ class PipeLeg(Connection):
             self.other.gate.close_for(PauseCause.PEER_LEG_FULL)
 
     def end_other(self) -> None:
-        """Close the other side, now that this one is gone; what this one said still leaves.
+        """Close the opposite side after sending the remaining bytes.
 
-        The other side is read for that, although nobody takes it: it may write only, and read
-        nothing, until it is.
+        The opposite side's incoming bytes are read and discarded: a peer that only writes would
+        otherwise never read the remaining bytes.
         """
         other, self.other = self.other, None
         if other is not None:

@@ -1,1 +1,1 @@
-"""Compaction: of the messages of a topic, the last one of each key."""
+"""Compaction: keeping the last message of each key of a topic."""

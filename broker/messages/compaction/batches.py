@@ -1,4 +1,4 @@
-"""The messages of a batch, one by one, and a batch of which only some are left."""
+"""Messages of a batch, and batches reduced to some messages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MOST_BATCH_BYTES = 5 * 1024 * 1024
-"""A batch that is larger when it is unpacked would hold the event loop; it is kept as it is."""
+"""Largest uncompressed batch to compact; larger batches would block the event loop and stay whole.
+"""
 MOST_PACKED_BYTES = 1024 * 1024
-"""A batch that is larger is not packed again when messages have left it, for the same reason."""
+"""Largest reduced batch to compress again; larger batches would block the event loop."""
 
 _LENGTH = struct.Struct(">I")
 _CHECKSUM_MAGIC = b"\x0e\x01"
@@ -27,15 +28,15 @@ _CODECS = {pb.LZ4: "lz4_raw", pb.ZSTD: "zstd", pb.SNAPPY: "snappy"}
 
 
 class UnreadableBatchError(Exception):
-    """A batch cannot be taken apart: it is damaged, or too large."""
+    """A batch cannot be split: damaged, or too large."""
 
 
 class BatchMessage(NamedTuple):
     """A message in a batch.
 
     Attributes:
-        metadata: Its own.
-        framed: All its bytes in the batch.
+        metadata: The message's metadata.
+        framed: All bytes of the message in the batch.
     """
 
     metadata: pb.SingleMessageMetadata
@@ -48,19 +49,19 @@ def _framed(metadata: pb.SingleMessageMetadata) -> bytes:
 
 
 _LEFT_OUT = _framed(pb.SingleMessageMetadata(payload_size=0, compacted_out=True))
-"""Stands in the batch for a message that is not there any more."""
+"""Placeholder in the batch for a removed message."""
 
 
 def is_readable_batch(metadata: pb.MessageMetadata) -> bool:
-    """Tell whether an entry is a batch whose messages can be told apart: it is not encrypted."""
+    """Return True for an unencrypted batch."""
     return metadata.HasField("num_messages_in_batch") and not metadata.encryption_keys
 
 
 def unpacked(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-    """Return the payload of a batch without compression.
+    """Return the uncompressed payload of a batch.
 
     Raises:
-        UnreadableBatchError: It cannot be unpacked.
+        UnreadableBatchError: The payload cannot be decompressed.
     """
     try:
         return decompressed(metadata, payload, MOST_BATCH_BYTES)
@@ -72,11 +73,11 @@ def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
     """Yield the messages of a batch.
 
     Args:
-        payload: Without compression.
-        count: How many there are.
+        payload: The uncompressed payload.
+        count: The number of messages.
 
     Raises:
-        UnreadableBatchError: There are fewer, or there is none.
+        UnreadableBatchError: Fewer messages than ``count``, or ``count`` is below 1.
     """
     at = 0
     if count < 1:
@@ -100,14 +101,14 @@ def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
 def with_some(
     metadata: pb.MessageMetadata, messages: Sequence[BatchMessage], kept: Sequence[int]
 ) -> bytes:
-    """Return the bytes of an entry: a batch in which only some messages are left.
+    """Return the bytes of an entry: a batch reduced to some messages.
 
-    The others are there, marked and empty, so that all keep their index.
+    Removed messages are marked and empty, so that all messages keep their index.
 
     Args:
-        metadata: The batch's.
-        messages: All of it.
-        kept: Indexes of those that are left.
+        metadata: The batch's metadata.
+        messages: All messages of the batch.
+        kept: Indexes of the kept messages.
     """
     left = set(kept)
     payload = b"".join(

@@ -1,4 +1,4 @@
-"""The entries that a compaction has left of a topic."""
+"""The entries of a topic kept by a compaction."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _POSITION = struct.Struct(">qq")
 
 
 class CompactedEntries:
-    """The entries that a compaction has left, read by their positions in the topic.
+    """The entries kept by a compaction, read by their positions in the topic.
 
-    They are in a ledger of their own, each with its position in front.
+    A separate ledger stores the entries, each with a position prefix.
 
     Attributes:
-        ledger: Holds them.
-        ledger_id: The number of that ledger among all of the broker.
-        horizon: Up to here the topic was compacted.
-        first: The first position that is left; beyond all where nothing is.
+        ledger: The ledger of compacted entries.
+        ledger_id: The ledger's number, unique on the broker.
+        horizon: The last compacted position of the topic.
+        first: The first kept position; beyond all positions if no entry is kept.
 
     Source: upstream CompactedTopicImpl.
     """
@@ -35,40 +35,40 @@ class CompactedEntries:
         self.ledger_id = ledger_id
         self.horizon = horizon
         self.first = LATEST
-        # Where the last read ended, so that who reads on need not look for it.
+        # End of the last read, which saves the next read a search.
         self._read_up_to = EARLIEST, 0
 
     def add(self, entry: Entry) -> None:
-        """Add an entry that is left, in the order of positions.
+        """Add a kept entry, in the order of positions.
 
         Raises:
-            MessageStoreError: It cannot be stored.
+            MessageStoreError: The entry cannot be stored.
         """
         digest = MessageDigest(entry.message_count, entry.publish_time, entry.deliver_at)
         self.ledger.append(_POSITION.pack(*entry.position) + entry.data, digest)
         self.first = min(self.first, entry.position)
 
     async def recover(self) -> None:
-        """Look for the first position that is left.
+        """Find the first kept position.
 
         Raises:
-            MessageStoreError: It cannot be read.
+            MessageStoreError: The entry cannot be read.
         """
         for entry in await self.fetch(EARLIEST, 1, 1):
             self.first = entry.position
 
     def covers(self, position: Position) -> bool:
-        """Tell whether a position lies within what was compacted, though its ledger may be gone."""
+        """Return True for a position in the compacted range, even after its ledger was dropped."""
         return self.first <= position <= self.horizon
 
     def __len__(self) -> int:
         return self.ledger.count(EARLIEST, self.ledger.last_confirmed)
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries from a position in the topic on, at least one if there is any.
+        """Return entries from a position of the topic on, at least one existing entry.
 
         Raises:
-            MessageStoreError: They cannot be read, or are deleted: the topic was compacted anew.
+            MessageStoreError: The entries cannot be read, or a new compaction deleted the ledger.
         """
         index = await self._index(first)
         own = await self._own(index, max_entries, max_bytes)
@@ -82,10 +82,10 @@ class CompactedEntries:
         return left
 
     async def last_entry(self) -> Entry | None:
-        """Return the last entry that is left and can be read; None where nothing is.
+        """Return the last readable kept entry; None without entries.
 
         Raises:
-            MessageStoreError: It cannot be read, or is deleted: the topic was compacted anew.
+            MessageStoreError: The entry cannot be read, or a new compaction deleted the ledger.
         """
         for index in reversed(range(len(self))):
             own = await self._whole(index)
@@ -96,17 +96,17 @@ class CompactedEntries:
         return None
 
     async def _own(self, index: int, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return entries from a number on; where damaged ones are left out, from the next on."""
+        """Return entries from a number on; skipping damaged entries may start the result later."""
         if index >= len(self):
             return []
         at = self.ledger.at(EARLIEST, index + 1)
         return await self.ledger.fetch(at, max_entries, max_bytes)
 
     async def _index(self, first: Position) -> int:
-        """Return a number behind all entries before a position, and not behind others, by halving.
+        """Return the number of the first entry at or behind a position, by binary search.
 
-        One that is damaged says nothing: the next one that is whole does. Whether that is told of,
-        or left out, is for who reads it.
+        A damaged entry has no position, so the next whole entry is compared. The later read reports
+        or skips the damage.
         """
         behind, number = self._read_up_to
         if first == behind:
@@ -126,14 +126,14 @@ class CompactedEntries:
         return low
 
     async def _whole(self, index: int) -> Entry | None:
-        """Return an entry by its number; None if it is damaged, or deleted."""
+        """Return an entry by number; None if damaged or deleted."""
         if index >= len(self):
             return None
         return await self.ledger.entry(self.ledger.at(EARLIEST, index + 1))
 
 
 def _of_topic(own: Entry) -> Entry:
-    """Return an entry as it is in its topic."""
+    """Return an entry in the form of the topic."""
     ledger_id, entry_id = _POSITION.unpack_from(own.data)
     digest = MessageDigest(own.message_count, own.publish_time, own.deliver_at)
     return Entry(ledger_id, entry_id, own.data[_POSITION.size :], digest)

@@ -1,4 +1,4 @@
-"""Runs compactions, one at a time."""
+"""Compactions of topics, one at a time."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ _FLUSH_BYTES = 4 * 1024 * 1024
 
 _COMPACTED = "compacted://"
 UNUSED_PROPERTY = "compaction.unused"
-"""Names ledgers that are not used yet or any more, so that they are deleted after a crash too: the
-name of one, with the numbers of all."""
+"""Property that names unused ledgers, to delete them also after a crash.
+
+The value is the name of one ledger, with the numbers of all.
+"""
 
 
 class CompactionRun(NamedTuple):
     """The outcome of a compaction.
 
     Attributes:
-        entries: What is left.
-        removed: Messages that are not.
+        entries: The kept entries.
+        removed: The number of removed messages.
     """
 
     entries: CompactedEntries
@@ -41,10 +43,10 @@ class CompactionRun(NamedTuple):
 
 
 class Compactor:
-    """Compacts topics, one after the other: others wait for their turn.
+    """Compacts topics one after the other; further requests wait.
 
     Attributes:
-        store: Holds the topics, and what compactions leave of them.
+        store: The store of the topics and the compacted entries.
     """
 
     def __init__(self, store: MessageStore) -> None:
@@ -55,15 +57,15 @@ class Compactor:
     async def compact(
         self, ledger: ManagedLedger, before: CompactedEntries | None
     ) -> CompactionRun:
-        """Read what is left of a topic and what is new, and keep the last message of each key.
+        """Read the compacted and new entries of a topic, and keep the last message of each key.
 
         Args:
-            ledger: The topic's.
-            before: What the compaction before has left; None for none.
+            ledger: The topic's ledger.
+            before: The entries of the previous compaction; None before the first.
 
         Raises:
             MessageStoreError: The store failed.
-            TooManyKeysError: There is no room for the keys.
+            TooManyKeysError: The keys exceed the memory limit.
         """
         async with self._turn:
             await delete_unused(self.store, ledger)
@@ -78,7 +80,7 @@ class Compactor:
                 await self._copy(keys, _source(ledger, before, last), left)
                 _check_same(noted, keys.counted)
             except BaseException:
-                with suppress(MessageStoreError):  # Then the next compaction deletes it.
+                with suppress(MessageStoreError):  # The next compaction retries the deletion.
                     await delete_unused(self.store, ledger)
                 raise
             return CompactionRun(left, keys.removed)
@@ -109,27 +111,27 @@ def _check_same(noted: int, copied: int) -> None:
 
 
 def compacted_name(topic: str, *ledger_ids: int) -> str:
-    """Return the name of the ledger of a topic's compacted entries; no topic can have it."""
+    """Return the name of the ledger of compacted entries; not a valid topic name."""
     return f"{_COMPACTED}{topic.partition('://')[2]}-{','.join(map(str, ledger_ids))}"
 
 
 def unused_ids(ledger: ManagedLedger) -> list[int]:
-    """Return the numbers of ledgers that the compaction of a topic does not use, or not yet."""
+    """Return the numbers of compaction ledgers not in use."""
     _, _, numbers = ledger.properties.get(UNUSED_PROPERTY, "").rpartition("-")
     return [int(number) for number in numbers.split(",") if number]
 
 
 def set_unused(ledger: ManagedLedger, *ledger_ids: int) -> None:
-    """Keep those numbers."""
+    """Set the numbers of compaction ledgers not in use."""
     names = compacted_name(ledger.name, *ledger_ids) if ledger_ids else None
     ledger.set_property(UNUSED_PROPERTY, names)
 
 
 async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
-    """Delete those ledgers.
+    """Delete the compaction ledgers not in use.
 
     Raises:
-        MessageStoreError: One is not deleted, and is named still.
+        MessageStoreError: A deletion failed; the ledger stays in the list.
     """
     for ledger_id in unused_ids(ledger):
         await store.delete_ledger(compacted_name(ledger.name, ledger_id))
@@ -137,12 +139,12 @@ async def delete_unused(store: MessageStore, ledger: ManagedLedger) -> None:
 
 
 def is_compacted(stored: str) -> bool:
-    """Tell whether a ledger is what a compaction has left."""
+    """Return True for a ledger of compacted entries."""
     return stored.startswith(_COMPACTED)
 
 
 def topic_of(stored: str) -> TopicName:
-    """Return the topic of a ledger: of its messages, or of what a compaction has left of them."""
+    """Return the topic of a ledger of messages or compacted entries."""
     if stored.startswith(_COMPACTED):
         stored = f"persistent://{stored.removeprefix(_COMPACTED).rpartition('-')[0]}"
     return TopicName.parse(stored)
@@ -151,7 +153,7 @@ def topic_of(stored: str) -> TopicName:
 async def _source(
     ledger: ManagedLedger, before: CompactedEntries | None, last: Position
 ) -> AsyncIterator[list[Entry]]:
-    """Yield what the compaction before has left, and the entries behind it, some at a time."""
+    """Yield previously compacted entries, then newer entries, in chunks."""
     at = EARLIEST
     if before is not None:
         while left := await before.fetch(at, _READ_ENTRIES, _READ_BYTES):

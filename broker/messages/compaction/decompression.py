@@ -1,4 +1,4 @@
-"""Payloads decompressed by the broker, which believes no size that a producer announces."""
+"""Decompression of payloads with a size limit, distrusting the announced size."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class DecompressionError(Exception):
 
 
 def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -> bytes:
-    """Return a payload without compression.
+    """Return the uncompressed payload.
 
     Args:
-        metadata: Its message's.
-        payload: As it was sent.
-        max_bytes: Most bytes that it may have then.
+        metadata: The message's metadata.
+        payload: The payload from the producer.
+        max_bytes: Most uncompressed bytes.
 
     Raises:
-        DecompressionError: It is damaged, has another size than it says, or is too large.
+        DecompressionError: Damaged, too large, or the announced size is wrong.
     """
     if metadata.compression == pb.NONE:
         return payload
@@ -53,7 +53,7 @@ def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -
 def _decompressed(compression: int, payload: bytes, size: int) -> bytes:
     if compression == pb.ZLIB:
         return zlib.decompressobj().decompress(payload, size + 1)  # 0 would mean no limit.
-    # Some codecs leave the rest of what is too large a buffer as it was: it is zeros, not memory.
+    # Some codecs do not fill a too large buffer; zeros avoid leaking memory.
     buffer = bytearray(size)
     del buffer[_INTO[compression](payload, buffer) :]
     return bytes(buffer)

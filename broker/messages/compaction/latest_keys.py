@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 MOST_KEY_BYTES = 256 * 1024 * 1024
 """Most memory for the keys of one topic."""
 KEY_COST_BYTES = 150
-"""What a key costs beside its own bytes."""
+"""The memory of a key beside the key's bytes."""
 MESSAGES_A_STEP = 200
 
 
 class TooManyKeysError(Exception):
-    """The keys of a topic take more memory than they may; one sentence."""
+    """The keys of a topic exceed the memory limit; one sentence."""
 
 
 class _KeyedMessage(NamedTuple):
-    """A message, as far as compaction looks at it.
+    """The part of a message used by compaction.
 
     Attributes:
-        key: None for a message without.
-        has_value: False for one that deletes its key: it is empty.
-        there: False for one that an earlier compaction has left out.
+        key: None for a message without a key.
+        has_value: False for an empty message, which deletes the key.
+        there: False if removed by an earlier compaction.
     """
 
     key: str | None
@@ -47,12 +47,12 @@ class _KeyedMessage(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """An entry, taken apart.
+    """A parsed entry.
 
     Attributes:
-        metadata: Its own.
-        messages: Those of its batch, or itself.
-        batch: The messages with their bytes; None if it is no batch.
+        metadata: The entry's metadata.
+        messages: The messages of the batch, or the single message.
+        batch: The messages with bytes; None without a batch.
     """
 
     metadata: pb.MessageMetadata
@@ -61,13 +61,13 @@ class _Opened(NamedTuple):
 
 
 class LatestKeys:
-    """The number of the last message of each key, as all messages are counted.
+    """The number of each key's last message, in a count over all messages.
 
-    Both passes go through the same entries, in steps; then the numbers are the same.
+    Both passes process the same entries, in steps, so the numbers agree.
 
     Attributes:
-        counted: Messages so far in this pass; they must come to the same in both.
-        removed: Messages that do not stay.
+        counted: Messages so far in the current pass; the totals of both passes must agree.
+        removed: Removed messages.
 
     Source: upstream AbstractTwoPhaseCompactor.
     """
@@ -83,7 +83,7 @@ class LatestKeys:
         """Note the keys of entries (the first pass).
 
         Raises:
-            TooManyKeysError: There is no room for them.
+            TooManyKeysError: The keys exceed the memory limit.
         """
         for entry in entries:
             opened = yield from _opened(entry, keep_bytes=False)
@@ -120,7 +120,7 @@ class LatestKeys:
         self.counted = 0
 
     def kept(self, entries: Iterable[Entry]) -> Generator[None, None, list[Entry]]:
-        """Return what is left of entries (the second pass)."""
+        """Return the kept entries (the second pass)."""
         left: list[Entry] = []
         for entry in entries:
             opened = yield from _opened(entry, keep_bytes=True)
@@ -146,16 +146,16 @@ class LatestKeys:
 
 
 def _opened(entry: Entry, *, keep_bytes: bool) -> Generator[None, None, _Opened | None]:
-    """Return an entry, taken apart in steps; None for what cannot be: it is kept.
+    """Parse an entry in steps; return None for an unreadable entry, which is kept.
 
     Args:
         entry: The entry.
-        keep_bytes: Return the messages of a batch with their bytes too.
+        keep_bytes: Also return the bytes of a batch's messages.
     """
     try:
         metadata = parse_metadata(entry.data)
     except RemoteProtocolError:
-        return None  # Profile pulsar stores what nobody can read.
+        return None  # Profile pulsar stores unreadable messages.
     payload = payload_of(entry.data)
     if not is_readable_batch(metadata):
         size = metadata.uncompressed_size if metadata.compression else len(payload)

@@ -1,4 +1,4 @@
-"""The compaction of one topic: what it has left, whether it runs, and how it went."""
+"""The compaction of one topic: compacted entries, state, and statistics."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SUBSCRIPTION = "__compaction"
-"""The subscription that holds what is not compacted yet; clients see it like any other."""
+"""The subscription that holds uncompacted entries; visible to clients."""
 PROPERTY = "compaction"
-"""Under this name a ledger keeps the number of its compacted entries' ledger, and the horizon."""
+"""Name of the ledger property for the compacted ledger's number and the horizon."""
 
 
 class CompactionStatus(Enum):
-    """The states that REST shows (upstream: LongRunningProcessStatus)."""
+    """The compaction states of the REST API (upstream: LongRunningProcessStatus)."""
 
     NOT_RUN = "NOT_RUN"
     RUNNING = "RUNNING"
@@ -47,25 +47,26 @@ class CompactionStatus(Enum):
 
 
 class CompactableTopic(Protocol):
-    """A topic whose messages are stored, as far as its compaction depends on it."""
+    """The part of a stored topic used by compaction."""
 
     ledger: ManagedLedger
     policies: EffectivePolicies
     clock: Clock
     subscriptions: Any
-    """Has ``get(name)`` and ``create(name, earliest=)``, which return subscriptions."""
+    """Provides ``get(name)`` and ``create(name, earliest=)``, returning subscriptions."""
 
 
 class TopicCompaction:
     """The compaction of one topic.
 
     Attributes:
-        compacted: What the last one has left; None before the first.
-        status: Of the last one since the topic was loaded.
-        last_error: Says why it failed.
-        removed: Messages that the last one did not keep.
-        succeeded_at, failed_at: When that last happened, in ms since 1970; 0 for never.
-        duration_ms: Of the last one.
+        compacted: The entries of the last compaction; None before the first.
+        status: The status of the last compaction since loading.
+        last_error: The reason of the last failure.
+        removed: Messages removed by the last compaction.
+        succeeded_at, failed_at: Time of the last success and failure, in ms since 1970; 0 for
+            never.
+        duration_ms: Duration of the last compaction.
 
     Source: upstream PersistentTopic.triggerCompaction.
     """
@@ -84,10 +85,10 @@ class TopicCompaction:
         self.duration_ms = 0
 
     async def open(self, compactor: Compactor) -> None:
-        """Take up what an earlier compaction has left; the topic was just loaded.
+        """Open the entries of an earlier compaction while the topic is loaded.
 
         Raises:
-            MessageStoreError: It cannot be read.
+            MessageStoreError: The entries cannot be read.
         """
         self._compactor = compactor
         ledger, store = self._topic.ledger, compactor.store
@@ -100,17 +101,17 @@ class TopicCompaction:
             await self.compacted.recover()
 
     def holds_last(self) -> bool:
-        """Tell whether the last message is to be looked for in what compaction has left."""
+        """Return True if the last message must be read from the compacted entries."""
         ledger = self._topic.ledger
         last = ledger.last_confirmed
         compacted = self.compacted
         return compacted is not None and (last <= compacted.horizon or not ledger.holds(last))
 
     async def last_entry(self) -> Entry | None:
-        """Return the last entry that compaction has left; None where that is nothing.
+        """Return the last compacted entry; None if missing.
 
         Raises:
-            MessageStoreError: It cannot be read.
+            MessageStoreError: The entry cannot be read.
         """
         while (compacted := self.compacted) is not None:
             try:
@@ -126,7 +127,7 @@ class TopicCompaction:
         """Start a compaction.
 
         Raises:
-            RefusedError: One is under way.
+            RefusedError: A compaction is running.
         """
         if self.status is CompactionStatus.RUNNING:
             raise RefusedError(Refusal.CONFLICT, "Compaction already in progress")
@@ -134,9 +135,9 @@ class TopicCompaction:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def keep_for_later(self) -> None:
-        """Have a subscription hold what is to be compacted, where there is a threshold (recorded).
+        """Create the subscription that holds uncompacted entries, if a threshold is set (recorded).
 
-        Else messages that nobody needs are dropped before the first compaction comes to them.
+        Otherwise unneeded messages would be dropped before the first compaction.
         """
         if self._topic.policies.compaction_threshold_bytes > 0:
             subscriptions = self._topic.subscriptions
@@ -144,7 +145,7 @@ class TopicCompaction:
                 subscriptions.create(SUBSCRIPTION, earliest=True, limited=False)
 
     def start_if_due(self) -> bool:
-        """Start one if more is uncompacted than the policies of the topic allow."""
+        """Start a compaction if the uncompacted entries exceed the topic's threshold."""
         threshold = self._topic.policies.compaction_threshold_bytes
         if threshold <= 0 or self.status is CompactionStatus.RUNNING:
             return False
@@ -179,7 +180,7 @@ class TopicCompaction:
         subscription = subscriptions.get(SUBSCRIPTION)
         if subscription is None:
             subscription = subscriptions.create(SUBSCRIPTION, earliest=True)
-        elif not subscription.durable:  # It would end with its reader, and keep nothing till then.
+        elif not subscription.durable:  # Would end with its reader.
             text = f"NonDurable subscription {SUBSCRIPTION} already exists."
             raise RequestError(pb.NotAllowedError, text)
         before = self.compacted
@@ -188,16 +189,16 @@ class TopicCompaction:
         set_unused(ledger, *(() if before is None else (before.ledger_id,)))
         self.compacted = after
         await ledger.flushed()
-        # Only now: ledgers that this subscription does not need any more are dropped.
+        # Only after the flush: ledgers skipped by the subscription are dropped.
         subscription.skip_through(after.horizon)
         await delete_unused(self._compactor.store, ledger)
 
-    # -- its end ------------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Delete what compactions have left: their subscription was deleted (recorded).
+        """Delete the compacted entries after the subscription was deleted (recorded).
 
-        One that is under way ends. (A real broker waits for it.)
+        A running compaction is cancelled. (A real broker waits for the end.)
         """
         if self._task is not None:
             self._task.cancel()
@@ -206,12 +207,12 @@ class TopicCompaction:
         self._deletion = asyncio.get_running_loop().create_task(self._delete_unused())
 
     async def _delete_unused(self) -> None:
-        """Delete what is not used any more; what cannot be deleted now is the next time."""
+        """Delete unused compaction ledgers; failures are retried at the next deletion."""
         ledger = self._topic.ledger
         try:
             await delete_unused(self._compactor.store, ledger)
         except MessageStoreError as error:
-            logger.warning("what compaction left of %s is not deleted: %s", ledger.name, error)
+            logger.warning("compacted entries of %s are not deleted: %s", ledger.name, error)
 
     async def finished(self) -> None:
         """Return when no compaction is under way."""
@@ -219,7 +220,7 @@ class TopicCompaction:
             await asyncio.wait([self._task])
 
     async def close(self) -> None:
-        """Stop a compaction, and close what the last one has left: the topic is unloaded."""
+        """Cancel a running compaction and close the compacted entries, as the topic is unloaded."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -231,7 +232,7 @@ class TopicCompaction:
 
 
 async def delete_compacted(store: MessageStore, topic: str) -> None:
-    """Delete what compactions have left of a topic that is deleted next.
+    """Delete the compacted entries of a topic before the topic's deletion.
 
     Raises:
         MessageStoreError: The store failed.
@@ -244,7 +245,7 @@ async def delete_compacted(store: MessageStore, topic: str) -> None:
 
 
 def _disuse(ledger: ManagedLedger) -> None:
-    """Use what compaction has left of a topic no more."""
+    """Mark a topic's compacted entries as unused."""
     kept = _kept(ledger)
     if kept is not None:
         set_unused(ledger, kept[0], *unused_ids(ledger))
@@ -252,7 +253,7 @@ def _disuse(ledger: ManagedLedger) -> None:
 
 
 def _kept(ledger: ManagedLedger) -> tuple[int, Position] | None:
-    """Return the number of the compacted entries' ledger, and the horizon; None for none."""
+    """Return the compacted ledger's number and the horizon; None before the first compaction."""
     text = ledger.properties.get(PROPERTY)
     if text is None:
         return None

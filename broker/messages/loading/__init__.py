@@ -1,1 +1,1 @@
-"""The loaded topics of a broker: how they are found, made, opened, closed and deleted."""
+"""A broker's loaded topics: finding, creating, opening, closing and deleting topics."""

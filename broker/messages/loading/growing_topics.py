@@ -1,4 +1,4 @@
-"""Partitioned topics that get more partitions now, and the subscriptions that these begin with."""
+"""Partitioned topics during an increase of partitions, and the new partitions' subscriptions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class _Growth(NamedTuple):
 
 
 class GrowingTopics:
-    """The subscriptions of new partitions: each has them before its first client comes.
+    """The subscriptions of new partitions, created before the first client connects.
 
-    So a consumer that discovers a partition late misses nothing that was sent to it before.
+    A consumer that discovers a partition late therefore misses no messages.
     """
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class GrowingTopics:
     def growing(
         self, topic: TopicName, first: int, given: Mapping[str, Mapping[str, str]]
     ) -> Iterator[None]:
-        """Give subscriptions to the partitions that are loaded first in a block of code.
+        """Create subscriptions on new partitions loaded during a block of code.
 
         Args:
             topic: The partitioned topic.
             first: The index of the first new partition.
-            given: The properties of each subscription, by its name.
+            given: The properties of each subscription, by name.
         """
         growth = _Growth(topic, first, given)
         self._growths.append(growth)
@@ -48,7 +48,7 @@ class GrowingTopics:
             self._growths.remove(growth)
 
     def give(self, topic: PersistentTopic) -> None:
-        """Create the subscriptions that a topic lacks, if it is a new partition."""
+        """Create the missing subscriptions of a new partition; do nothing for other topics."""
         name = topic.name
         for growth in self._growths:
             if name.partition_index < growth.first or name.partitioned_name != growth.topic:

@@ -1,4 +1,4 @@
-"""The topics of this broker that are loaded: what producers and consumers use now."""
+"""The broker's loaded topics, in use by producers and consumers."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSED_AT_ONCE = 16
-"""Topics that are closed at the same time, so that they wait for the disk together."""
+"""Topics closed simultaneously, to share waits for the disk."""
 
 
 class TopicParts(NamedTuple):
-    """The parts of a broker of which its topics are made.
+    """The parts of a broker used by topics.
 
     Attributes:
-        store: The messages.
-        creation: Says which topics there are.
-        owns: Tells whether this broker serves a topic, at this moment.
-        topics: Deletes them.
-        policies_of: Returns the policies in force for a topic.
-        subscriptions_of: Makes the subscriptions of a topic from what its ledger has.
+        store: The message store.
+        creation: Checks the existence of topics, and creates topics.
+        owns: Returns True while this broker serves a topic.
+        topics: Deletes topics.
+        policies_of: Returns the effective policies of a topic.
+        subscriptions_of: Creates a topic's subscriptions from the ledger.
         direct_subscriptions_of: The same for non-persistent topics.
-        alone: No other broker can serve them.
+        alone: The broker is the only broker.
     """
 
     config: BrokerConfig
@@ -74,19 +74,19 @@ class TopicParts(NamedTuple):
 
 
 class LoadedTopics:
-    """The loaded topics by name; a topic is loaded by the first client that uses it.
+    """The loaded topics by name; a topic is loaded by the first client.
 
-    Bound: maxConcurrentTopicLoadRequest loads at a time, others wait for their turn.
+    Bound: maxConcurrentTopicLoadRequest simultaneous loads; further loads wait.
 
     Attributes:
         clock: The time.
-        opened_at: Since when it counts, in ms since 1970.
-        load_times: How long that took, of topics that were loaded.
-        pending_loads: Those that are being loaded, or wait for their turn.
-        failed_loads: Loads that failed.
-        made: Topics that were made without a client, and are not loaded yet.
-        growing: What new partitions begin with.
-        past: What went through topics that are loaded no more.
+        opened_at: Start of the counters, in ms since 1970.
+        load_times: Durations of successful loads.
+        pending_loads: Loads in progress or waiting.
+        failed_loads: Failed loads.
+        made: Topics created without a client, not loaded yet.
+        growing: Subscriptions of new partitions.
+        past: Counters of unloaded topics.
 
     Source: upstream BrokerService.topics.
     """
@@ -110,7 +110,7 @@ class LoadedTopics:
         self._followers = PolicyFollowers()
         self._unloads: set[asyncio.Task[None]] = set()
         self._loading: set[TopicName] = set()
-        # Namespaces and partitioned topics of which no topic is loaded, and how often each is.
+        # Namespaces and partitioned topics with blocked loads, and the number of blocks.
         self._shut: Counter[str] = Counter()
         self.load_times = WaitTimes(parts.clock)
         self.opened_at = parts.clock.wall_ms()
@@ -124,14 +124,14 @@ class LoadedTopics:
         return iter(self._topics)
 
     def stored(self) -> Iterator[PersistentTopic]:
-        """Yield the loaded topics that store their messages, and stay."""
+        """Yield the loaded persistent topics that are not closing."""
         for topic in self:
             if isinstance(topic, PersistentTopic) and not topic.closing:
                 yield topic
 
     @asynccontextmanager
     async def unloaded(self, name: str) -> AsyncIterator[bool]:
-        """Keep a topic from being loaded for a block of code; false if it is loaded."""
+        """Block loads of a topic during a block of code; yields False for a loaded topic."""
         async with self._locks.of(name):
             yield name not in self._topics
 
@@ -140,7 +140,7 @@ class LoadedTopics:
         return iter(self._topics.within(namespace))
 
     def non_persistent_in_use(self, namespace: NamespaceName) -> list[bytes]:
-        """Return the full names of those of a namespace with producers or subscriptions."""
+        """Return the names of a namespace's non-persistent topics with clients or subscriptions."""
         return [
             topic.full_name.encode()
             for topic in self._topics.within(namespace)
@@ -148,28 +148,28 @@ class LoadedTopics:
         ]
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
-        """Return the policies in force for a topic, loaded or not."""
+        """Return the effective policies of a topic, loaded or not."""
         return self._parts.policies_of(name)
 
     def serves(self, name: TopicName) -> bool:
-        """Tell whether nobody else serves a topic, at this moment."""
+        """Return True while this broker serves a topic."""
         return self._parts.alone or self._parts.owns(name)
 
     def loaded(self, name: TopicName) -> Topic | None:
-        """Return a topic if it is loaded."""
+        """Return a loaded topic, otherwise None."""
         return self._topics.get(str(name))
 
     # -- loading ------------------------------------------------------------------------------
 
     async def get(self, name: TopicName, *, create: bool = True) -> Topic:
-        """Return a topic, which is loaded if it is not, and made if it is missing.
+        """Return a topic after loading or creating it if necessary.
 
         Args:
             name: A topic, or one partition.
-            create: Whether a missing one is made, where the operator allows that.
+            create: Create a missing topic, if the operator allows auto-creation.
 
         Raises:
-            RequestError: It is not served here, does not exist, cannot, or the store failed.
+            RequestError: Not served here, missing, not creatable, or the store failed.
         """
         found = self._topics.get(str(name))
         if found is not None and not found.closing:
@@ -210,7 +210,7 @@ class LoadedTopics:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
                 raise not_stored(error) from None
-            # Not any more: the bundle was lost, or the namespace deleted, meanwhile.
+            # The bundle may be lost, or the namespace deleted, meanwhile.
             if not self._parts.owns(name) or self._is_shut(name):
                 if name.persistent:
                     self._parts.store.close_ledger(str(name))
@@ -220,7 +220,7 @@ class LoadedTopics:
             return topic
 
     def _note_made(self, name: TopicName, partitions: int) -> None:
-        """Note a topic that was made without a client, where those that nobody uses are deleted."""
+        """Remember a topic created without a client, if unused topics are deleted."""
         if not self._parts.policies_of(name).inactive_topics.delete:
             return
         names = [name]
@@ -230,7 +230,7 @@ class LoadedTopics:
             indices = range(min(partitions, MOST_TOPICS) if all_go else 0)
             names = [TopicName.parse(partition_name(name, index)) for index in indices]
         for one in names:
-            # What another broker may use is not noted: this one would not know.
+            # Another broker's topics are skipped: their use is unknown here.
             if self.serves(one):
                 self.made.add(one)
 
@@ -250,18 +250,18 @@ class LoadedTopics:
         return topic
 
     def policies_changed(self, scope: NamespaceName | TopicName | None) -> None:
-        """Have the topics of a namespace, or one topic, or all, follow their policies.
+        """Apply changed policies to the topics of a namespace, one topic, or all.
 
-        The first at once, and what are more in the next turns.
+        The first topics follow immediately, the rest in later turns.
         """
         self._followers.follow(self._topics.within(scope))
 
-    # -- their end ----------------------------------------------------------------------------
+    # -- closing ------------------------------------------------------------------------------
 
     async def unload(self, name: TopicName, new_owner: ServerUrls = NO_URLS) -> bool:
-        """Close a topic; false if it is not loaded.
+        """Close a topic; return False if not loaded.
 
-        Its clients come back and load it again, or go to the service URL of its new owner.
+        The clients reconnect and load the topic again, or connect to the new owner.
         """
         return await to_its_end(self._unload_named(name, new_owner))
 
@@ -273,18 +273,18 @@ class LoadedTopics:
             return topic is not None
 
     def let_go(self, belongs: Callable[[TopicName], bool]) -> Awaitable[object]:
-        """Close topics that this broker serves no more: nothing is published from now on.
+        """Close topics no longer served by this broker; publishing stops immediately.
 
         Args:
-            belongs: Says which.
+            belongs: Selects the topics.
 
         Returns:
-            What ends when all of them are closed.
+            An awaitable that ends when all topics are closed.
         """
         loop = asyncio.get_running_loop()
         if self._parts.alone:
             return loop.create_task(self._unload_all(self, belongs))
-        self.made.clear()  # Others may use them from now on.
+        self.made.clear()  # Other brokers may use the topics from now on.
         gone = [topic for topic in self if belongs(topic.name)]
         for topic in gone:
             topic.closing = True
@@ -299,9 +299,9 @@ class LoadedTopics:
                 await self.unload(topic.name)
 
     async def forget(self, bundle: Bundle) -> None:
-        """Delete what is stored of a bundle's topics, which others served or deleted meanwhile.
+        """Delete the stored data of a bundle's topics served or deleted elsewhere meanwhile.
 
-        What this broker serves stays: it was made since.
+        Topics served by this broker stay, because they are newer.
 
         Raises:
             RequestError: The message store failed.
@@ -326,7 +326,7 @@ class LoadedTopics:
         topic.closing = True
         try:
             topic.producers.disconnect(fenced(), new_owner)
-            topic.rate.stop()  # Who was paused for it may publish to others.
+            topic.rate.stop()  # Connections paused by the topic's rate may publish to other topics.
             topic.subscriptions.close_consumers(new_owner)
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
@@ -335,7 +335,7 @@ class LoadedTopics:
                 self.past.add(topic)
 
     async def _keep(self, topic: PersistentTopic) -> None:
-        """Have what a topic stored made durable, and close its ledger."""
+        """Flush a topic's data, and close the ledger."""
         topic.subscriptions.close()
         await topic.compaction.close()
         try:
@@ -344,14 +344,14 @@ class LoadedTopics:
             topic.subscriptions.save()
             await topic.ledger.flushed()
         except MessageStoreError as error:
-            logger.warning("what %s stored last may be lost: %s", topic.name, error)
+            logger.warning("the last writes of %s may be lost: %s", topic.name, error)
         topic.forget_pending()
         topic.ledger.listener = None
         self._parts.store.close_ledger(topic.full_name)
         topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
-        """Unload a topic whose ledger failed, in a task of its own."""
+        """Unload a topic after a ledger failure, in a separate task."""
         if not topic.closing:
             topic.closing = True
             task = asyncio.get_running_loop().create_task(self._unload_broken(topic))
@@ -364,14 +364,14 @@ class LoadedTopics:
                 await self._unload(topic)
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
-        """Delete a topic with its messages.
+        """Delete a topic and its messages.
 
         Args:
             name: The topic, loaded or not.
-            force: Also if it has producers or consumers, which are closed.
+            force: Delete despite producers or consumers, which are closed.
 
         Raises:
-            RefusedError: There is none, it is a partitioned topic, or it is in use.
+            RefusedError: The topic is missing, partitioned, or in use.
             StoreError: The metadata store failed.
             MessageStoreError: The message store failed.
         """
@@ -384,18 +384,18 @@ class LoadedTopics:
                 check_unused(topic)
             await self._parts.topics.check_there(name)
             if name.persistent:
-                await self._parts.store.flushed()  # Else it would be closed for nothing.
+                await self._parts.store.flushed()  # Fails before closing the topic.
             if topic is not None and not force:
-                check_unused(topic)  # Clients may have come meanwhile.
-            # As upstream the messages go first: else a kill here leaves them to the next topic.
+                check_unused(topic)  # Clients may have connected meanwhile.
+            # Messages first, as upstream: after a crash a new topic must not inherit the messages.
             await self._drop(name, topic)
             await self._parts.topics.delete(name)
 
     async def _drop(self, name: TopicName, topic: Topic | None) -> None:
-        """Close a topic, and delete its messages."""
+        """Close a topic, and delete the messages."""
         if topic is not None:
             topic.closing = True
-            if not name.persistent:  # There producers hear of it first (recorded).
+            if not name.persistent:  # Producers first here (recorded).
                 topic.producers.disconnect(fenced())
             topic.subscriptions.close_consumers()
             topic.subscriptions.close()
@@ -414,15 +414,16 @@ class LoadedTopics:
         try:
             await delete_compacted(self._parts.store, name)
         except MessageStoreError as error:
-            # A damaged topic does not know them; what cannot be written is told again below.
-            logger.warning("what compactions have left of %s is looked for: %s", name, error)
+            # A damaged topic lost its list of compacted ledgers; write failures are raised again
+            # below.
+            logger.warning("searching for the compacted entries of %s: %s", name, error)
             async for left in in_turns(self._parts.store.names()):
                 if is_compacted(left) and str(topic_of(left)) == name:
                     await self._parts.store.delete_ledger(left)
         await self._parts.store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
-        """Delete a partitioned topic, unless it was imported or has partitions left.
+        """Delete a partitioned topic, unless it was imported or has partitions.
 
         Raises:
             StoreError: The store failed.
@@ -432,9 +433,9 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
-        """Load no topic of some namespaces or partitioned topics for a block of code.
+        """Block loads of topics in namespaces or partitioned topics for a block of code.
 
-        What is being loaded when the block begins is refused, or loaded, before.
+        Loads in progress at the start are refused or finished first.
         """
         keys = list(map(str, names))
         self._shut.update(keys)
@@ -445,7 +446,7 @@ class LoadedTopics:
             yield
         finally:
             self._shut.subtract(keys)
-            self._shut += Counter()  # Without what is 0.
+            self._shut += Counter()  # Drops zero counts.
 
     def _is_shut(self, name: TopicName) -> bool:
         shut = self._shut
@@ -455,13 +456,13 @@ class LoadedTopics:
     async def emptied(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
         """Close the topics of namespaces and delete their messages before a block of code.
 
-        The block deletes their names: until it ends no topic of them is loaded.
+        The block deletes the topics' names; loads are blocked until the end.
 
         Raises:
-            MessageStoreError: The message store failed, and has some of the messages still.
+            MessageStoreError: The message store failed, and still has some messages.
         """
         async with self.shut(*namespaces):
-            await self._parts.store.flushed()  # Else they would be closed for nothing.
+            await self._parts.store.flushed()  # A failing store must not close topics in vain.
             await self._empty(frozenset(map(str, namespaces)), namespaces)
             yield
             await self.made.forget(namespaces)
@@ -473,7 +474,7 @@ class LoadedTopics:
                 await to_its_end(self._drop_loaded(topic))
         stored = in_turns(self._parts.store.names())
         inside = [name async for name in stored if namespace_of(name) in names]
-        # A topic whose messages are gone knows no more what compactions have left of it.
+        # Compacted ledgers first: deleting a topic loses the list of its compacted ledgers.
         for name in [*filter(is_compacted, inside), *inside]:
             await self._delete_stored(name)
 
@@ -488,12 +489,12 @@ class LoadedTopics:
                 await self._drop(topic.name, topic)
 
     async def terminate(self, name: TopicName) -> Position:
-        """Have a topic take no more messages; return the position of the last.
+        """Terminate a topic; return the position of the last message.
 
         Raises:
             RequestError: See ``get``.
-            RefusedError: It is non-persistent.
-            MessageStoreError: That could not be stored.
+            RefusedError: The topic is non-persistent.
+            MessageStoreError: The termination could not be stored.
         """
         topic = await self._persistent(name, "Termination of a non-persistent topic is not allowed")
         topic.terminate()
@@ -501,11 +502,11 @@ class LoadedTopics:
         return topic.ledger.last_confirmed
 
     async def truncate(self, name: TopicName) -> None:
-        """Forget the backlogs of a topic, and drop what is in its closed ledgers.
+        """Clear the backlogs of a topic, and drop closed ledgers.
 
         Raises:
             RequestError: See ``get``.
-            RefusedError: It is non-persistent.
+            RefusedError: The topic is non-persistent.
         """
         topic = await self._persistent(name, "truncate is not supported for non-persistent topics")
         topic.truncate()
@@ -517,18 +518,18 @@ class LoadedTopics:
         return topic
 
     async def flushed(self) -> None:
-        """Return once the receipts of what was published leave; nothing more is."""
+        """Wait for the receipts of all published messages."""
         for topic in self:
             if isinstance(topic, PersistentTopic):
                 with suppress(MessageStoreError):
                     await topic.ledger.flushed()
 
     async def close(self, new_owner: Callable[[TopicName], ServerUrls] = lambda _: NO_URLS) -> None:
-        """Close all topics: the broker ends, and clients go elsewhere, or wait for it.
+        """Close all topics at the broker's shutdown; clients reconnect elsewhere, or wait.
 
         Args:
-            new_owner: Returns the addresses of the broker that serves a topic now; empty for
-                none, which has clients look the topic up.
+            new_owner: Returns the addresses of a topic's new broker; empty: clients look the topic
+                up.
         """
         await self._room.close()
         names = [topic.name for topic in self]
@@ -538,10 +539,10 @@ class LoadedTopics:
 
 
 def check_unused(topic: Topic) -> None:
-    """Refuse to delete a topic that has clients.
+    """Refuse to delete a topic with clients.
 
     Raises:
-        RefusedError: It has.
+        RefusedError: The topic has clients.
     """
     consumers, producers = topic.subscriptions.consumer_count, len(topic.producers)
     clients = consumers + producers

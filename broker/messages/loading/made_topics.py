@@ -1,7 +1,8 @@
-"""Topics that were made without a client: by REST, or as partitions.
+"""Topics created without a client: by REST, or as partitions.
 
-A real broker loads a topic that REST makes, and deletes it when nobody uses it. Here it is only a
-name until a client comes; so it is noted, and deleted in the same way. An imported topic never is.
+A real broker loads a topic created by REST, and deletes the topic when unused. Here the topic is
+only a name until the first client; noting the name allows the same deletion. Imported topics are
+never deleted.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MOST_TOPICS = 20_000
-"""Topics that are noted, and partitioned ones."""
+"""Most noted topics; the same number of partitioned topics."""
 
 
 class MadeTopics:
-    """The topics that were made since this broker started, and were not loaded yet.
+    """Topics created since the broker's start and never loaded.
 
-    Bound: MOST_TOPICS, and as many partitioned ones; of more the oldest is forgotten, and stays.
+    Bound: MOST_TOPICS topics, and as many partitioned topics; beyond, the oldest is forgotten and
+    never deleted.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -36,12 +38,12 @@ class MadeTopics:
         return len(self._unused_since) + len(self._partitioned)
 
     def add(self, name: TopicName) -> None:
-        """Note a topic that nobody has used yet."""
+        """Note an unused topic."""
         _bounded(self._unused_since)
         self._unused_since[str(name)] = self._clock.now()
 
     def add_partitioned(self, name: TopicName) -> None:
-        """Note a partitioned topic, whose partitions may be deleted once they were used."""
+        """Note a partitioned topic, whose partitions may be deleted after use."""
         _bounded(self._partitioned)
         self._partitioned[str(name)] = None
 
@@ -51,11 +53,11 @@ class MadeTopics:
         return str(name) in self._unused_since or str(name.partitioned_name) in self._partitioned
 
     def loaded(self, name: TopicName) -> None:
-        """Forget a topic that is in use now."""
+        """Forget a topic now in use."""
         self._unused_since.pop(str(name), None)
 
     async def deleted(self, name: TopicName) -> None:
-        """Forget a topic that is gone."""
+        """Forget a deleted topic."""
         self._unused_since.pop(str(name), None)
         self._partitioned.pop(str(name), None)
 
@@ -65,7 +67,7 @@ class MadeTopics:
         self._partitioned.clear()
 
     async def forget(self, namespaces: Iterable[NamespaceName]) -> None:
-        """Forget the topics of namespaces that are gone."""
+        """Forget the topics of deleted namespaces."""
         gone = frozenset(map(str, namespaces))
         for noted in (self._unused_since, self._partitioned):
             async for name in in_turns(tuple(noted)):
@@ -73,7 +75,7 @@ class MadeTopics:
                     noted.pop(name, None)
 
     def unused(self) -> Iterator[tuple[TopicName, float]]:
-        """Yield the topics that nobody has used, and the clock's time at which they were made."""
+        """Yield the unused topics, and the clock's time of creation."""
         for name, since in tuple(self._unused_since.items()):
             if name in self._unused_since:
                 yield TopicName.parse(name), since

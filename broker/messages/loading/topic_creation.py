@@ -1,4 +1,4 @@
-"""The rules by which a topic that a client asks for is there, is made, or is refused."""
+"""Rules for finding, creating or refusing a requested topic."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class CreationRules(NamedTuple):
     """The rules of one broker.
 
     Attributes:
-        topics: Those of the operator, at this moment.
-        owns: Whether this broker serves a topic (see BundleOwnership), at this moment.
-        address: Host and port of this broker's admin port, which refusals name.
+        topics: The operator's current rules for a namespace.
+        owns: Returns True while this broker serves a topic (see BundleOwnership).
+        address: Returns host and port of the admin API, named in refusals.
     """
 
     topics: Callable[[NamespaceName], TopicRules]
@@ -44,7 +44,7 @@ class CreationRules(NamedTuple):
 
 
 class TopicCreation:
-    """Says whether a topic exists, and makes it for the first client that uses it.
+    """Checks the existence of topics, and creates topics for their first client.
 
     Source: upstream BrokerService.getTopic, isAllowAutoTopicCreationAsync.
     """
@@ -55,14 +55,14 @@ class TopicCreation:
         self._rules = rules
 
     async def ensure(self, topic: TopicName, *, create: bool) -> bool:
-        """Return true if the topic was made now, false if it exists.
+        """Return True for a newly created topic, False for an existing topic.
 
         Args:
             topic: A topic, or one partition.
-            create: Whether a missing one is made, where the operator allows that.
+            create: Create a missing topic, if the operator allows auto-creation.
 
         Raises:
-            RequestError: It is not served here, does not exist, or cannot.
+            RequestError: Not served here, missing, or not creatable.
         """
         try:
             return await self._ensure(topic, create=create)
@@ -81,7 +81,7 @@ class TopicCreation:
         if topic.namespace == _SYSTEM or topic.partition_index < 0:
             _check_transaction_topic(name)
         count = partitions_around(topic, snapshot)
-        # A partition that its topic lacks was there, or may be at any time: it is always made.
+        # A missing partition of an existing partitioned topic is always created.
         lacks = count is not None and topic.partition_index < count
         if not create or not (lacks or self._rules.topics(topic.namespace).auto_creation):
             raise topic_not_found(name)

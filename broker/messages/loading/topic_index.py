@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class TopicIndex:
-    """Topics, of which those of a namespace or with partitions are found without looking at others.
+    """An index of topics by name, namespace and partitioned topic.
 
-    Bound: whoever adds them has one.
+    Bound: the caller's bound.
     """
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class TopicIndex:
         return self._topics.get(name)
 
     def add(self, topic: Topic) -> None:
-        """Add a topic, whose name no other has."""
+        """Add a topic with a new name."""
         self._topics[topic.full_name] = topic
         self._inside.setdefault(topic.name.namespace, {})[topic.full_name] = topic
         if topic.name.partition_index >= 0:
             self._partitions.setdefault(str(topic.name.partitioned_name), []).append(topic)
 
     def discard(self, topic: Topic) -> bool:
-        """Remove a topic; false if it is not there."""
+        """Remove a topic; return False if missing."""
         if self._topics.get(topic.full_name) is not topic:
             return False
         del self._topics[topic.full_name]

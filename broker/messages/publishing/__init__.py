@@ -1,1 +1,1 @@
-"""The parts of publishing that all topics share: receipts, limits, figures."""
+"""Parts of publishing shared by all topics: receipts, limits, statistics."""

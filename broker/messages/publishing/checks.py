@@ -1,4 +1,4 @@
-"""The checks of a message that is sent, and the texts with which one is refused."""
+"""Checks of a published message, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 LEAST_MESSAGE_BYTES = 6
-"""A message of a batch has so many at least: a length, and metadata with the size of nothing."""
+"""Least bytes of a message in a batch: a length, and metadata with an empty payload."""
 MOST_COMPRESSED = {pb.LZ4: 255, pb.ZLIB: 1_032, pb.ZSTD: 32_768, pb.SNAPPY: 64}
-"""Bytes that one compressed byte stands for at most: no producer can have packed more."""
+"""Largest possible ratio of uncompressed to compressed bytes."""
 MOST_IN_BATCH = 1_000_000
-"""Messages of a batch, whatever size it says that it has without its compression."""
+"""Most messages in a batch, regardless of the announced size."""
 
 
 class SendRefusal(NamedTuple):
@@ -39,7 +39,7 @@ _TRANSACTIONS_OFF = SendRefusal(pb.NotAllowedError, "Transaction buffer disable!
 
 
 def refusal_of_metadata(data: bytes, rules: PublishRules) -> SendRefusal | None:
-    """Return why the metadata of a message is not even parsed; None if it is."""
+    """Refuse oversized metadata before parsing; return None if acceptable."""
     most = rules.max_metadata_bytes
     if not 0 < most < len(data) or not most < payload_start(data) <= len(data):
         return None
@@ -55,15 +55,15 @@ def refusal_of(
     rules: PublishRules,
     clock: Clock,
 ) -> SendRefusal | None:
-    """Return why a message is not stored; None if it is.
+    """Return the reason to refuse a message; None to store the message.
 
     Args:
         sent: The command.
         data: Checksum, metadata and payload.
-        metadata: As read from them.
-        policies: The topic's.
-        rules: The broker's.
-        clock: Tells the time of day.
+        metadata: The parsed metadata.
+        policies: The topic's policies.
+        rules: The broker's rules.
+        clock: The time of day.
     """
     if policies.encryption_required and not metadata.encryption_keys:
         return _NOT_ENCRYPTED
@@ -85,13 +85,13 @@ def refusal_of(
 def refusal_of_claims(
     data: bytes, metadata: pb.MessageMetadata, policies: EffectivePolicies, producer: str
 ) -> SendRefusal | None:
-    """Return why what a message says of itself is not believed; None if it can be.
+    """Refuse a message with impossible claims; return None if plausible.
 
     Args:
         data: Checksum, metadata and payload.
-        metadata: As read from them.
-        policies: The topic's.
-        producer: The name of who sends it.
+        metadata: The parsed metadata.
+        policies: The topic's policies.
+        producer: The sending producer's name.
     """
     if policies.deduplication and metadata.producer_name != producer:
         return _OTHERS_NAME
@@ -99,14 +99,14 @@ def refusal_of_claims(
 
 
 def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal | None:
-    """Refuse a batch that cannot have as many messages as it says: no consumer can read it."""
+    """Refuse a batch with an impossible number of messages: consumers could not read the batch."""
     count = metadata.num_messages_in_batch
     size = len(data) - payload_start(data)
     if metadata.compression != pb.NONE:
         most_size = size * MOST_COMPRESSED.get(metadata.compression, 1)
         size = min(metadata.uncompressed_size, most_size)
     most = MOST_IN_BATCH
-    if not metadata.encryption_keys:  # Else nobody here can tell.
+    if not metadata.encryption_keys:  # Encrypted sizes are unknown.
         most = min(most, size // LEAST_MESSAGE_BYTES)
     if 0 < count <= most:
         return None

@@ -1,4 +1,4 @@
-"""The producers of a connection that the broker closed: their last messages are on the way."""
+"""Recently closed producers of a connection, whose last messages may still arrive."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 LEAST_GRACE_SECONDS = 5.0
-"""For a broker without keep-alive."""
+"""The time to remember for a broker without keep-alive."""
 MAX_CLOSED = 10_000
-"""Producers of one connection that are remembered; beyond, the oldest is forgotten."""
+"""Most remembered producers of a connection; beyond, the oldest is forgotten."""
 
 
 class ClosedProducers:
-    """Remembers for a while which producers were closed.
+    """Remembers closed producers for a while.
 
     Args:
-        clock: The connection's.
-        seconds: For how long (upstream: keepAliveIntervalSeconds).
+        clock: The connection's clock.
+        seconds: The time to remember (upstream: keepAliveIntervalSeconds).
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -33,7 +33,7 @@ class ClosedProducers:
         return self._until.get(producer_id, -1.0) >= self._clock.now()
 
     def add(self, producer_id: int) -> None:
-        """Remember a producer that was closed now."""
+        """Remember a newly closed producer."""
         now = self._clock.now()
         self._until.pop(producer_id, None)
         while self._until:
@@ -44,5 +44,5 @@ class ClosedProducers:
         self._until[producer_id] = now + self._seconds
 
     def discard(self, producer_id: int) -> None:
-        """Forget a producer: its id is in use again."""
+        """Forget a producer whose id is in use again."""
         self._until.pop(producer_id, None)

@@ -14,7 +14,7 @@ BUCKETS = {
     "100_kb": 100 * 1024,
     "1_mb": 1024 * 1024,
 }
-"""The largest size of each bucket, by the end of its metric's name (pulsar_entry_size_le_...)."""
+"""The largest size of each bucket, by suffix of the metric (pulsar_entry_size_le_...)."""
 _BOUNDS = tuple(BUCKETS.values())
 
 
@@ -22,9 +22,9 @@ class EntrySizes:
     """Counts entries by size.
 
     Attributes:
-        counts: A number for each of BUCKETS, then those that are larger.
-        size_bytes: Of all entries.
-        last_counts, last_bytes: The same, of the period that ended last.
+        counts: A number for each of BUCKETS, then larger entries.
+        size_bytes: Bytes of all entries.
+        last_counts, last_bytes: The same, for the last period.
     """
 
     __slots__ = ("_seen_bytes", "_seen_counts", "counts", "last_bytes", "last_counts", "size_bytes")

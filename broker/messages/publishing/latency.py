@@ -1,4 +1,4 @@
-"""The time that messages took from their SEND until they were stored."""
+"""The time of messages from SEND until stored."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ BUCKETS_MS = {
     "200": 200.0,
     "1000": 1_000.0,
 }
-"""The longest of each bucket, by the end of its metric's name."""
+"""The upper bound of each bucket, by suffix of the metric."""
 _BOUNDS = tuple(BUCKETS_MS.values())
 
 
 class PublishLatency:
-    """Counts messages by the time they took.
+    """Counts messages by latency.
 
     Attributes:
-        counts: A number for each of BUCKETS_MS, then those that took longer.
-        total_seconds: Of all together.
-        last_counts, last_seconds: The same, of the period that ended last.
+        counts: A number for each of BUCKETS_MS, then longer latencies.
+        total_seconds: The sum of all latencies.
+        last_counts, last_seconds: The same, for the last period.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class PublishLatency:
         self.total_seconds += seconds
 
     def add(self, other: PublishLatency) -> None:
-        """Count all messages of another one."""
+        """Add the counts of another instance."""
         for bucket, count in enumerate(other.counts):
             self.counts[bucket] += count
         self.total_seconds += other.total_seconds
@@ -70,7 +70,7 @@ class PublishLatency:
         return sum(self.counts)
 
     def quantile_ms(self, part: float) -> float:
-        """Return the bound of the bucket up to which a part of all messages lies; NaN of none."""
+        """Return the bound of the bucket of a quantile; NaN without messages."""
         count = self.count
         if not count:
             return float("nan")

@@ -1,4 +1,4 @@
-"""The names of producers that bring none."""
+"""Generated producer names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from itertools import count
 
 
 class ProducerNames:
-    """Makes names that no producer of the cluster has.
+    """Generates producer names unique in the cluster.
 
-    Clients keep a name over a restart of the broker: so the instance is another after each. Each
-    message that is stored has its producer's name: so it is short.
+    Clients keep a name across broker restarts, so each start has a new instance number. Each stored
+    message contains the producer's name, so names are short.
 
     Args:
         cluster: The cluster's name.
-        instance: Of this broker and this start.
+        instance: The number of this broker's start.
     """
 
     def __init__(self, cluster: str, instance: int) -> None:
@@ -21,5 +21,5 @@ class ProducerNames:
         self._next = count().__next__
 
     def generate(self) -> str:
-        """Return the next name; one that is not used after all is gone."""
+        """Return the next name; unused names are not reused."""
         return f"{self._prefix}{self._next()}"

@@ -1,4 +1,4 @@
-"""The publish times of a topic's entries, by which they are found, and expire."""
+"""Publish times of a topic's entries, used for seeking and expiry."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 MOST_AHEAD_MS = 3_600_000
-"""A producer's clock may be so far ahead of the broker's; what is more is not believed."""
+"""The largest accepted lead of a producer's clock over the broker's."""
 
 
 class PublishTimes:
-    """Has the publish times of a topic's entries rise, whatever its producers say.
+    """Keeps the publish times of a topic's entries rising, despite wrong producer clocks.
 
-    Entries are found by halving: one that says it is of 1970 would have all before it expire, and
-    one of the year 3000 would have those behind it stay. What consumers get is as it was sent.
+    Entries are found by binary search: an entry dated 1970 would make all earlier entries expire,
+    and an entry dated 3000 would keep all later entries. Consumers still receive the original
+    times.
 
     Attributes:
-        last: That of the last entry, in ms since 1970; 0 without one.
+        last: The time of the last entry, in ms since 1970; 0 without entries.
 
     Args:
-        clock: Tells the time of day.
+        clock: The time of day.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -30,12 +31,12 @@ class PublishTimes:
         self.last = 0
 
     def next(self, said: int) -> int:
-        """Return the time of the next entry, whose producer says another perhaps."""
+        """Return the time of the next entry, corrected if the producer's time is implausible."""
         if not self.last <= said <= self._believed_until:
             now = self._clock.wall_ms()
             self._believed_until = now + MOST_AHEAD_MS
             if said > self._believed_until:
                 said = now
             if self.last > self._believed_until:
-                self.last = 0  # This clock was ahead, and is set back.
+                self.last = 0  # The broker's clock was ahead, and was set back.
         return max(self.last, said)

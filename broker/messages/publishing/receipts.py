@@ -1,6 +1,6 @@
-"""The frames that answer a SEND, made by hand: there is one for each.
+"""Hand-encoded frames in answer to SEND, for speed.
 
-Google's encoder takes four times as long for them as these few lines.
+Google's encoder takes four times as long.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEDGER, _ENTRY = b"\x08", b"\x10"
 
 
 def producer_prefix(producer_id: int) -> bytes:
-    """Return what all receipts of a producer begin with; see ``receipt_frame``."""
+    """Return the common prefix of a producer's receipts; see ``receipt_frame``."""
     return _PRODUCER + encode_varint(producer_id) + _SEQUENCE
 
 
@@ -34,10 +34,11 @@ def receipt_frame(
 
     Args:
         prefix: The ``producer_prefix``.
-        sequence_id: As the client sent it.
-        ledger_id: Where the message is; -1 for a duplicate.
-        entry_id: Its number there.
-        highest_sequence_id: As the client sent it; -1 for none, and where it sent a lower one.
+        sequence_id: The client's sequence id.
+        ledger_id: The message's ledger; -1 for a duplicate.
+        entry_id: The number in the ledger.
+        highest_sequence_id: The client's highest sequence id; -1 if absent or lower than
+            ``sequence_id``.
     """
     place = (
         _LEDGER
@@ -47,7 +48,7 @@ def receipt_frame(
     )
     body = prefix + encode_varint(sequence_id) + _MESSAGE_ID + _ONE_BYTE[len(place)] + place
     body += _NONE if highest_sequence_id < 0 else _HIGHEST + encode_varint(highest_sequence_id)
-    # A body has at most 11 + 11 + 24 + 11 bytes: its length is one byte.
+    # A body has at most 11 + 11 + 24 + 11 bytes, so the length is one byte.
     size = len(_RECEIPT_HEAD) + 1 + len(body)
     return _LENGTHS.pack(size + 4, size) + _RECEIPT_HEAD + _ONE_BYTE[len(body)] + body
 

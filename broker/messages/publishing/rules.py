@@ -1,4 +1,4 @@
-"""The bounds of what one message, and one connection, may publish."""
+"""Limits of publishing for one message, and for one connection."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
 
 METADATA_BYTES = 262_144
-"""Bytes of the largest metadata; the worst of this size takes 8 ms to parse, and each time."""
+"""Largest metadata in bytes; parsing the worst case of this size takes 8 ms."""
 LEAST_BYTES = 4
-"""What a message has at least: the length of its metadata."""
+"""Least bytes of a message: the length of the metadata."""
 
 
 def whole_metadata(data: bytes) -> pb.MessageMetadata:
     """Return the metadata of a message.
 
     Raises:
-        RemoteProtocolError: It cannot be read, or lacks a required field.
+        RemoteProtocolError: Unreadable, or without a required field.
     """
     metadata = parse_metadata(data)
     if not metadata.IsInitialized():
@@ -33,12 +33,12 @@ def whole_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 def whatever_metadata(data: bytes) -> pb.MessageMetadata:
-    """Return the metadata of a message; an empty one where it cannot be read.
+    """Return the metadata of a message; empty metadata if unreadable.
 
-    As recorded of a real broker, which stores what it does not read.
+    As recorded of a real broker, which stores unreadable messages.
 
     Raises:
-        RemoteProtocolError: There is not even room for its length.
+        RemoteProtocolError: Too short for the metadata's length.
     """
     try:
         return parse_metadata(data)
@@ -49,16 +49,16 @@ def whatever_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 class PublishRules(NamedTuple):
-    """The bounds.
+    """The limits.
 
     Attributes:
-        max_payload_bytes: maxMessageSize, compared with each payload; 0: only the limit of frames
-            counts, as on a real broker (profile pulsar).
+        max_payload_bytes: maxMessageSize, compared with each payload; 0: only frames are limited,
+            as on a real broker (profile pulsar).
         max_metadata_bytes: Most bytes of a message's metadata; 0 for no limit.
-        max_producers_being_made: PRODUCER requests of one connection that may be under way.
+        max_producers_being_made: Most PRODUCER requests of a connection in flight.
         metadata_of: Reads the metadata of a message, or closes the connection.
-        compares_claims: What a message says of its producer and of its batch is compared with
-            what is known of them; else it is believed (recorded).
+        compares_claims: Check a message's claims about producer and batch; otherwise claims are
+            trusted (recorded).
     """
 
     max_payload_bytes: int = 0
@@ -69,7 +69,7 @@ class PublishRules(NamedTuple):
 
     @staticmethod
     def of(config: BrokerConfig) -> PublishRules:
-        """Return the bounds of a configuration."""
+        """Return the limits of a configuration."""
         if config.profile is Profile.PULSAR:
             return PublishRules(metadata_of=whatever_metadata)
         return PublishRules(config.max_message_size, METADATA_BYTES, compares_claims=True)

@@ -1,19 +1,19 @@
-"""Figures of what is published: counters since a topic was loaded, and rates of the last minute."""
+"""Publish statistics: counters since loading, and rates of the last period."""
 
 from __future__ import annotations
 
 
 class PublishStatistics:
-    """Counts what a producer, or all producers of a topic, published.
+    """Counts the messages of a producer, or of all producers of a topic.
 
     Attributes:
         messages: Since the beginning (msgInCounter).
         size_bytes: As stored (bytesInCounter).
-        chunked_messages: Messages that came in chunks, counted at their first.
-        message_rate: A second, in the period that ended last (msgRateIn).
+        chunked_messages: Chunked messages, counted at the first chunk.
+        message_rate: Per second, in the last period (msgRateIn).
         byte_rate: As ``message_rate`` (msgThroughputIn).
         chunked_message_rate: As ``message_rate``.
-        average_size: Bytes of a message in that period (averageMsgSize).
+        average_size: Bytes per message in the last period (averageMsgSize).
     """
 
     __slots__ = (

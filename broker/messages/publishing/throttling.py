@@ -1,6 +1,6 @@
-"""The limits of publishing, as reasons to read a connection no more for a while.
+"""Publish limits, enforced by pausing the reading of connections.
 
-No error is sent: a client that is not read waits.
+No error is sent: the client waits.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SHORTEST_WAIT_SECONDS = 0.001
 
 
 class PublishBuffer:
-    """The messages of all connections that are not stored yet (maxMessagePublishBufferSizeInMB).
+    """In-flight messages of all connections (maxMessagePublishBufferSizeInMB).
 
-    While it is full, a connection that publishes is not read, until it is half empty.
+    While the buffer is full, publishing connections are paused until the buffer is half empty.
 
     Args:
         max_bytes: 0 or less is no limit.
@@ -34,14 +34,14 @@ class PublishBuffer:
         self._throttled: set[ConnectionPublishes] = set()
 
     def add(self, connection: ConnectionPublishes, size_bytes: int) -> None:
-        """Take a message of a connection."""
+        """Add a message of a connection."""
         self.size_bytes += size_bytes
         if 0 < self.max_bytes < self.size_bytes:
             self._throttled.add(connection)
             connection.throttle(self)
 
     def remove(self, size_bytes: int) -> None:
-        """Let go of a message."""
+        """Release a message."""
         self.size_bytes -= size_bytes
         if self._throttled and self.size_bytes <= self.max_bytes // 2:
             throttled, self._throttled = self._throttled, set()
@@ -49,19 +49,18 @@ class PublishBuffer:
                 connection.lift(self)
 
     def forget(self, connection: ConnectionPublishes) -> None:
-        """Forget a connection that is lost."""
+        """Forget a lost connection."""
         self._throttled.discard(connection)
 
 
 class PublishRate:
-    """The rate at which a topic, or the whole broker, takes messages.
+    """The publish rate of a topic, or of the whole broker.
 
-    What is above it is stored all the same, and then the connection is not read until the rate
-    has caught up.
+    Messages above the rate are stored, and then the connection pauses until the rate has caught up.
 
     Attributes:
-        limits: There is a limit at all.
-        limited_times: How often a message found the rate used up (publishRateLimitedTimes).
+        limits: True with a limit.
+        limited_times: Messages that exceeded the rate (publishRateLimitedTimes).
 
     Source: upstream PublishRateLimiterImpl.
     """
@@ -76,7 +75,7 @@ class PublishRate:
         self._timer: TimerHandle | None = None
 
     def change(self, rate: Rate) -> None:
-        """Put another rate in force; nobody waits for the old one."""
+        """Replace the rate, and resume connections paused by the old rate."""
         if rate != self._rate:
             self._rate = rate
             self._limiter.change(rate)
@@ -84,7 +83,7 @@ class PublishRate:
             self.stop()
 
     def published(self, connection: ConnectionPublishes, messages: int, size_bytes: int) -> None:
-        """Count what a connection published, and pause it if that was too much."""
+        """Count a connection's messages, and pause the connection above the rate."""
         self._limiter.take(messages, size_bytes)
         wait = self._limiter.seconds_until_more()
         if wait:
@@ -95,11 +94,11 @@ class PublishRate:
                 self._look_after(wait)
 
     def forget(self, connection: ConnectionPublishes) -> None:
-        """Forget a connection that is lost."""
+        """Forget a lost connection."""
         self._throttled.discard(connection)
 
     def stop(self) -> None:
-        """Pause nobody any more."""
+        """Resume all paused connections."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -123,9 +122,9 @@ class PublishLimits(NamedTuple):
     """The limits of one broker.
 
     Attributes:
-        buffer: What is not stored yet.
-        rate: The broker's own (brokerPublisherThrottlingMaxMessageRate, ...MaxByteRate).
-        max_pending: Messages of one connection that are not stored yet
+        buffer: In-flight messages.
+        rate: The broker's rate (brokerPublisherThrottlingMaxMessageRate, ...MaxByteRate).
+        max_pending: Most in-flight messages of a connection
             (maxPendingPublishRequestsPerConnection); 0 or less is no limit.
     """
 
@@ -134,7 +133,7 @@ class PublishLimits(NamedTuple):
     max_pending: int
 
     def follow(self, config: PublishingConfig) -> None:
-        """Put a configuration that was changed at run time in force."""
+        """Apply a configuration changed at run time."""
         self.rate.change(_broker_rate(config))
         self.buffer.max_bytes = config.buffer_bytes
 
@@ -150,11 +149,11 @@ def _broker_rate(config: PublishingConfig) -> Rate:
 
 
 class ConnectionPublishes:
-    """Counts what one connection publishes, and keeps the reasons why it is not read.
+    """Counts a connection's in-flight messages, and the reasons for pausing reads.
 
     Attributes:
-        pending: Its messages that are not stored yet.
-        size_bytes: Theirs.
+        pending: In-flight messages.
+        size_bytes: Bytes of the in-flight messages.
     """
 
     def __init__(self, gate: ReadGate, limits: PublishLimits) -> None:
@@ -167,7 +166,7 @@ class ConnectionPublishes:
         self.size_bytes = 0
 
     def begun(self, size_bytes: int) -> None:
-        """Count a message that is being stored."""
+        """Count a message as in flight."""
         self.pending += 1
         self.size_bytes += size_bytes
         self._buffer.add(self, size_bytes)
@@ -175,7 +174,7 @@ class ConnectionPublishes:
             self.throttle(self)
 
     def ended(self, size_bytes: int) -> None:
-        """Count a message that is stored, or lost with its ledger."""
+        """Count a message as stored, or as lost with the ledger."""
         self.pending -= 1
         self.size_bytes -= size_bytes
         self._buffer.remove(size_bytes)
@@ -183,23 +182,23 @@ class ConnectionPublishes:
             self.lift(self)
 
     def published(self, messages: int, size_bytes: int) -> None:
-        """Count a message that was taken against the broker's rate."""
+        """Count a message against the broker's rate."""
         if self._broker_rate.limits:
             self._broker_rate.published(self, messages, size_bytes)
 
     def throttle(self, reason: object) -> None:
-        """Read the connection no more, for a reason that may be there already."""
+        """Pause reading for a reason, possibly already active."""
         self._reasons.add(reason)
         self._gate.close_for(PauseCause.PENDING_PUBLISHES)
 
     def lift(self, reason: object) -> None:
-        """Read on if this was the last reason."""
+        """Resume reading if the reason was the last."""
         self._reasons.discard(reason)
         if not self._reasons:
             self._gate.open_for(PauseCause.PENDING_PUBLISHES)
 
     def lost(self) -> None:
-        """Leave what paused it: the connection is lost. Its messages are still being stored."""
+        """Forget the reasons of a lost connection. Storing of in-flight messages continues."""
         for reason in tuple(self._reasons):
             if isinstance(reason, (PublishBuffer, PublishRate)):
                 reason.forget(self)

@@ -1,1 +1,1 @@
-"""Stores of messages: one interface, in memory and in a database."""
+"""Message stores: one interface, in memory and in a database."""

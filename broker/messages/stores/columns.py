@@ -1,4 +1,4 @@
-"""The figures of one ledger's entries, in columns."""
+"""Digests and sizes of one ledger's entries, in columns."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from broker.messages.stores.stored_ledger import StoredLedger
 
 
 class LedgerColumns(StoredLedger):
-    """The figures of one ledger's entries: an object for each would cost more than the figures."""
+    """Digests and sizes of one ledger's entries, in columns: objects would cost more memory."""
 
     __slots__ = ("_deliver_at", "_ends", "_message_counts", "publish_times")
 
     def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
         super().__init__(ledger_id, opened_at)
-        # Where each entry ends if all of them stood in a row: sums of any range in two looks.
+        # Cumulative end of each entry, so that sums of any range take two lookups.
         self._ends = array("Q")
         self.publish_times = array("Q")
         self._message_counts = array("i")
-        # Most ledgers hold nothing that is delayed.
+        # Most ledgers have no delayed entries.
         self._deliver_at: array[int] | None = None
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def add(self, size: int, digest: MessageDigest) -> int:
-        """Add an entry's figures; return its number."""
+        """Add an entry's size and digest; return the entry's number."""
         message_count, publish_time, deliver_at = digest
         ends = self._ends
         number = len(ends)
@@ -51,7 +51,7 @@ class LedgerColumns(StoredLedger):
         )
 
     def bytes_before(self, number: int) -> int:
-        """Return the bytes of the entries before this one."""
+        """Return the bytes of all previous entries."""
         return self._ends[number - 1] if number else 0
 
     def ends(self, first: int, end: int) -> array[int]:
@@ -59,6 +59,6 @@ class LedgerColumns(StoredLedger):
         return self._ends[first:end]
 
     def end_of_read(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the number behind the last entry of a read; at least one is read."""
+        """Return the number behind the last entry of a read of at least one entry."""
         by_bytes = bisect_left(self._ends, self.bytes_before(first) + max_bytes + 1, first)
         return min(self.confirmed, first + max(1, min(max_entries, by_bytes - first)))

@@ -15,8 +15,8 @@ _WORD_RANGE = 1 << 64
 def cursor_bytes(state: CursorState) -> bytes:
     """Return a cursor's state as bytes: a line of JSON, then columns.
 
-    A cursor can have a bitmap for each of many ledgers and tens of thousands of batches, and is
-    written in one turn of the event loop.
+    The encoding is fast, because a cursor may have many bitmaps and tens of thousands of batches,
+    encoded in one turn.
     """
     words: array[int]
     try:
@@ -40,15 +40,15 @@ def cursor_bytes(state: CursorState) -> bytes:
 
 
 def cursor_state(value: bytes) -> CursorState:
-    """Return a cursor's state from its bytes.
+    """Return a cursor's state from bytes.
 
     Raises:
-        MessageStoreError: They are no such state.
+        MessageStoreError: The bytes are not a valid state.
     """
     try:
         return _cursor_state(value)
     except (ValueError, TypeError, AttributeError, RuntimeError, OverflowError) as error:
-        # A RuntimeError: it has fewer words than it says, or is nested too deeply.
+        # A RuntimeError: too few words, or too deeply nested.
         raise MessageStoreError(f"the stored state of a subscription: {error}") from None
 
 

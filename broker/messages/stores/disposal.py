@@ -1,4 +1,4 @@
-"""Frees what is no longer needed a little at a time."""
+"""Frees unneeded memory in small steps."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from broker.messages.stores.memory_ledger import MemoryLedger
 
 TURN_SECONDS = 0.002
-"""Seconds for which memory is freed in one turn of the event loop."""
+"""Seconds spent freeing memory in one turn."""
 
 
 class Disposal:
     """Frees ledgers block by block.
 
-    To let go of a gigabyte at once would hold the loop for a quarter of a second.
+    Releasing a gigabyte in one step would block the event loop for a quarter of a second.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class Disposal:
 
     @property
     def is_done(self) -> bool:
-        """True if nothing waits to be freed."""
+        """True if no ledger waits to be freed."""
         return not self._waiting
 
     def free(self, ledger: MemoryLedger) -> None:
-        """Free the entries of a ledger that nobody uses any more."""
+        """Free the entries of an unused ledger."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._take_turn)
         self._waiting.append(ledger)

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class WriteFigures:
-    """Counts and seconds of the transactions of a database, since it was opened.
+    """Counts and durations of a database's transactions since opening.
 
     Attributes:
-        transactions: Each has what came in a turn, or while the one before was written.
-        written_bytes: Bytes of the entries that they stored.
-        seconds: How long they took together.
-        longest_seconds: The longest.
-        failures: Those that failed, of which some were written again.
+        transactions: Each has the writes of a turn, or of the duration of the previous transaction.
+        written_bytes: Bytes of the stored entries.
+        seconds: Total duration.
+        longest_seconds: The longest duration.
+        failures: Failed transactions, including later retried ones.
     """
 
     def __init__(self) -> None:
@@ -35,19 +35,19 @@ class WriteFigures:
 
 
 class StoreFigures(NamedTuple):
-    """The figures of a message store at one moment: what it holds and has done.
+    """The contents and statistics of a message store at one moment.
 
     Attributes:
-        entries: Entries that are stored.
-        data_bytes: Their bytes.
-        charged_bytes: With what each costs beside them; compared with the bound.
-        bounds: Most of those; 0 is no bound.
-        refused: Appends that were refused for want of room.
+        entries: Stored entries.
+        data_bytes: Bytes of the entries.
+        charged_bytes: Bytes including overhead; compared with the bound.
+        bounds: Most bytes; 0 is no bound.
+        refused: Appends refused for lack of capacity.
         file_bytes: Bytes of the database's files; 0 in memory, as all below.
-        recent_bytes: What of the entries is in memory too.
-        unwritten_bytes: What waits to be written.
-        fetched_entries: Entries that were read from the database.
-        writing: Its transactions; None in memory.
+        recent_bytes: Bytes of entries also in memory.
+        unwritten_bytes: Bytes waiting to be written.
+        fetched_entries: Entries read from the database.
+        writing: The transactions; None in memory.
     """
 
     entries: int
@@ -63,7 +63,7 @@ class StoreFigures(NamedTuple):
 
 
 def room_figures(room: StoreRoom) -> StoreFigures:
-    """Return the figures that all stores have."""
+    """Return the figures common to all stores."""
     taken = room.taken
     return StoreFigures(
         entries=taken.entries,

@@ -1,4 +1,4 @@
-"""The ledgers of a topic in a row, and how positions lie in them."""
+"""The ledgers of a topic in order, and arithmetic on positions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _first_rank = attrgetter("first_rank")
 
 
 class LedgerRow(Generic[LedgerT]):
-    """The ledgers of a topic in a row, the open one last.
+    """The ledgers of a topic in order, the open ledger last.
 
-    Every entry has a rank, which counts through all ledgers: distances are differences of ranks.
+    Every entry has a rank, counted through all ledgers: distances are differences of ranks.
 
     Attributes:
-        last_confirmed: The last stored entry. It is remembered when its ledger is dropped, and
-            looked for again when the topic is opened.
+        last_confirmed: The last stored entry. Remembered after its ledger is dropped, and
+            determined again when the topic is opened.
     """
 
     def __init__(self, ledgers: list[LedgerT]) -> None:
@@ -41,13 +41,13 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def open(self) -> LedgerT:
-        """The ledger that entries are added to."""
+        """The ledger for new entries."""
         return self._ledgers[-1]
 
-    # -- the row changes ----------------------------------------------------------------------
+    # -- changes of the row -------------------------------------------------------------------
 
     def close(self, closed_at: int) -> LedgerT | None:
-        """Close the open ledger; an empty one leaves the row, and is returned."""
+        """Close the open ledger; remove and return an empty ledger."""
         ledger = self._ledgers[-1]
         ledger.closed_at = closed_at
         if len(ledger):
@@ -56,7 +56,7 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers.pop()
 
     def add(self, ledger: LedgerT) -> None:
-        """Open a ledger behind all others."""
+        """Open a ledger behind the last."""
         if self._ledgers:
             before = self._ledgers[-1]
             ledger.first_rank = before.first_rank + len(before)
@@ -65,20 +65,20 @@ class LedgerRow(Generic[LedgerT]):
         self._ids.append(ledger.ledger_id)
 
     def count_anew(self) -> None:
-        """Leave out closed ledgers that have lost all their entries, and rank what is left."""
+        """Remove closed empty ledgers, and rank the remaining ledgers again."""
         ledgers, self._ledgers, self._ids = self._ledgers, [], []
         for ledger in ledgers:
             if len(ledger) or ledger is ledgers[-1]:
                 self.add(ledger)
 
     def look_for_last(self) -> None:
-        """Set the last confirmed entry from the ledgers there are, as when a topic is opened."""
+        """Determine the last confirmed entry from the ledgers, as when a topic is opened."""
         if self._ledgers:
             total = self._total
             self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
 
     def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
-        """Return how many of the first ledgers ``trim`` drops."""
+        """Return the number of leading ledgers dropped by ``trim``."""
         size_bytes = self.size_bytes
         count = 0
         for ledger in self._ledgers[:-1]:
@@ -92,7 +92,7 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def closed(self) -> int:
-        """How many of the first ledgers are closed, and have nothing under way."""
+        """The number of leading closed ledgers without pending writes."""
         count = 0
         for ledger in self._ledgers[:-1]:
             if self._is_under_way(ledger):
@@ -101,7 +101,7 @@ class LedgerRow(Generic[LedgerT]):
         return count
 
     def take(self, count: int) -> list[LedgerT]:
-        """Remove and return so many of the first ledgers."""
+        """Remove and return a number of leading ledgers."""
         taken = self._ledgers[:count]
         del self._ledgers[:count], self._ids[:count]
         return taken
@@ -129,7 +129,7 @@ class LedgerRow(Generic[LedgerT]):
         return self._bytes_upto(last.last) - self._ledgers[0].first_bytes
 
     def holding(self, position: Position) -> tuple[LedgerT, int] | None:
-        """Return the ledger and number of a stored entry; None if there is none."""
+        """Return the ledger and number of a stored entry; None if missing."""
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index < 0 or self._ids[index] != position.ledger_id:
             return None
@@ -137,7 +137,7 @@ class LedgerRow(Generic[LedgerT]):
         return (ledger, position.entry_id) if 0 <= position.entry_id < ledger.confirmed else None
 
     def following(self, position: Position) -> Position:
-        """Return the first position behind this one that holds an entry, or will."""
+        """Return the next position with an entry, or the position of the next new entry."""
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index >= 0:
             ledger = self._ledgers[index]
@@ -150,7 +150,7 @@ class LedgerRow(Generic[LedgerT]):
         return Position(self.open.ledger_id, len(self.open))
 
     def preceding(self, position: Position) -> Position:
-        """Return the last entry before this one; before the first: (its ledger, -1)."""
+        """Return the previous entry; before the first: (its ledger, -1)."""
         rank = self.rank(Position(position.ledger_id, position.entry_id - 1))
         if rank > self._ledgers[0].first_rank:
             return self._of_rank(rank - 1)
@@ -158,11 +158,11 @@ class LedgerRow(Generic[LedgerT]):
         return Position(position.ledger_id if known else self._ids[0], -1)
 
     def count(self, after: Position, last: Position) -> int:
-        """Return how many entries there are behind ``after`` up to and including ``last``."""
+        """Return the number of entries behind ``after`` up to and including ``last``."""
         return max(0, self.rank(last) - self.rank(after))
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return how many bytes those entries have."""
+        """Return the bytes of the entries behind ``after`` up to and including ``last``."""
         return max(0, self._bytes_upto(last) - self._bytes_upto(after))
 
     def at(self, after: Position, count: int) -> Position:
@@ -172,7 +172,7 @@ class LedgerRow(Generic[LedgerT]):
         return self._of_rank(rank - 1) if rank > start else after
 
     def rank(self, position: Position) -> int:
-        """Return how many entries there are up to a position, since the topic was opened."""
+        """Return the number of entries up to a position, since the topic was opened."""
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index < 0:
             return self._ledgers[0].first_rank
@@ -194,7 +194,7 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def _total(self) -> int:
-        # Ledgers are confirmed in order: behind the first with something under way is nothing.
+        # Ledgers are confirmed in order: behind a ledger with pending writes nothing is stored.
         for ledger in reversed(self._ledgers):
             if ledger.confirmed or ledger is self._ledgers[0]:
                 return ledger.first_rank + ledger.confirmed
@@ -204,7 +204,7 @@ class LedgerRow(Generic[LedgerT]):
         return self._ledgers[bisect_right(self._ledgers, rank, key=_first_rank) - 1]
 
     def of_rank(self, rank: int) -> tuple[LedgerT, int] | None:
-        """Return the ledger and number of a stored entry by its rank; None if it is gone."""
+        """Return the ledger and number of a stored entry by rank; None if dropped."""
         if not self._ledgers[0].first_rank <= rank < self._total:
             return None
         ledger = self._ledger_of(rank)
@@ -212,7 +212,7 @@ class LedgerRow(Generic[LedgerT]):
 
     @property
     def ranks(self) -> tuple[int, int]:
-        """The rank of the first stored entry, and that behind the last."""
+        """The rank of the first stored entry, and the rank behind the last."""
         return self._ledgers[0].first_rank, self._total
 
     def _of_rank(self, rank: int) -> Position:

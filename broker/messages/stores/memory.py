@@ -1,4 +1,4 @@
-"""Messages in memory: they end with the process."""
+"""Messages in memory, lost at the end of the process."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ class MemoryMessageStore:
         self._open: dict[str, MemoryManagedLedger] = {}
 
     async def open(self) -> None:
-        """Nothing is to be recovered."""
+        """Do nothing: no state to recover."""
 
     async def close(self) -> None:
-        """Take nothing more."""
+        """Close all ledgers to writes."""
         for ledger in self._open.values():
             ledger.close("the message store is closed")
         self._open.clear()
 
     async def flushed(self) -> None:
-        """Return at once: nothing is more durable than memory here."""
+        """Return immediately: memory has no further durability."""
 
     def next_id(self) -> int:
-        """Return a number that was never given before."""
+        """Return a new unique number."""
         return self._next_id()
 
     def new_ledger(self) -> MemoryLedger:
@@ -79,7 +79,7 @@ class MemoryMessageStore:
         return MemoryLedger(self.next_id(), self.now_ms())
 
     async def open_ledger(self, name: str) -> ManagedLedger:
-        """Return the ledger of a topic, empty at first; the same one until it is closed."""
+        """Return the ledger of a topic, empty at first; the same ledger until closed."""
         found = self._open.get(name)
         if found is not None:
             return found
@@ -97,43 +97,43 @@ class MemoryMessageStore:
         return ledger
 
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
-        """Return the ledger of a topic that is not open, as it is; None if it has no entries."""
+        """Return the ledger of an unopened topic as stored; None without entries."""
         topic = self._topics.get(name)
         if topic is None or name in self._open or not topic.row.entries:
             return None
         return MemoryManagedLedger(topic, self._rooms[name], self)
 
     def close_ledger(self, name: str) -> None:
-        """Take no more for a topic, and keep what is stored; it opens with a new ledger."""
+        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
         ledger = self._open.pop(name, None)
         if ledger is not None:
             ledger.close(f"the ledger of {name} is closed")
 
     async def delete_ledger(self, name: str) -> None:
-        """Delete the messages and cursors of a topic; nothing happens if there are none."""
+        """Delete the messages and cursors of a topic, if any."""
         self.close_ledger(name)
         topic = self._topics.pop(name, None)
         if topic is not None:
             self._rooms.pop(name).leave()
-            # In place of its ledgers an empty one: who still has the topic reads nothing.
+            # An empty ledger replaces the topic's ledgers, so remaining references read no entries.
             topic.row.add(self.new_ledger())
             for ledger in topic.row.take(len(topic.row) - 1):
                 self.disposal.free(ledger)
 
     def holds(self, name: str) -> bool:
-        """Tell whether anything is stored for a topic."""
+        """Return True if the store has data of a topic."""
         return name in self._topics
 
     def names(self) -> Sequence[str]:
-        """Return the topics of which anything is stored."""
+        """Return the topics with stored data."""
         return list(self._topics)
 
     def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Have something called when nearly all room is taken."""
+        """Register a callback for scarce capacity."""
         self.room.on_scarce = callback
 
     def figures(self) -> StoreFigures:
-        """Return what it holds, for metrics."""
+        """Return the store's figures, for metrics."""
         return room_figures(self.room)
 
 
@@ -147,11 +147,11 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         self._store = store
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry, which is stored at once.
+        """Add an entry, stored immediately.
 
         Raises:
-            MessageStoreFullError: There is no room for it.
-            MessageStoreError: The ledger takes no more.
+            MessageStoreFullError: The store has no capacity for the entry.
+            MessageStoreError: The ledger is closed.
         """
         self._check_open()
         size = len(data)
@@ -168,17 +168,17 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         return position
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Keep a subscription's state."""
+        """Store a subscription's state."""
         self._check_open()
         self._topic.cursors[subscription] = state
 
     def delete_cursor(self, subscription: str) -> None:
-        """Forget a subscription."""
+        """Delete a subscription's state."""
         self._check_open()
         self._topic.cursors.pop(subscription, None)
 
     def set_property(self, key: str, value: str | None) -> None:
-        """Keep a property of the topic; None removes it."""
+        """Set a property of the topic; None removes the property."""
         self._check_open()
         if value is None:
             self._topic.properties.pop(key, None)
@@ -186,7 +186,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
             self._topic.properties[key] = value
 
     async def flushed(self) -> None:
-        """Return at once: nothing is more durable than memory here.
+        """Return immediately: memory has no further durability.
 
         Raises:
             MessageStoreError: The ledger is closed.
@@ -212,7 +212,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         return self.read(first, max_entries, max_bytes)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return those of some entries that are stored."""
+        """Return the still stored entries of some positions."""
         entries = []
         for ledger, number in filter(None, map(self._row.holding, positions)):
             (data,) = ledger.data(number, number + 1)
@@ -224,7 +224,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
         return self.read_each(positions)
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the digest of a stored entry; None if it is gone."""
+        """Return the digest of a stored entry; None if missing."""
         found = self._row.holding(position)
         return None if found is None else found[0].digest(found[1])
 
@@ -234,7 +234,7 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
     # -- ledgers ------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Close the open ledger and open the next; an empty one is replaced."""
+        """Close the open ledger and open the next; an empty ledger is replaced."""
         self._row.close(self._store.now_ms())
         self._row.add(self._store.new_ledger())
 

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 FIRST_BLOCK_BYTES = 4 * 1024
 MAPPED_BLOCK_BYTES = 1024 * 1024
-"""A block of this size is a mapping of its own, which goes back to the system when it is freed."""
+"""A block of this size is a separate mapping, returned to the system when freed."""
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 """The kernel takes nearly twice as long for the first touch of a page of shared memory."""
 
 
 class MemoryLedger(LedgerColumns):
-    """A ledger whose entries stand in blocks of memory.
+    """A ledger with entries in blocks of memory.
 
-    A bytes object each would cost a third of a microsecond to free, and the allocator gives
-    memory back in pieces of any size: a gigabyte in one call holds the loop for 0.3 s.
+    Separate bytes objects would take a third of a microsecond each to free, and the allocator may
+    return a gigabyte in one call, which blocks the event loop for 0.3 s.
     """
 
     __slots__ = ("_bases", "_block", "_blocks", "_firsts", "_left", "_used")
@@ -30,7 +30,7 @@ class MemoryLedger(LedgerColumns):
     def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
         super().__init__(ledger_id, opened_at)
         self._blocks: list[bytearray | mmap.mmap] = []
-        # Of each block: its first entry, and the bytes of the ledger before that.
+        # For each block: the first entry, and the bytes of the ledger before the block.
         self._firsts: list[int] = []
         self._bases: list[int] = []
         self._block: bytearray | mmap.mmap = bytearray()
@@ -50,7 +50,7 @@ class MemoryLedger(LedgerColumns):
         return self.add(size, digest)
 
     def _add_block(self, size: int) -> None:
-        """Begin a block: each twice as large as the last, so that a small topic stays small."""
+        """Start a block twice as large as the previous, so that small topics stay small."""
         capacity = max(size, min(MAPPED_BLOCK_BYTES, FIRST_BLOCK_BYTES << len(self._blocks)))
         mapped = capacity >= MAPPED_BLOCK_BYTES
         self._block = mmap.mmap(-1, capacity, _PRIVATE) if mapped else bytearray(capacity)
@@ -76,7 +76,7 @@ class MemoryLedger(LedgerColumns):
         return found
 
     def free_block(self) -> bool:
-        """Free a block; return False if none is left."""
+        """Free a block; return False without remaining blocks."""
         if not self._blocks:
             return False
         block = self._blocks.pop()

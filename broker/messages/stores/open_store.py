@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def message_store_for(
     config: BrokerConfig, clock: Clock
 ) -> MemoryMessageStore | SqliteMessageStore:
-    """Return the store that is configured, not yet opened.
+    """Return the configured store, not yet opened.
 
     Args:
         config: The broker's configuration.
-        clock: For the next try on a full disk, and for when ledgers are closed.
+        clock: For retries on a full disk, and for closing times of ledgers.
     """
     keys = config.message_store
     bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)

@@ -1,4 +1,4 @@
-"""The bounds of what is stored: a topic's, a namespace's and the process's."""
+"""Bounds of stored bytes: per topic, per namespace and for the process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCARCE_PART = 0.9
-"""Room is scarce when so much of the process's bound is taken."""
+"""Capacity is scarce above this part of the process's bound."""
 ENTRY_COST_BYTES = 64
-"""What an entry costs beside its bytes: its figures, and the head of a Python object."""
+"""The memory of an entry beside the bytes: digest, size, and Python object overhead."""
 
 _MEGABYTE_BYTES = 1024 * 1024
 
 
 class StoreBounds(NamedTuple):
-    """Most bytes that are stored; 0 is no bound.
+    """Most stored bytes; 0 is no bound.
 
     Attributes:
         topic: floodgateMessageStoreMaxTopicMB.
@@ -35,13 +35,13 @@ NO_BOUNDS = StoreBounds()
 
 
 class RoomTaken:
-    """The room that entries take.
+    """The capacity taken by entries.
 
     Attributes:
-        entries: How many there are.
-        data_bytes: Their bytes.
-        charged_bytes: With what they cost beside their bytes; compared with bounds.
-        topics: Topics that share these figures.
+        entries: Number of entries.
+        data_bytes: Bytes of the entries.
+        charged_bytes: Bytes including overhead; compared with bounds.
+        topics: Topics sharing these figures.
     """
 
     __slots__ = ("charged_bytes", "data_bytes", "entries", "topics")
@@ -53,21 +53,21 @@ class RoomTaken:
         self.topics = 0
 
     def charge(self, entries: int, data_bytes: int) -> None:
-        """Count entries; negative figures for those that were dropped."""
+        """Count entries; negative figures for dropped entries."""
         self.entries += entries
         self.data_bytes += data_bytes
         self.charged_bytes += data_bytes + entries * ENTRY_COST_BYTES
 
 
 class StoreRoom:
-    """The room that the entries of all topics take.
+    """The capacity taken by the entries of all topics.
 
     Attributes:
         bounds: Most bytes.
-        taken: What all topics take.
-        namespaces: What the topics of a namespace take, for namespaces with topics.
-        refused: Entries for which no room could be made.
-        on_scarce: Called when nearly all room is taken; again when 2 % more is.
+        taken: Capacity taken by all topics.
+        namespaces: Capacity taken by each namespace with topics.
+        refused: Entries refused for lack of capacity.
+        on_scarce: Called when capacity is nearly exhausted; again after each further 2 %.
     """
 
     def __init__(self, bounds: StoreBounds) -> None:
@@ -79,7 +79,7 @@ class StoreRoom:
         self.scarce_above = 0
 
     def look(self) -> None:
-        """Tell that room is scarce, if it is; the next time when there is less of it."""
+        """Report scarce capacity, and again once capacity shrinks further."""
         bound, taken = self.bounds.process, self.taken.charged_bytes
         least = int(bound * SCARCE_PART)
         self.scarce_above = max(least, taken + bound // 50)
@@ -87,17 +87,17 @@ class StoreRoom:
             self.tell_scarce()
 
     def tell_scarce(self) -> None:
-        """Have messages dropped that nobody needs: room is nearly taken, or the disk is full."""
+        """Drop unneeded messages: capacity is scarce, or the disk is full."""
         if self.on_scarce is not None:
             self.on_scarce()
 
     def of_topic(self, name: str) -> TopicRoom:
-        """Return the room of one topic, in which nothing is yet."""
+        """Return the initially empty account of one topic."""
         namespace = name.partition("://")[2].rpartition("/")[0]
         return TopicRoom(name, namespace, self)
 
     def refuse(self, whose: str, bound: int, key: str) -> NoReturn:
-        """Say that a bound is reached.
+        """Refuse an entry above a bound.
 
         Raises:
             MessageStoreFullError: Always.
@@ -110,10 +110,10 @@ class StoreRoom:
 
 
 class TopicRoom:
-    """The room that the entries of one topic take.
+    """The capacity taken by the entries of one topic.
 
     Attributes:
-        taken: What they take.
+        taken: The topic's capacity.
     """
 
     __slots__ = ("_all", "_has_left", "_name", "_namespace", "_of_namespace", "_room", "taken")
@@ -129,10 +129,10 @@ class TopicRoom:
         self._of_namespace.topics += 1
 
     def take(self, size_bytes: int) -> None:
-        """Take the room of one entry.
+        """Take the capacity of one entry.
 
         Raises:
-            MessageStoreFullError: There is none.
+            MessageStoreFullError: A bound is reached.
         """
         cost = size_bytes + ENTRY_COST_BYTES
         topic, namespace, process = self._room.bounds
@@ -152,18 +152,18 @@ class TopicRoom:
             self._room.look()
 
     def charge(self, entries: int, data_bytes: int) -> None:
-        """Count entries whatever the bounds are; negative figures for those that were dropped."""
+        """Count entries regardless of bounds; negative figures for dropped entries."""
         if self._has_left:
-            return  # Entries of a deleted topic that are given up later had their room given back.
+            return  # The deleted topic's capacity is already released.
         for taken in (self.taken, self._of_namespace, self._all):
             taken.charge(entries, data_bytes)
 
     def refused(self) -> None:
-        """Count an entry for which no room could be made."""
+        """Count an entry refused for lack of capacity."""
         self._room.refused += 1
 
     def leave(self) -> None:
-        """Give back the room of all entries: the topic is deleted."""
+        """Release the capacity of all entries: the topic is deleted."""
         self.charge(-self.taken.entries, -self.taken.data_bytes)
         self._has_left = True
         self._of_namespace.topics -= 1

@@ -1,4 +1,4 @@
-"""One ledger of a topic, as every store keeps it."""
+"""One ledger of a topic, common to all stores."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from broker.messages.position import Position
 
 
 class StoredLedger(ABC):
-    """The figures of one ledger; stores add where its entries are.
+    """The sizes and times of one ledger; stores add the entries.
 
     Attributes:
-        ledger_id: Its number.
-        opened_at: When it was opened, in ms since 1970; 0 for one that was stored before.
-        closed_at: When it was closed, in ms since 1970; 0 while it is open.
-        first_rank: Entries of the topic before it, since the topic was opened.
-        first_bytes: Bytes of those.
-        confirmed: How many of its entries are stored; those behind are being written.
+        ledger_id: The ledger's number.
+        opened_at: Time of opening, in ms since 1970; 0 for a previously stored ledger.
+        closed_at: Time of closing, in ms since 1970; 0 while open.
+        first_rank: Earlier entries of the topic, since the topic was opened.
+        first_bytes: Bytes of the earlier entries.
+        confirmed: The number of stored entries; later entries are being written.
     """
 
     __slots__ = (
@@ -39,20 +39,20 @@ class StoredLedger(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many entries it has, with those that are being written."""
+        """Return the number of entries, including entries being written."""
 
     @abstractmethod
     def bytes_before(self, number: int) -> int:
-        """Return the bytes of the entries before this one; exact for all of its entries."""
+        """Return the bytes of all previous entries; exact behind all entries."""
 
     @property
     def last(self) -> Position:
-        """Its last stored entry; (its id, -1) if there is none."""
+        """The last stored entry; (ledger id, -1) without entries."""
         return Position(self.ledger_id, self.confirmed - 1)
 
     @property
     def info(self) -> LedgerInfo:
-        """The ledger as the interface shows it."""
+        """The ledger's public information."""
         size_bytes = self.bytes_before(self.confirmed)
         return LedgerInfo(
             self.ledger_id, self.confirmed, size_bytes, self.closed_at, self.opened_at

@@ -1,4 +1,4 @@
-"""The common part of the ledgers of all stores: reading, and where positions lie."""
+"""The common base of all stores' ledgers: reading, and arithmetic on positions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class StoredTopic(Generic[LedgerT]):
-    """All that a store keeps of a topic, whether it is open or not.
+    """The stored data of a topic, open or not.
 
     Attributes:
         name: The topic's full name.
-        row: Its ledgers.
-        cursors: Its durable subscriptions.
-        properties: Its own properties.
+        row: The ledgers.
+        cursors: The durable subscriptions.
+        properties: The topic's properties.
     """
 
     __slots__ = ("cursors", "name", "properties", "row")
@@ -39,7 +39,7 @@ class StoredTopic(Generic[LedgerT]):
 
 
 class TopicLedger(ABC, Generic[LedgerT]):
-    """The messages of an open topic; stores add where the bytes are. See ManagedLedger."""
+    """The messages of an open topic; stores add the bytes. See ManagedLedger."""
 
     def __init__(self, topic: StoredTopic[LedgerT], room: TopicRoom) -> None:
         self.name = topic.name
@@ -58,14 +58,14 @@ class TopicLedger(ABC, Generic[LedgerT]):
 
     @abstractmethod
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry; the listener hears when it is stored."""
+        """Add an entry; the listener is notified once the entry is stored."""
 
     def refused(self) -> None:
-        """Count an entry for which no room could be made."""
+        """Count an entry refused for lack of capacity."""
         self._room.refused()
 
     def close(self, reason: str) -> None:
-        """Take nothing more."""
+        """Refuse further writes."""
         self._error = self._error or MessageStoreError(reason)
 
     def _check_open(self) -> None:
@@ -76,31 +76,31 @@ class TopicLedger(ABC, Generic[LedgerT]):
 
     @abstractmethod
     def read(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry] | None:
-        """Return stored entries from a position on; None if they are to be fetched."""
+        """Return stored entries from a position on; None if they must be fetched."""
 
     @abstractmethod
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the same entries from wherever they are."""
+        """Return the entries of ``read``, from memory or storage."""
 
     @abstractmethod
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return those of some entries that are stored; None if one is to be fetched."""
+        """Return the still stored entries of some positions; None if an entry must be fetched."""
 
     @abstractmethod
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the same entries from wherever they are."""
+        """Return the entries of ``read_each``, from memory or storage."""
 
     @abstractmethod
     async def _publish_time(self, ledger: LedgerT, number: int) -> int:
-        """Return when the producer of a stored entry says that it was sent."""
+        """Return the producer's publish time of a stored entry."""
 
     async def entry(self, position: Position) -> Entry | None:
-        """Return one stored entry; None if there is none (any more)."""
+        """Return one stored entry; None if missing."""
         found = await self.fetch_each((position,))
         return found[0] if found else None
 
     def holds(self, position: Position) -> bool:
-        """Tell whether there is such a stored entry."""
+        """Return True if an entry is stored at the position."""
         return self._row.holding(position) is not None
 
     def _first_stored(self, first: Position) -> tuple[LedgerT, int] | None:
@@ -114,7 +114,7 @@ class TopicLedger(ABC, Generic[LedgerT]):
 
     @property
     def ledgers(self) -> Sequence[LedgerInfo]:
-        """The ledgers in order, the open one last."""
+        """The ledgers in order, the open ledger last."""
         return [ledger.info for ledger in self._row]
 
     @property
@@ -124,23 +124,23 @@ class TopicLedger(ABC, Generic[LedgerT]):
 
     @property
     def added(self) -> tuple[int, int]:
-        """Entries and bytes appended since it was opened."""
+        """Entries and bytes appended since opening."""
         return self._added_entries, self._added_bytes
 
     def following(self, position: Position) -> Position:
-        """Return the first position behind this one that holds an entry, or will."""
+        """Return the next position with an entry, or the position of the next new entry."""
         return self._row.following(position)
 
     def preceding(self, position: Position) -> Position:
-        """Return the last entry before this one; before the first: (its ledger, -1)."""
+        """Return the previous entry; before the first: (its ledger, -1)."""
         return self._row.preceding(position)
 
     def count(self, after: Position, last: Position) -> int:
-        """Return how many entries there are behind ``after`` up to and including ``last``."""
+        """Return the number of entries behind ``after`` up to and including ``last``."""
         return self._row.count(after, last)
 
     def size_between(self, after: Position, last: Position) -> int:
-        """Return how many bytes those entries have."""
+        """Return the bytes of the entries behind ``after`` up to and including ``last``."""
         return self._row.size_between(after, last)
 
     def at(self, after: Position, count: int) -> Position:
@@ -148,13 +148,13 @@ class TopicLedger(ABC, Generic[LedgerT]):
         return self._row.at(after, count)
 
     async def published_at(self, publish_time: int) -> Position:
-        """Return the first entry whose publish time is not before this one, by halving."""
+        """Return the first entry with at least a publish time, by binary search."""
         row = self._row
         low, high = row.ranks
         while low < high:
             middle = (low + high) // 2
             found = row.of_rank(middle)
-            # What was dropped meanwhile lies before all that is left.
+            # Meanwhile dropped entries precede all remaining entries.
             if found is None or await self._publish_time(*found) < publish_time:
                 low = middle + 1
             else:
@@ -172,10 +172,10 @@ class TopicLedger(ABC, Generic[LedgerT]):
 
     @abstractmethod
     def _drop(self, count: int) -> None:
-        """Have so many of the first ledgers leave the row, and free what they held."""
+        """Remove a number of the first ledgers from the row, and free their entries."""
 
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
-        """Drop closed ledgers all of whose entries lie before a position."""
+        """Drop closed ledgers whose entries all lie before a position."""
         if self._error is None:
             self._drop(self._row.consumed(before, keep_bytes, keep_since))
 

@@ -1,7 +1,7 @@
-"""Frees the room of stored messages that no subscription needs.
+"""Drops stored messages not needed by any subscription.
 
-A closed ledger is dropped as soon as nobody needs it. The open one stays, for whoever seeks or
-reads back; it goes too once it has been open for some minutes, and when anybody needs the room.
+A closed ledger is dropped once unneeded. The open ledger stays for seeking and reading back; after
+some minutes, or when capacity is scarce, it is dropped too.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAST_TOPICS = 50
-"""As many are looked at whatever the time: of few topics none is refused room that is there."""
+"""Topics checked regardless of time, so that a few topics never miss free capacity."""
 PAUSE_SECONDS = 1.0
-"""Topics that are not loaded, whose cursors must be read for it, are looked through so seldom."""
+"""The least interval between checks of unloaded topics, which must read cursors."""
 PART_OF_THE_TIME = 10
-"""Looking through very many takes one part of so many of the time."""
+"""Checking many topics takes about one part in so many of the time."""
 
 
 class StoredTopic(Protocol):
-    """A loaded topic, as far as its room depends on it."""
+    """The part of a loaded topic used for freeing capacity."""
 
     ledger: ManagedLedger
     subscriptions: TopicSubscriptions
@@ -45,48 +45,48 @@ class StoredTopic(Protocol):
 
 
 class Topics(Protocol):
-    """The topics of a broker, as far as their room depends on them."""
+    """The part of a broker's topics used for freeing capacity."""
 
     def stored(self) -> Iterator[StoredTopic]:
-        """Yield the loaded topics that store their messages."""
+        """Yield the loaded persistent topics."""
 
     def unloaded(self, name: str) -> AbstractAsyncContextManager[bool]:
-        """Keep a topic from being loaded for a block of code; false if it is loaded."""
+        """Block loads of a topic during a block of code; yields False for a loaded topic."""
 
     def serves(self, name: TopicName) -> bool:
-        """Tell whether nobody else serves a topic."""
+        """Return True if this broker alone serves a topic."""
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
-        """Return the policies in force for a topic."""
+        """Return the effective policies of a topic."""
 
 
 def drop_unneeded(topic: StoredTopic, opened_before_ms: int | None = None) -> None:
-    """Drop the ledgers of a topic that no subscription needs, as far as retention allows.
+    """Drop a topic's unneeded ledgers, as far as retention allows.
 
     Args:
-        topic: The topic, loaded.
-        opened_before_ms: Also the open one if it was opened before; None for whenever.
+        topic: The loaded topic.
+        opened_before_ms: Also drop an open ledger opened before; None for any time.
 
     Raises:
-        MessageStoreError: Nothing more can be written.
+        MessageStoreError: The ledger is closed to writes.
     """
     ledger = topic.ledger
     open_one = ledger.ledgers[-1]
     is_due = opened_before_ms is None or open_one.opened_at < opened_before_ms
     if open_one.entries and is_due and topic.subscriptions.slowest > ledger.last_confirmed:
-        # What deduplication knows of these entries must not go with them.
+        # The sequence ids of the dropped entries must be saved first.
         topic.deduplication.save()
         ledger.roll()
     topic.subscriptions.moved()
 
 
 class RoomMaker:
-    """Looks through all topics for messages that nobody needs, when room becomes scarce.
+    """Drops unneeded messages of all topics when capacity becomes scarce.
 
     Args:
-        topics: Those of the broker.
-        store: Their messages.
-        clock: For the pause between two looks, and for retention.
+        topics: The broker's topics.
+        store: The message store.
+        clock: For the pause between checks, and for retention.
     """
 
     def __init__(self, topics: Topics, store: MessageStore, clock: Clock) -> None:
@@ -94,7 +94,7 @@ class RoomMaker:
         self._store = store
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
-        # A look through the loaded topics that has not ended.
+        # An unfinished check of the loaded topics.
         self._looks: Iterator[None] | None = None
         self._freed_nothing = False
         self._not_before = clock.now()
@@ -102,7 +102,7 @@ class RoomMaker:
         store.when_scarce(self.make)
 
     def make(self) -> None:
-        """Free what this turn of the event loop has time for, and the rest in the next turns."""
+        """Free as much as fits into the current turn, and the rest in later turns."""
         if self._has_had_its_turn:
             return
         loop = asyncio.get_running_loop()
@@ -117,7 +117,7 @@ class RoomMaker:
         self._has_had_its_turn = False
 
     def _look_on(self) -> None:
-        """Look through loaded topics for as long as a turn may take."""
+        """Check loaded topics for the duration of a turn."""
         if self._looks is None:
             self._looks = self._through_loaded()
         end = perf_counter() + TURN_SECONDS
@@ -153,12 +153,12 @@ class RoomMaker:
             try:
                 await self._drop_stored(TopicName.parse(name))
             except InvalidNameError:
-                continue  # What compaction has left of a topic goes with the topic.
+                continue  # Compacted entries are deleted with the topic.
             except MessageStoreError as error:
                 logger.info("%s keeps its messages: %s", name, error)
 
     async def _drop_stored(self, name: TopicName) -> None:
-        """Drop what nobody needs of a topic that is not loaded."""
+        """Drop the unneeded messages of an unloaded topic."""
         async with self._topics.unloaded(str(name)) as is_unloaded:
             if not is_unloaded or not self._topics.serves(name):
                 return

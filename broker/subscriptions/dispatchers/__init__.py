@@ -1,1 +1,1 @@
-"""Dispatchers: they read the entries of a subscription and hand them to its consumers."""
+"""Dispatchers: reading a subscription's entries and delivering them to consumers."""

@@ -1,4 +1,4 @@
-"""The base of dispatchers: when one runs, what it may read, and how it waits."""
+"""The base of dispatchers: scheduling, reading, and waiting."""
 
 from __future__ import annotations
 
@@ -30,30 +30,32 @@ READ_ENTRIES = 100
 READ_BYTES = 5 * 1024 * 1024
 """Most bytes of one read (dispatcherMaxReadSizeBytes)."""
 FETCH_BYTES = 1024 * 1024
-"""Most bytes of one read of entries that are not in memory, unless a single one has more."""
+"""Most bytes of one fetch from the store, except for a single larger entry."""
 ENTRIES_A_TURN = 300
-"""Entries after which other topics have their turn."""
+"""Entries delivered before other topics run."""
 READ_AGAIN_SECONDS = 1.0
-"""Entries that could not be read, or delivered, are read again so much later."""
+"""The delay before a failed read or delivery is retried."""
 TOLD_A_STEP = 500
-"""Consumers that are told something in one step."""
+"""Consumers notified in one step."""
 _CANNOT_DELIVER = "messages of %s of %s cannot be delivered"
 Place: TypeAlias = tuple[int, int]
-"""A position as it is kept for each message that consumers have: a plain tuple, which the garbage
-collector passes over. With a million of Position each of its long looks would hold up everybody."""
+"""A position of a pending message: a plain tuple, ignored by the garbage collector.
+
+A million Position objects would prolong each collection, blocking the event loop.
+"""
 BYTES_AS_AN_ENTRY = 16_384
-"""Bytes that are sent in the time in which one small entry is."""
+"""Bytes sent in the time of one small entry."""
 
 
 class Dispatcher(ABC):
-    """Hands the entries of one subscription to its consumers.
+    """Delivers the entries of one subscription to its consumers.
 
-    It runs when there may be something to do: entries came, a consumer has room again, a timer
-    fired. What stops it wakes it: a connection that is not writable when it is writable again.
+    Runs when delivery may be possible: new entries, new permits, a timer. Each obstacle wakes the
+    dispatcher when it ends: a full connection wakes it once writable again.
 
     Attributes:
-        consumers: Those that are connected.
-        tells_waits: Statistics say what each consumer waits for.
+        consumers: The connected consumers.
+        tells_waits: Statistics include each consumer's reason for waiting.
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
@@ -66,18 +68,18 @@ class Dispatcher(ABC):
         self._rate_timer: TimerHandle | None = None
         self._read_timer: TimerHandle | None = None
         self._fetching: asyncio.Task[None] | None = None
-        # What was fetched until the run that it was fetched for, and the first place that was asked
-        # for, or all places. Of these entries some may be missing: they are damaged, or gone.
+        # Fetched entries, kept until the next run, and the requested first place, or all requested
+        # places. Some entries may be missing: damaged, or dropped.
         self._fetched: list[Entry] = []
         self._asked: Place | frozenset[Place] | None = None
         self.consumers: list[Consumer] = []
         self.tells_waits = context.rules.tells_waits
         self.policies_changed()
 
-    # -- when it runs -------------------------------------------------------------------------
+    # -- scheduling ---------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Run soon, in turn with all others; often asked is once."""
+        """Schedule a run, round robin with all dispatchers; repeated requests are merged."""
         if not self._is_due:
             self._is_due = True
             self._context.turns.later(self._run_due)
@@ -87,13 +89,14 @@ class Dispatcher(ABC):
         self.run()
 
     def run(self) -> None:
-        """Deliver what can be delivered now; go on in another turn if there is more."""
+        """Deliver as much as possible now; continue in another turn if more remains."""
         if not self.consumers or self._read_timer is not None or self._fetching is not None:
             return
         try:
             handled = self._deliver(ENTRIES_A_TURN)
         except Exception:
-            # Whatever it is: those who share the turn, and the topic's other subscriptions, go on.
+            # A failure must not affect other dispatchers of the turn, or the topic's other
+            # subscriptions.
             logger.exception(_CANNOT_DELIVER, self._cursor.name, self._context.topic.name)
             self._rest(self._begin_anew)
             return
@@ -105,7 +108,7 @@ class Dispatcher(ABC):
     # -- reading ------------------------------------------------------------------------------
 
     def _read(self, first: Position, most: int) -> list[Entry] | None:
-        """Return entries from a position on; None if they are being fetched, which wakes it."""
+        """Return entries from a position on; None while fetching, which wakes the dispatcher."""
         first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
         if self._asked == first:
             return self._take_fetched(most)
@@ -115,7 +118,7 @@ class Dispatcher(ABC):
         return read
 
     def _take_fetched(self, most: int) -> list[Entry]:
-        """Return the first entries of what was fetched in a row."""
+        """Return the first of the consecutively fetched entries."""
         taken, self._fetched = self._fetched[:most], self._fetched[most:]
         last = taken[-1] if self._fetched else None
         self._asked = None if last is None else (last.ledger_id, last.entry_id + 1)
@@ -124,13 +127,13 @@ class Dispatcher(ABC):
     def _read_each(
         self, positions: Sequence[Position]
     ) -> tuple[Sequence[Position], list[Entry]] | None:
-        """Return the first of some positions, and their entries that are still stored.
+        """Return the first of some positions, and their still stored entries.
 
-        None if they are being fetched, which wakes it.
+        None while fetching, which wakes the dispatcher.
         """
         asked = self._asked
         if isinstance(asked, frozenset) and positions and positions[0] in asked:
-            # By now there may be room for more; what was given back meanwhile would be first.
+            # Only fetched positions: permits may have grown, and returned entries may precede.
             positions = list(takewhile(asked.__contains__, positions))
             wanted = {*positions}
             return positions, [one for one in self._fetched if one.position in wanted]
@@ -142,7 +145,7 @@ class Dispatcher(ABC):
         return positions, read
 
     def _fetched_at_once(self) -> int:
-        """Return how many entries of the topic's mean size have FETCH_BYTES; at least one."""
+        """Return the number of entries of the topic's mean size in FETCH_BYTES; at least one."""
         ledger = self._ledger
         entries = ledger.count(EARLIEST, ledger.last_confirmed)
         return max(1, FETCH_BYTES * entries // max(1, ledger.size_bytes))
@@ -150,7 +153,7 @@ class Dispatcher(ABC):
     def _fetch(
         self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]
     ) -> None:
-        """Wait for entries that are not in memory, and run again then."""
+        """Fetch entries from the store, and run again."""
         self._fetching = asyncio.get_running_loop().create_task(self._take(asked, fetch))
 
     async def _take(
@@ -159,7 +162,7 @@ class Dispatcher(ABC):
         try:
             entries = await fetch()
         except MessageStoreError as error:
-            # Other subscriptions may read elsewhere: they go on.
+            # Other subscriptions may read elsewhere and continue.
             self._fetching = None
             self._read_later(error)
             return
@@ -173,14 +176,14 @@ class Dispatcher(ABC):
         self.wake()
 
     def _forget_fetched(self) -> None:
-        """Drop what was fetched for another place, and what is being fetched."""
+        """Drop fetched entries, and cancel a running fetch."""
         if self._fetching is not None:
             self._fetching.cancel()
             self._fetching = None
         self._fetched, self._asked = [], None
 
     def _begin_anew(self) -> None:
-        """Close the consumers, who come again: what was read and not delivered is read again."""
+        """Close the consumers, which reconnect: undelivered entries are read again."""
         self._read_timer = None
         if self.consumers:
             self.consumers[0].subscription.close_consumers()
@@ -200,12 +203,12 @@ class Dispatcher(ABC):
 
     @staticmethod
     def _work_of(entries: list[Entry]) -> int:
-        """Return how many small entries are as much work as these."""
+        """Return the equivalent number of small entries."""
         return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
 
     @abstractmethod
     def _deliver(self, most: int) -> int:
-        """Deliver about as many entries at most; return how many were handled."""
+        """Deliver about ``most`` entries at most; return the number of processed entries."""
 
     def _call_when_writable(self, consumers: Iterable[Consumer]) -> None:
         for consumer in consumers:
@@ -215,25 +218,25 @@ class Dispatcher(ABC):
     # -- reading at the end -------------------------------------------------------------------
 
     def _wait_at_end(self, entries: int) -> None:
-        """Note that a read of so many entries waits for the next one to come."""
+        """Note that a read of ``entries`` entries waits for the next new entry."""
         if not self._waiting_for:
             self._waiting_for = min(READ_ENTRIES, entries)
 
     def _end_wait(self, entries: int) -> int:
-        """Return how many entries to read now; after a wait at most what was asked for then.
+        """Return the number of entries to read; after a wait at most the number requested then.
 
-        The first entry of a ledger is stored by itself, and ends such a read. (Both recorded: it
-        decides how many batches a consumer gets that has room for less than one.)
+        The first entry of a ledger is stored alone, and ends such a read. (Both recorded: the read
+        size decides how many batches a consumer gets beyond its permits.)
         """
         waited_for, self._waiting_for = self._waiting_for, 0
         if waited_for and self._cursor.read_position.entry_id == 0:
             return 1
         return min(entries, waited_for) if waited_for else entries
 
-    # -- why a consumer gets nothing ----------------------------------------------------------
+    # -- reasons for waiting ------------------------------------------------------------------
 
     def waits(self, consumer: Consumer) -> Waits | None:
-        """Return what a consumer waits for; None if it gets a message next."""
+        """Return a consumer's reason for waiting; None if a message is next."""
         if (own := consumer.waits) is not None:
             return own
         if self._rate_timer is not None:
@@ -243,26 +246,26 @@ class Dispatcher(ABC):
         return self._waits_for_entries(consumer)
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
-        """Return why there is no entry for a consumer that could take one."""
+        """Return the reason for missing entries for a consumer ready to receive."""
         return Waits.NOTHING_LEFT if self._cursor.at_end else None
 
     # -- rates --------------------------------------------------------------------------------
 
     def policies_changed(self) -> None:
-        """Dispatch by the rates that are in force now."""
+        """Apply the effective dispatch rates."""
         topic = self._context.topic
         policies, name = topic.policies, self._cursor.name
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
         own = RateLimiter(rate, topic.clock)
         self._rates = [one for one in (own, self._context.topic_rate) if one.limited]
-        if self._rate_timer is not None:  # It waits for the rate of before.
+        if self._rate_timer is not None:  # Set for the previous rate.
             self._rate_timer.cancel()
             self._rate_timer = None
         if self.consumers:
             self.wake()
 
     def _allowed(self, entries: int) -> int:
-        """Return how many entries may be read now; wake up later if there are none."""
+        """Return the number of entries to read now; if 0, schedule a wake-up."""
         for rate in self._rates:
             messages, size_bytes = rate.available()
             entries = min(entries, messages) if size_bytes > 0 else 0
@@ -289,23 +292,23 @@ class Dispatcher(ABC):
 
     @abstractmethod
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer.
+        """Add a consumer.
 
         Raises:
-            RequestError: It cannot be one of these.
+            RequestError: The consumer does not fit the subscription.
         """
 
     @abstractmethod
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go; what it had and did not acknowledge goes to others."""
+        """Remove a consumer, and redeliver the unacknowledged entries."""
 
     def remove_all(self) -> None:
-        """Let all consumers go, the first that came first."""
+        """Remove all consumers, in order of arrival."""
         for consumer in list(self.consumers):
             self.remove(consumer)
 
     def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
-        """Tell consumers something, very many in steps; who leaves meanwhile is not told."""
+        """Notify consumers, many in steps; skip consumers removed meanwhile."""
         self._context.turns.in_steps(self._telling(list(consumers), words))
 
     def _telling(
@@ -319,46 +322,46 @@ class Dispatcher(ABC):
             yield
 
     def flowed(self, consumer: Consumer) -> None:
-        """Deliver to a consumer that has more room."""
+        """Deliver to a consumer with new permits."""
         self.wake()
 
     @abstractmethod
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Deliver again what a consumer gives back; None for all that it has.
+        """Redeliver a consumer's entries; None for all.
 
-        With ``more``, others are told next, and nothing is delivered before.
+        With ``more``, further entries follow before any delivery.
         """
 
     @abstractmethod
     def cursor_moved(self, before: Position) -> None:
-        """Forget what was acknowledged otherwise: the cursor was moved by skip, expiry or REST.
+        """Forget entries acknowledged by skip, expiry or REST.
 
         Args:
-            before: Where the mark-delete stood.
+            before: The previous mark-delete.
         """
 
     @abstractmethod
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Follow an acknowledgement.
+        """Process an acknowledgement.
 
         Args:
-            consumer: Who acknowledged.
+            consumer: The acknowledging consumer.
             position: The entry.
-            newly: Messages of it that were not acknowledged before.
-            done: None is left.
+            newly: The number of newly acknowledged messages.
+            done: No message remains.
         """
 
     def entries_added(self) -> None:
-        """Deliver what was stored, at once if this turn has time for it."""
+        """Deliver new entries, immediately if the turn has time."""
         if not self._is_due and not self._context.turns.now(self.run):
             self.wake()
 
     def close(self) -> None:
-        """End its timers and its reads."""
+        """Stop timers and fetches."""
         self._forget_fetched()
         if self._rate_timer is not None:
             self._rate_timer.cancel()

@@ -1,4 +1,4 @@
-"""The base of dispatchers that know which consumer has what, and how that leaves it."""
+"""The base of dispatchers with pending entries per consumer."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from broker.subscriptions.context import SubscriptionContext
 
 LEAVING_A_TURN = 1_000
-"""Entries that leave consumers who gave them back in one turn of the event loop."""
+"""Most entries taken back from consumers in one turn."""
 
 
 class _Leaving(NamedTuple):
-    """Entries that leave a consumer.
+    """Entries to take back from a consumer.
 
     Attributes:
-        consumer: Has them, or had them before it left; None: whoever has each of them.
+        consumer: The present or past holder; None: the current holder of each entry.
         positions: The entries; some may be acknowledged meanwhile.
-        then: Takes consumer, entry, the messages left, and the hash of the key.
+        then: Takes consumer, entry, the remaining messages, and the hash of the key.
     """
 
     consumer: Consumer | None
@@ -37,45 +37,45 @@ class _Leaving(NamedTuple):
 
 
 class HoldingDispatcher(Dispatcher):
-    """Knows which consumer has which entry.
+    """Knows the holder of each pending entry.
 
     Attributes:
-        replay: Entries that were read and wait to be delivered, or delivered again.
-        unacked: Messages that consumers have and did not acknowledge.
-        blocked: They are so many that nothing new is read.
+        replay: Read entries waiting for delivery or redelivery.
+        unacked: Unacknowledged messages of all consumers.
+        blocked: Too many unacknowledged messages for new reads.
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
         self.replay = ReplayQueue()
         self._redeliveries = PlaceMap()
         self._leaving: deque[_Leaving] = deque()
-        # A look through all that consumers have waits in the above: one is enough for many skips.
+        # A check of all pending entries is queued above; one check serves many skips.
         self._looks_through_all = False
-        # Who has an entry, by numbers, until all that a consumer had has left it.
+        # Holder numbers of entries, kept until all entries of a consumer are taken back.
         self._holders = PlaceMap()
         self._members: dict[int, Consumer] = {}
         self._last_number = 0
-        # Of what each consumer has: the entries it gave back that still wait in the above. Else a
-        # client that says so again and again would have a list of all it has made for each time.
+        # Returned entries of each consumer still queued above. Prevents a client from queueing a
+        # list of all pending entries with each repeated command.
         self._given_back_already: dict[Consumer, PositionSet] = {}
-        # Consumers of which a command that gives back very much is being taken in steps.
+        # Consumers with a large redelivery command being processed in steps.
         self._more_follow: set[Consumer] = set()
-        # Consumers that gave back all they have, which waits there too.
+        # Consumers with all entries queued above.
         self._gave_back_all: set[Consumer] = set()
         self.unacked = 0
         self.blocked = False
         super().__init__(context)
 
-    # -- who has what -------------------------------------------------------------------------
+    # -- holders of entries -------------------------------------------------------------------
 
     def _joins(self, consumer: Consumer) -> None:
-        """Give a consumer its number."""
+        """Give a consumer a number."""
         self._last_number += 1
         consumer.number = self._last_number
         self._members[consumer.number] = consumer
 
     def _gets(self, consumer: Consumer, place: Place, messages: int, sticky_hash: int) -> None:
-        """Note that a consumer was sent an entry."""
+        """Record the delivery of an entry to a consumer."""
         consumer.pending.put(place, messages << HASH_BITS | sticky_hash)
         self._holders.put(place, consumer.number)
         policies = self._context.topic.policies
@@ -100,7 +100,7 @@ class HoldingDispatcher(Dispatcher):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Take acknowledged messages from the consumer that has them, whoever acknowledged."""
+        """Remove acknowledged messages from the holder, whichever consumer acknowledged."""
         if not done:
             self._acknowledged_in_part(position, newly)
         elif (number := self._holders.pop(position)) != NOTHING:
@@ -110,7 +110,7 @@ class HoldingDispatcher(Dispatcher):
                 self._has_left(holder, position)
             self._let_go(holder, held & HASHES)
             self._has_less(holder, held >> HASH_BITS)
-        # Also if messages of a batch are left, or it waits to be delivered again (recorded).
+        # Also with remaining messages of a batch, or while waiting for redelivery (recorded).
         if self._redeliveries:
             self._redeliveries.pop(position)
 
@@ -119,7 +119,7 @@ class HoldingDispatcher(Dispatcher):
         if holder is None:
             return
         if self._is_given_back(holder, position):
-            # It was given back first, and its count rose before it is forgotten here.
+            # Returned first, so the redelivery count rises before the entry is forgotten.
             self._leaves(holder, position, self._redelivered)
         else:
             held = holder.pending.get(position)
@@ -132,14 +132,14 @@ class HoldingDispatcher(Dispatcher):
         return None if number == NOTHING else self._members[number]
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
-        """Follow that a consumer no longer has an entry whose key has this hash."""
+        """Update the state after an entry with a key hash left a consumer."""
 
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Deliver again what a consumer has of these; each counts once more as redelivered."""
+        """Redeliver a consumer's pending entries, with an increased redelivery count."""
         if consumer not in self.consumers:
-            return  # It was closed while its command was taken in steps.
+            return  # Closed while the command was processed in steps.
         if more:
             self._more_follow.add(consumer)
         else:
@@ -154,7 +154,7 @@ class HoldingDispatcher(Dispatcher):
         self.wake()
 
     def _all_of(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield what a consumer has until nothing is left: it gets nothing new meanwhile."""
+        """Yield a consumer's entries until empty: no deliveries happen meanwhile."""
         while place := consumer.pending.any_place():
             yield place
         self._gave_back_all.discard(consumer)
@@ -167,7 +167,7 @@ class HoldingDispatcher(Dispatcher):
         return new
 
     def _let_leave(self) -> int:
-        """Take entries from consumers that gave them back, some each turn; return how many."""
+        """Take back returned entries, some each turn; return the number."""
         taken = 0
         while self._leaving:
             of, positions, then = self._leaving[0]
@@ -186,7 +186,7 @@ class HoldingDispatcher(Dispatcher):
     def _leaves(
         self, consumer: Consumer, position: Place, then: Callable[[Consumer, Place, int, int], None]
     ) -> None:
-        """Take one entry from a consumer, if it still has it."""
+        """Take one entry from a consumer, if still pending."""
         held = consumer.pending.pop(position)
         self._has_left(consumer, position)
         if held != NOTHING:
@@ -197,12 +197,12 @@ class HoldingDispatcher(Dispatcher):
             self._let_go(consumer, sticky_hash)
 
     def _is_given_back(self, consumer: Consumer, position: Place) -> bool:
-        """Tell whether a consumer wants an entry redelivered that it still has."""
+        """Return True for a pending entry already returned for redelivery."""
         already = self._given_back_already.get(consumer, ())
         return consumer in self._gave_back_all or position in already
 
     def _has_left(self, consumer: Consumer, position: Place) -> None:
-        """Note that a consumer has an entry no more: it may get it, and give it back, again."""
+        """Note that an entry left a consumer: it may be delivered and returned again."""
         already = self._given_back_already.get(consumer)
         if already is not None:
             already.discard(position)
@@ -213,7 +213,7 @@ class HoldingDispatcher(Dispatcher):
         self, consumer: Consumer, position: Place, left: int, sticky_hash: int
     ) -> None:
         if self._cursor.is_acknowledged(position):
-            return  # It was skipped or expired in this turn.
+            return  # Skipped or expired in the current turn.
         self._redeliveries.put(position, self._redeliveries.get(position, 0) + 1)
         consumer.messages_redelivered += left
         self.replay.add(position, sticky_hash)
@@ -225,13 +225,13 @@ class HoldingDispatcher(Dispatcher):
         self._redeliveries.pop(position)
 
     def cursor_moved(self, before: Position) -> None:
-        """Forget what is acknowledged: it leaves the consumers that have it."""
+        """Forget acknowledged entries and take them from their holders."""
         mark = self._cursor.mark_delete
         if not self.consumers:
-            return  # Nobody has anything, and nobody would take it off the list.
+            return  # Without consumers no entry is pending.
         if self._ledger.count(before, mark) <= LEAVING_A_TURN:
             self.replay.discard_through(mark)
-            # Named at once: their ledgers may be dropped next.
+            # Collected now, because the ledgers may be dropped next.
             passed = list(self._between(before, mark))
             self._leaving.append(_Leaving(None, iter(passed), self._dropped))
         elif not self._looks_through_all:
@@ -246,34 +246,34 @@ class HoldingDispatcher(Dispatcher):
             position = self._ledger.following(position)
 
     def _all_passed(self) -> Iterator[Place]:
-        """Yield what waits or consumers have though it is acknowledged, from the first turn on."""
+        """Yield acknowledged entries still queued or pending, from the first turn on."""
         self._looks_through_all = False
         mark = self._cursor.mark_delete
         yield from self.replay.discarded(mark)
         yield from self._holders.through(mark)
         yield from self._redeliveries.through(mark)
 
-    # -- consumers leave ----------------------------------------------------------------------
+    # -- removal of consumers -----------------------------------------------------------------
 
     def _begins_to_leave(self, consumer: Consumer) -> None:
-        """Let what a consumer had that is gone go to others, counts unchanged."""
+        """Redeliver a removed consumer's entries, without increasing counts."""
         self._given_back_already.pop(consumer, None)
         self._gave_back_all.discard(consumer)
         self._more_follow.discard(consumer)
         self._leaving.append(_Leaving(consumer, self._all_it_had(consumer), self._given_back))
 
     def _all_it_had(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield what a consumer had that is gone, until nothing is left; then forget it."""
+        """Yield a removed consumer's entries until empty, then forget the consumer."""
         while place := consumer.pending.any_place():
             yield place
         self._has_gone(consumer)
 
     def _has_gone(self, consumer: Consumer) -> None:
-        """Forget a consumer that left, and of which nobody has anything any more."""
+        """Forget a removed consumer without pending entries."""
         del self._members[consumer.number]
 
     def _forget_all(self) -> None:
-        """Begin anew with the next consumer; memory is freed in steps."""
+        """Reset the state for the next consumer; memory is freed in steps."""
         free = self._context.turns.in_steps
         for consumer in self._members.values():
             if consumer.pending:

@@ -20,25 +20,24 @@ if TYPE_CHECKING:
 
 STICKY = pb.STICKY
 HASHES_A_LOOK = 1_000
-"""Hashes of waiting messages that are looked at to tell what a consumer waits for."""
+"""Hashes of waiting messages checked for a consumer's reason for waiting."""
 _HASH_ZERO = 1 << 16
-"""Stands for the hash 0 of STICKY, as 0 itself stands for none."""
+"""Replaces the hash 0 of STICKY, because 0 means no hash."""
 
 
 class KeySharedDispatcher(SharedDispatcher):
     """Delivers the messages of a key to one consumer at a time, in order.
 
-    A message waits while its consumer has no room, while an earlier one of its key waits, and
-    while another consumer still has messages of its key that it did not acknowledge.
+    A message waits while the consumer has no permits, while an earlier message of the key waits,
+    and while another consumer still has unacknowledged messages of the key.
 
     Source: upstream PersistentStickyKeyDispatcherMultipleConsumers.
 
     Attributes:
         mode: AUTO_SPLIT or STICKY.
-        allows_disorder: Messages of a key that changed hands do not wait
-            (allowOutOfOrderDelivery).
-        ring: Who gets which hash.
-        draining: The messages of each hash that consumers have.
+        allows_disorder: Messages of a moved key do not wait (allowOutOfOrderDelivery).
+        ring: The consumer of each hash.
+        draining: The pending messages of each hash.
     """
 
     def __init__(self, context: SubscriptionContext, meta: pb.KeySharedMeta | None) -> None:
@@ -51,13 +50,13 @@ class KeySharedDispatcher(SharedDispatcher):
 
     @property
     def drains(self) -> bool:
-        """Whether messages of a key that changed hands wait for those before them."""
+        """True if messages of a moved key wait for earlier messages."""
         return self.mode == pb.AUTO_SPLIT and not self.allows_disorder
 
     # -- delivering ---------------------------------------------------------------------------
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first waiting entries whose consumer can take them; None without any."""
+        """Return the first waiting entries with a ready consumer; None if empty."""
         return self._those_left(self.replay.first(most, self._may_go))
 
     def _may_go(self, sticky_hash: int) -> bool:
@@ -71,7 +70,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     @property
     def _most_ahead(self) -> int:
-        """The entries that are read past keys that must wait."""
+        """Most entries read past waiting keys."""
         rules = self._context.rules
         return min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
 
@@ -90,10 +89,10 @@ class KeySharedDispatcher(SharedDispatcher):
         return None if len(self.replay) >= self._most_ahead else super()._new_entries(most)
 
     def _share_out(self, entries: list[Entry]) -> None:
-        """Deliver each entry to the consumer of its key, or let it wait.
+        """Deliver each entry to the consumer of the key, or queue it.
 
-        Of what was read together a consumer gets as many entries as it had permits, batches or not,
-        as from a real broker.
+        From one read a consumer gets as many entries as permits, batches or not, as from a real
+        broker.
         """
         room: dict[Consumer, int] = {}
         for entry in entries:
@@ -125,10 +124,10 @@ class KeySharedDispatcher(SharedDispatcher):
     # -- consumers ----------------------------------------------------------------------------
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer of the same mode; from now on it gets the keys of its part.
+        """Add a consumer of the same mode, which takes over a part of the keys.
 
         Raises:
-            RequestError: It is of another mode, or its ranges are another one's.
+            RequestError: The mode differs, or the ranges are taken.
         """
         meta = consumer.options.key_shared or pb.KeySharedMeta()
         self._check(meta)
@@ -160,7 +159,7 @@ class KeySharedDispatcher(SharedDispatcher):
             )
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go; its keys go to others, with what it did not acknowledge first."""
+        """Remove a consumer; the keys move, and unacknowledged entries are redelivered first."""
         self.ring.remove(consumer)
         super().remove(consumer)
 
@@ -169,7 +168,7 @@ class KeySharedDispatcher(SharedDispatcher):
         super()._has_gone(consumer)
 
     def remove_all(self) -> None:
-        """Let all consumers go at once, with the hashes that they had."""
+        """Remove all consumers and their hashes in one step."""
         self.ring = self._context.rules.nobodys_hashes(self.mode)
         super().remove_all()
 

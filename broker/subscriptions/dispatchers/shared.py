@@ -1,4 +1,4 @@
-"""Dispatch to all consumers in turn: Shared."""
+"""Round-robin dispatch to all consumers: Shared."""
 
 from __future__ import annotations
 
@@ -19,34 +19,33 @@ if TYPE_CHECKING:
     from limiter.clock import TimerHandle
 
 SEARCH_A_STEP = 40
-"""Waiting positions that are looked at in the time in which one entry is delivered."""
+"""Waiting positions checked in the time of one delivery."""
 LOOK_AGAIN_SECONDS = 5.0
-"""So soon delayed messages follow a wall clock that was set: timers go by another clock."""
+"""Most seconds before a changed wall clock affects delayed messages: timers use another clock."""
 CONSUMERS_A_STEP = 20
-"""Consumers that are asked for room in that time."""
+"""Consumers checked for permits in the time of one delivery."""
 WORDS_A_STEP = 16
-"""Words of a batch's ack_set that are written in that time."""
+"""Words of a batch's ack_set written in the time of one delivery."""
 
 
 class SharedDispatcher(HoldingDispatcher):
-    """Delivers to all consumers in turn; what one gives back goes to any.
+    """Delivers to all consumers round robin; returned entries go to any consumer.
 
     Source: upstream PersistentDispatcherMultipleConsumers.
 
     Attributes:
-        delayed: Entries that may not be delivered yet.
+        delayed: Entries not yet due for delivery.
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
         self.delayed = self._no_delays(context)
         self._timer: TimerHandle | None = None
-        # Work beside the delivery of entries since it was last counted: entries that were read and
-        # not delivered, and very long ack_sets.
+        # Uncounted work beside deliveries: entries read and not delivered, and long ack_sets.
         self._other_steps = 0
-        # None: to be made anew. With 1,000 consumers that takes a moment, and many come at once.
+        # None: to be rebuilt. With 1,000 consumers rebuilding takes time, and many arrive together.
         self._levels: dict[int, list[Consumer]] | None = None
         self._due_ms = 0
-        # The timer fired: messages may be due, which the next run that finds room takes.
+        # The timer fired: the next run with permits takes the due messages.
         self._is_time = False
         self._next_in: dict[int, int] = {}
         super().__init__(context)
@@ -59,7 +58,7 @@ class SharedDispatcher(HoldingDispatcher):
     # -- delivering ---------------------------------------------------------------------------
 
     def _deliver(self, most: int) -> int:
-        # First all that was given back, so that it comes before what is new, and in order.
+        # Returned entries first, so that delivery is in order and precedes new entries.
         handled = self._let_leave()
         if self._leaving:
             return most
@@ -70,7 +69,7 @@ class SharedDispatcher(HoldingDispatcher):
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
-            if self._is_time:  # Until somebody has room they stay among the delayed (recorded).
+            if self._is_time:  # Without permits due messages stay among the delayed (recorded).
                 self._is_time = False
                 self._take_due(allowed)
             entries = self._waiting_entries(allowed) if self.replay else None
@@ -87,15 +86,14 @@ class SharedDispatcher(HoldingDispatcher):
         return handled
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first entries of the replay queue; None if there are none.
+        """Return the first entries of the replay queue; None if the queue is empty.
 
-        There are fewer, or none, where some are dropped, as they are acknowledged or gone, and
-        where they are being fetched.
+        May be fewer or empty, if entries are acknowledged, dropped, or being fetched.
         """
         return self._those_left(self.replay.first(most))
 
     def _those_left(self, positions: list[Position]) -> list[Entry] | None:
-        """Return the entries of some positions of the replay queue that are not acknowledged."""
+        """Return the unacknowledged entries of some positions of the replay queue."""
         if not positions:
             return None
         left = [at for at in positions if not self._cursor.is_acknowledged(at)]
@@ -116,7 +114,7 @@ class SharedDispatcher(HoldingDispatcher):
             self.replay.remove(position)
 
     def _new_entries(self, most: int) -> list[Entry] | None:
-        """Return the next entries that may be delivered now; None if there are none to read."""
+        """Return the next deliverable entries; None without entries to read."""
         cursor = self._cursor
         if self.blocked or self._waits_for_delayed():
             return None
@@ -161,7 +159,7 @@ class SharedDispatcher(HoldingDispatcher):
         return kept
 
     def _share_out(self, entries: list[Entry]) -> None:
-        """Deliver entries to the consumers in turn; what nobody takes waits."""
+        """Deliver entries to the consumers round robin; queue the rest."""
         at, messages = 0, sum(entry.message_count for entry in entries)
         mean = max(1, messages // max(1, len(entries)))
         in_turn = self._in_turn()
@@ -178,15 +176,15 @@ class SharedDispatcher(HoldingDispatcher):
                     break
 
     def _share_of(self, consumer: Consumer, messages: int, mean: int) -> int:
-        """Return how many entries go to a consumer before the next has its turn.
+        """Return the number of entries for a consumer before the next consumer.
 
-        Its permits are divided by the mean size of the entries that were read (recorded: with 5
-        permits it gets batches of 3, 3 and 1, not only the first two).
+        The permits are divided by the mean size of the read entries (recorded: 5 permits get
+        batches of 3, 3 and 1, not only the first two).
 
         Args:
-            consumer: Has room.
-            messages: Those of all entries that are left.
-            mean: Messages of an entry.
+            consumer: A consumer with permits.
+            messages: The messages of all remaining entries.
+            mean: The mean messages of an entry.
         """
         messages = min(messages, consumer.permits)
         most_unacked = self._context.topic.policies.max_unacked_per_consumer
@@ -195,9 +193,9 @@ class SharedDispatcher(HoldingDispatcher):
         return max(1, min(self._context.rules.round_robin_messages, -(-messages // mean)))
 
     def _in_turn(self) -> Iterator[Consumer]:
-        """Yield the consumers with room in turn, those of the highest level that has one.
+        """Yield the consumers with permits round robin, from the highest level with permits.
 
-        Nobody gets room meanwhile: who has none is asked once.
+        Permits do not grow meanwhile: an exhausted consumer is checked once.
         """
         if self._levels is None:
             self._levels = self._sorted()
@@ -209,14 +207,14 @@ class SharedDispatcher(HoldingDispatcher):
                     self._next_in[level] = at + 1
                     yield members[at]
                     again.append(at)
-            for at in again:  # It grows while they still have room.
+            for at in again:  # Grows while consumers have permits.
                 if members[at].takes_messages:
                     self._next_in[level] = at + 1
                     yield members[at]
                     again.append(at)
 
     def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
-        """Deliver an entry; return how many messages of it are left."""
+        """Deliver an entry; return the number of remaining messages."""
         place, batches = (entry.ledger_id, entry.entry_id), self._cursor.batches
         words, count = None, entry.message_count
         if batches:
@@ -234,7 +232,7 @@ class SharedDispatcher(HoldingDispatcher):
         return count
 
     def policies_changed(self) -> None:
-        """Follow the rates and the limits of what is unacknowledged that are in force now."""
+        """Apply the effective rates and limits of unacknowledged messages."""
         super().policies_changed()
         policies = self._context.topic.policies
         self.delayed.change_tick(policies.delayed_tick_ms)
@@ -245,27 +243,27 @@ class SharedDispatcher(HoldingDispatcher):
     # -- consumers ----------------------------------------------------------------------------
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer."""
+        """Add a consumer."""
         if not self.consumers:
-            self._forget_delayed()  # They are shown until now (recorded), and read again.
+            self._forget_delayed()  # Shown until now (recorded).
             self._cursor.rewind()
         self._joins(consumer)
         self.consumers.append(consumer)
         if len(self.consumers) > 1 and consumer.priority_level < self.consumers[-2].priority_level:
-            # A SEEK closes them in this order (recorded).
+            # The order of closing by a SEEK (recorded).
             self.consumers.sort(key=lambda one: one.priority_level)
         self._levels = None
         self.wake()
 
     def _sorted(self) -> dict[int, list[Consumer]]:
-        """Return the consumers by level, the highest first, as they stand in the list."""
+        """Return the consumers by level, the highest first, in list order."""
         levels: dict[int, list[Consumer]] = {}
         for consumer in self.consumers:
             levels.setdefault(consumer.priority_level, []).append(consumer)
         return levels
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go; what it did not acknowledge goes to others, counts unchanged."""
+        """Remove a consumer, and redeliver its unacknowledged entries without increasing counts."""
         self.consumers.remove(consumer)
         self._levels = None
         if not self.consumers:
@@ -275,13 +273,13 @@ class SharedDispatcher(HoldingDispatcher):
         self.wake()
 
     def remove_all(self) -> None:
-        """Let all consumers go at once: nobody is left for whom to share out what they had."""
+        """Remove all consumers in one step: no consumer remains for redelivery."""
         self.consumers.clear()
         self._levels = None
         self._forget_all()
 
     def _forget_all(self) -> None:
-        """Begin anew with the next consumer: at the first entry that is not acknowledged."""
+        """Reset the state for the next consumer, at the first unacknowledged entry."""
         super()._forget_all()
         self._next_in.clear()
         self._waiting_for = 0
@@ -291,7 +289,7 @@ class SharedDispatcher(HoldingDispatcher):
         self._cursor.rewind()
 
     def cursor_moved(self, before: Position) -> None:
-        """Forget what is acknowledged: it leaves the consumers that have it."""
+        """Forget acknowledged entries and take them from their holders."""
         if self.delayed:
             self.delayed.discard_through(self._cursor.mark_delete)
             if not self.delayed:
@@ -315,7 +313,7 @@ class SharedDispatcher(HoldingDispatcher):
         self._timer = clock.call_at(clock.now() + seconds, self._look)
 
     def _look(self) -> None:
-        """Have what is due delivered; before that look again, for a clock may be set."""
+        """Deliver due messages; otherwise check again, because the clock may be set."""
         self._timer = None
         now_ms = self._context.topic.clock.wall_ms()
         if now_ms < self._due_ms:
@@ -335,7 +333,7 @@ class SharedDispatcher(HoldingDispatcher):
             self._timer = None
 
     def close(self) -> None:
-        """End its timers."""
+        """Stop all timers."""
         super().close()
         self._disarm()
         self._forget_delayed()

@@ -1,4 +1,4 @@
-"""Dispatch to one consumer: Exclusive, and Failover with others that stand by."""
+"""Dispatch to one consumer: Exclusive, and Failover with standby consumers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class SingleActiveDispatcher(Dispatcher):
-    """Delivers in order to the active consumer; the rest waits for it to go.
+    """Delivers in order to the active consumer; further consumers stand by.
 
     Source: upstream PersistentDispatcherSingleActiveConsumer.
 
     Attributes:
-        active: Who gets messages; None when there is nobody.
+        active: The receiving consumer; None without consumers.
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
@@ -57,13 +57,13 @@ class SingleActiveDispatcher(Dispatcher):
         return handled
 
     def waits(self, consumer: Consumer) -> Waits | None:
-        """Return what a consumer waits for; None if it gets a message next."""
+        """Return a consumer's reason for waiting; None if a message is next."""
         return super().waits(consumer) if consumer is self.active else Waits.ACTIVE_CONSUMER
 
     def _next_entries(self, active: Consumer) -> list[Entry] | None:
-        """Return as many entries as there are permits, also if they turn out to be batches.
+        """Return as many entries as permits, even if the entries are batches.
 
-        None if they are being fetched.
+        None while fetching.
         """
         cursor, compacted = self._cursor, self._compacted()
         entries = min(READ_ENTRIES, active.permits)
@@ -80,9 +80,9 @@ class SingleActiveDispatcher(Dispatcher):
         return self._read(cursor.read_position, allowed)
 
     async def _fetch_compacted(self, most: int) -> list[Entry]:
-        """Fetch what compaction has left; where that is nothing, read on in the topic.
+        """Fetch compacted entries; behind them, read the topic.
 
-        What the next compaction has left takes its place at any moment, and it is deleted.
+        A new compaction may replace and delete the compacted entries during a fetch.
         """
         cursor = self._cursor
         while (compacted := self._compacted()) is not None:
@@ -95,25 +95,25 @@ class SingleActiveDispatcher(Dispatcher):
             if entries:
                 return entries
             if self._compacted() is compacted:
-                # It may have been skipped, or expired, meanwhile.
+                # The cursor may have skipped or expired further meanwhile.
                 behind = self._ledger.following(compacted.horizon)
                 cursor.read_position = max(cursor.read_position, behind)
                 return []
         return await self._ledger.fetch(cursor.read_position, most, FETCH_BYTES)
 
     def _compacted(self) -> CompactedEntries | None:
-        """Return what compaction has left of the topic, if the active consumer reads that."""
+        """Return the topic's compacted entries, if read by the active consumer."""
         reads_it = self.active is not None and self.active.options.read_compacted
         return self._context.topic.compaction.compacted if reads_it else None
 
     def _behind(self, position: Position) -> Position:
-        """Return where to read on; of compacted entries the ledgers may be gone."""
+        """Return the next read position; the ledgers of compacted entries may be dropped."""
         if self._compacted() is not None:
             return Position(position.ledger_id, position.entry_id + 1)
         return self._ledger.following(position)
 
     def _rewind(self) -> None:
-        """Read next the first entry that is not acknowledged."""
+        """Set the read position to the first unacknowledged entry."""
         cursor = self._cursor
         cursor.rewind()
         self._forget_fetched()
@@ -137,7 +137,7 @@ class SingleActiveDispatcher(Dispatcher):
         self._count(entry, count)
 
     def add(self, consumer: Consumer) -> None:
-        """Take the only consumer."""
+        """Add the only consumer."""
         if self.consumers:
             raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
         self.consumers.append(consumer)
@@ -145,7 +145,7 @@ class SingleActiveDispatcher(Dispatcher):
         self._rewind()
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go; what it did not acknowledge is delivered again."""
+        """Remove a consumer, and redeliver the unacknowledged entries."""
         self.consumers.remove(consumer)
         if self.active is consumer:
             self.active = None
@@ -154,7 +154,7 @@ class SingleActiveDispatcher(Dispatcher):
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
     ) -> None:
-        """Deliver everything again that is not acknowledged, whichever was asked for."""
+        """Redeliver all unacknowledged entries, regardless of the requested positions."""
         if consumer is self.active:
             self._rewind()
             self.wake()
@@ -162,19 +162,19 @@ class SingleActiveDispatcher(Dispatcher):
     def acknowledged(
         self, consumer: Consumer, position: Position, newly: int, *, done: bool
     ) -> None:
-        """Note nothing: what was delivered is not counted here (recorded)."""
+        """Do nothing: pending messages are not counted here (recorded)."""
 
     def cursor_moved(self, _: Position) -> None:
-        """Read on behind what was skipped."""
+        """Continue behind the skipped entries."""
         self.wake()
 
 
 class FailoverDispatcher(SingleActiveDispatcher):
-    """Delivers to the consumer that a rule chooses among all, and to another when it is gone.
+    """Delivers to the consumer chosen by a rule, and to a successor after its end.
 
-    A change is told, and messages flow to the new one, after a delay: when many consumers come
-    and go at once, one change follows. It is told to whoever is there then, also if all were gone
-    in between (recorded).
+    A change is announced, and delivery starts, after a delay: many simultaneous arrivals and
+    departures cause one change. All consumers present then are notified, even if all were gone in
+    between (recorded).
     """
 
     def __init__(self, context: SubscriptionContext) -> None:
@@ -185,13 +185,13 @@ class FailoverDispatcher(SingleActiveDispatcher):
         return 0 if self._change is not None else super()._deliver(most)
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer; it hears at once that it is not the active one."""
+        """Add a consumer; a standby consumer is notified immediately."""
         insort(self.consumers, consumer, key=rank)
         if not self._choose() and self.active is not None:
             self._whether_active(consumer)
 
     def _choose(self) -> bool:
-        """Choose the active consumer; true if it is another one now."""
+        """Choose the active consumer; return True for a change."""
         chosen = self.consumers[active_of(self.consumers, self._context.topic.name)]
         if chosen is self.active:
             return False
@@ -212,10 +212,10 @@ class FailoverDispatcher(SingleActiveDispatcher):
         consumer.tell_active(is_active=consumer is self.active)
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go, and choose again.
+        """Remove a consumer, and choose again.
 
-        That takes a moment, and a connection may leave with a thousand: without partitions the
-        choice is another one only if it was of this one.
+        Choosing takes time, and a connection may leave with a thousand consumers: without
+        partitions only the active consumer's end can change the choice.
         """
         self.consumers.remove(consumer)
         if not self.consumers:
@@ -225,9 +225,9 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self._choose()
 
     def disconnect_active(self) -> Consumer | None:
-        """Let the active consumer go; nobody is until the next one comes (SEEK).
+        """Remove the active consumer, without a successor until the next arrival (SEEK).
 
-        A change that was about to be told is told, to those that are left (recorded).
+        A pending change is still announced to the remaining consumers (recorded).
         """
         active = self.active
         if active is not None:
@@ -237,7 +237,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         return active
 
     def close(self) -> None:
-        """End its timers."""
+        """Stop all timers."""
         super().close()
         if self._change is not None:
             self._change.cancel()

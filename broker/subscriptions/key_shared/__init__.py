@@ -1,1 +1,1 @@
-"""Key_Shared: every key has one consumer, and its messages arrive in order."""
+"""Key_Shared: every key has one consumer, which receives its messages in order."""

@@ -1,4 +1,4 @@
-"""The hashes that wait for their old consumer: it still holds unacknowledged messages of them."""
+"""Draining hashes, which wait for unacknowledged messages of their previous consumer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FORGOTTEN_AT_ONCE = 1_000
 
 
 class DrainingHash(NamedTuple):
-    """A hash that drains, as statistics show it.
+    """A draining hash, as shown in statistics.
 
     Attributes:
         sticky_hash: The hash.
-        unacked: Entries of it that the old consumer holds.
-        blocked_attempts: How often a message of it had to wait.
+        unacked: Entries pending at the previous consumer.
+        blocked_attempts: Deliveries delayed by the draining.
     """
 
     sticky_hash: int
@@ -31,7 +31,7 @@ class DrainingHash(NamedTuple):
 
 
 class DrainingHashes(Generic[C]):
-    """Unacknowledged entries by hash, and the hashes that wait until a consumer has none left.
+    """Pending entries by hash, and the hashes draining from a consumer.
 
     Source: upstream DrainingHashesTracker.
     """
@@ -39,8 +39,8 @@ class DrainingHashes(Generic[C]):
     def __init__(self) -> None:
         self._held: dict[int, dict[C, int]] = {}
         self._hashes: dict[C, set[int]] = {}
-        # From whom a hash drains, and how often a message of it had to wait: plain values, as there
-        # may be 65,536.
+        # The previous consumer and the blocked attempts of each draining hash: plain values, for up
+        # to 65,536 hashes.
         self._draining: dict[int, C] = {}
         self._attempts: dict[int, int] = {}
         self._cleared: dict[C, int] = {}
@@ -49,7 +49,7 @@ class DrainingHashes(Generic[C]):
         return len(self._draining)
 
     def delivered(self, consumer: C, sticky_hash: int) -> None:
-        """Note that a consumer holds one more entry of a hash."""
+        """Count a delivered entry of a hash."""
         held = self._held.setdefault(sticky_hash, {})
         if consumer in held:
             held[consumer] += 1
@@ -58,10 +58,10 @@ class DrainingHashes(Generic[C]):
             self._hashes.setdefault(consumer, set()).add(sticky_hash)
 
     def settled(self, consumer: C, sticky_hash: int) -> bool:
-        """Note that it holds one fewer: acknowledged or given back.
+        """Count an acknowledged or returned entry of a hash.
 
         Returns:
-            True if messages of this hash waited for that and may go out now.
+            True if waiting messages of the hash are now deliverable.
         """
         held = self._held.get(sticky_hash, {})
         if consumer not in held:
@@ -73,35 +73,35 @@ class DrainingHashes(Generic[C]):
         return self._none_left(consumer, sticky_hash)
 
     def moved(self, changes: Iterable[MovedHashes[C]]) -> None:
-        """Let those of the moved hashes drain of which the old consumer holds something."""
+        """Start draining the moved hashes with pending entries at the previous consumer."""
         for first, last, source, _ in changes:
             if source is not None and source in self._hashes:
                 for sticky_hash in self._between(source, first, last):
                     self._draining.setdefault(sticky_hash, source)
 
     def blocks(self, consumer: C, sticky_hash: int) -> bool:
-        """Tell whether a message of a hash must wait before this consumer may have it."""
+        """Return True if a message of a hash must wait before delivery to a consumer."""
         draining = self._draining.get(sticky_hash)
         if draining is None:
             return False
         if draining is consumer:
-            # The hash came back to the one that holds its messages.
+            # The hash returned to the consumer with the pending messages.
             self._drains_no_more(sticky_hash)
             return False
         self._attempts[sticky_hash] = self._attempts.get(sticky_hash, 0) + 1
         return True
 
     def source(self, sticky_hash: int) -> C | None:
-        """Return the consumer from which a hash drains; None if it does not."""
+        """Return the consumer from which a hash drains; None if not draining."""
         return self._draining.get(sticky_hash)
 
     def lost(self, consumer: C) -> None:
-        """Forget a consumer that is gone and holds nothing any more."""
+        """Forget a removed consumer without pending entries."""
         self._hashes.pop(consumer, None)
         self._cleared.pop(consumer, None)
 
     def emptied(self) -> Iterator[None]:
-        """Forget what everyone holds, some in each step: nobody asks any more."""
+        """Forget all pending entries of an unneeded tracker, in steps."""
         for part in (self._held, self._hashes, self._draining, self._attempts):
             while part:
                 for _ in range(min(len(part), FORGOTTEN_AT_ONCE)):
@@ -109,10 +109,9 @@ class DrainingHashes(Generic[C]):
                 yield
 
     def of(self, consumer: C) -> Generator[None, None, list[DrainingHash]]:
-        """Return the hashes that drain from a consumer, in order (drainingHashes); in steps.
+        """Return the hashes draining from a consumer, in order (drainingHashes); in steps.
 
-        Their number is drainingHashesCount, the sum of their entries
-        drainingHashesUnackedMessages.
+        Their number is drainingHashesCount, the sum of their entries drainingHashesUnackedMessages.
         """
         found: list[DrainingHash] = []
         for some in in_parts(sorted(self._hashes.get(consumer, ()))):
@@ -125,18 +124,18 @@ class DrainingHashes(Generic[C]):
         return found
 
     def cleared_total(self, consumer: C) -> int:
-        """Return how many hashes have drained from it (drainingHashesClearedTotal)."""
+        """Return the number of hashes drained from a consumer (drainingHashesClearedTotal)."""
         return self._cleared.get(consumer, 0)
 
     def _between(self, consumer: C, first: int, last: int) -> list[int]:
-        """Return the hashes in a range of which a consumer holds something."""
+        """Return the hashes in a range with pending entries at a consumer."""
         hashes = self._hashes[consumer]
         if last - first < len(hashes):
             return [one for one in range(first, last + 1) if one in hashes]
         return [one for one in hashes if first <= one <= last]
 
     def _none_left(self, consumer: C, sticky_hash: int) -> bool:
-        """Forget that a consumer held a hash; True if the hash drained from it."""
+        """Forget a consumer's hash; return True if the hash was draining from the consumer."""
         held = self._held[sticky_hash]
         del held[consumer]
         if not held:

@@ -1,4 +1,4 @@
-"""STICKY: each consumer says which hashes it takes."""
+"""STICKY: each consumer names its hashes."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ C = TypeVar("C")
 
 HASHES = 65_536
 MOST_RANGES = 4_096
-"""One consumer may bring as many: more would hold up other connections."""
+"""Most ranges of a consumer: more would block the event loop."""
 
 
 class FixedRanges(Generic[C]):
-    """The ranges of hashes that consumers took; some hashes may be nobody's.
+    """The hash ranges taken by consumers; some hashes may be free.
 
     Source: upstream HashRangeExclusiveStickyKeyConsumerSelector.
     """
 
     def __init__(self) -> None:
-        # In order; no two have a hash in common.
+        # In order, without overlaps.
         self._firsts: list[int] = []
         self._ranges: list[tuple[int, int, C]] = []
         self._of: dict[C, list[tuple[int, int]]] = {}
-        # Those of consumers that left are still among the above: a connection may leave with
+        # Ranges of removed consumers stay above until the next change: a connection may leave with
         # hundreds, and there may be 65,536 ranges.
         self._some_left = False
 
@@ -41,10 +41,10 @@ class FixedRanges(Generic[C]):
         return murmur(key) % HASHES
 
     def add(self, consumer: C, ranges: Sequence[tuple[int, int]]) -> list[MovedHashes[C]]:
-        """Give a consumer the ranges that it asks for, both ends included; return them.
+        """Give a consumer the requested ranges, both ends included; return the ranges.
 
         Raises:
-            RequestError: There are none, too many, or one of them is refused; nothing is changed.
+            RequestError: No ranges, too many ranges, or a conflict; the state is unchanged.
         """
         self._forget_those_left()
         if not ranges:
@@ -63,7 +63,7 @@ class FixedRanges(Generic[C]):
         return [MovedHashes(first, last, None, consumer) for first, last in taken]
 
     def remove(self, consumer: C) -> list[MovedHashes[C]]:
-        """Take a consumer's ranges away; return them: they are nobody's now."""
+        """Remove a consumer; return its now free ranges."""
         left = self._of.pop(consumer, [])
         self._some_left = True
         return [MovedHashes(first, last, consumer, None) for first, last in left]
@@ -74,7 +74,7 @@ class FixedRanges(Generic[C]):
             self._some_left = False
 
     def select(self, sticky_hash: int) -> C | None:
-        """Return the consumer of a hash; None if nobody took it."""
+        """Return the consumer of a hash; None for a free hash."""
         index = bisect_right(self._firsts, sticky_hash) - 1
         if index < 0 or self._ranges[index][1] < sticky_hash:
             return None
@@ -82,11 +82,11 @@ class FixedRanges(Generic[C]):
         return holder if holder in self._of else None
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
-        """Return the hashes of a consumer, as ranges whose both ends are in."""
+        """Return the hashes of a consumer as inclusive ranges."""
         return list(self._of.get(consumer, ()))
 
     def conflicting(self, meta: pb.KeySharedMeta) -> C | None:
-        """Return a consumer that has hashes which a newcomer asks for."""
+        """Return a consumer with hashes requested by a newcomer."""
         if meta.keySharedMode != pb.STICKY:
             return None
         self._forget_those_left()
@@ -95,7 +95,7 @@ class FixedRanges(Generic[C]):
         return next((one for one in holders if one is not None), None)
 
     def _holder_within(self, first: int, last: int) -> C | None:
-        """Return a consumer that took one of these hashes."""
+        """Return a consumer of a hash within the range."""
         index = bisect_right(self._firsts, last) - 1
         if index < 0 or self._ranges[index][1] < first:
             return None
@@ -107,7 +107,7 @@ class FixedRanges(Generic[C]):
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges in order, with those that have hashes in common made one."""
+    """Return the ranges in order, merging overlapping ranges."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1]:

@@ -17,15 +17,15 @@ HASHES = 65_536
 
 
 class HalvedRanges(Generic[C]):
-    """One range of hashes a consumer; who leaves gives its range to the one above.
+    """One range of hashes per consumer; a removed consumer's range joins the next range above.
 
-    Nothing depends on names: consumers that join in the same order have the same ranges.
+    Names do not matter: consumers joining in the same order get the same ranges.
 
     Source: upstream HashRangeAutoSplitStickyKeyConsumerSelector.
     """
 
     def __init__(self) -> None:
-        # The last hash of each range in order. That of the uppermost no key has (recorded).
+        # The last hash of each range in order. No key has the uppermost hash (recorded).
         self._lasts: list[int] = []
         self._of: dict[int, C] = {}
         self._last_of: dict[C, int] = {}
@@ -36,7 +36,9 @@ class HalvedRanges(Generic[C]):
         return murmur(key) % HASHES
 
     def add(self, consumer: C) -> list[MovedHashes[C]]:
-        """Give a consumer the lower half of the largest range; return it, and whose it was.
+        """Give a consumer half of the largest range; return the range and its previous consumer.
+
+        The consumer gets the lower half.
 
         Raises:
             RequestError: Every range is a single hash.
@@ -65,11 +67,11 @@ class HalvedRanges(Generic[C]):
 
     @staticmethod
     def _first(below: int) -> int:
-        """Return the first hash behind the end of another range, or behind none."""
+        """Return the first hash behind the end of another range, or 0 without another range."""
         return below + 1 if below else 0
 
     def remove(self, consumer: C) -> None:
-        """Give a consumer's range to the one above; the uppermost to the one below."""
+        """Join a consumer's range to the next range above; the uppermost to the range below."""
         last = self._last_of.pop(consumer, None)
         if last is None:
             return
@@ -79,13 +81,13 @@ class HalvedRanges(Generic[C]):
             self._hold(HASHES, heir)
 
     def select(self, sticky_hash: int) -> C | None:
-        """Return the consumer of a hash; None if there are no consumers."""
+        """Return the consumer of a hash; None without consumers."""
         if not self._lasts:
             return None
         return self._of[self._lasts[bisect_left(self._lasts, sticky_hash)]]
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
-        """Return the hashes of a consumer, as a range whose both ends are in."""
+        """Return the hashes of a consumer as an inclusive range."""
         last = self._last_of.get(consumer)
         if last is None:
             return []

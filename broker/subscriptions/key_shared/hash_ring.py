@@ -1,4 +1,4 @@
-"""AUTO_SPLIT: consumers share the hashes among themselves by a ring of points."""
+"""AUTO_SPLIT: consumers divide the hashes by a ring of points."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from broker.subscriptions.key_shared.murmur import murmur
 HASHES = 65_535
 POINTS_PER_CONSUMER = 100
 _MOST_SINGLY = 1_000
-"""Points that are taken out of the ring one by one; it has at most 65,535."""
+"""Most points removed singly from the ring of at most 65,535."""
 
 
 class HasName(Protocol):
-    """A consumer, as far as the ring needs to know it."""
+    """The part of a consumer used by the ring."""
 
     @property
     def name(self) -> str:
-        """Its name, which others may have too."""
+        """The consumer's name, not necessarily unique."""
 
 
 C = TypeVar("C", bound=HasName)
 
 
 class _Place(NamedTuple):
-    """The points of one consumer, and its number among those of the same name."""
+    """A consumer's points, and its number among consumers of the same name."""
 
     points: tuple[int, ...]
     number: int
 
 
 class ConsistentHashRing(Generic[C]):
-    """A ring of points, 100 of each consumer; a hash belongs to the first point not before it.
+    """A ring of points, 100 per consumer; a hash belongs to the first point at or behind it.
 
-    Joining and leaving costs the same few ms with 1,000 consumers as with two.
+    Joining and leaving takes the same few ms with 1,000 consumers as with two.
 
     Source: upstream ConsistentHashingStickyKeyConsumerSelector.
     """
@@ -43,7 +43,7 @@ class ConsistentHashRing(Generic[C]):
     def __init__(self, points_per_consumer: int = POINTS_PER_CONSUMER) -> None:
         self._points_per_consumer = points_per_consumer
         self._points: list[int] = []
-        # Of consumers that left, still among the above: a connection may leave with thousands.
+        # Points of removed consumers still in the list: a connection may leave with thousands.
         self._gone: list[int] = []
         self._owners: dict[int, C] = {}
         self._places: dict[C, _Place] = {}
@@ -51,11 +51,11 @@ class ConsistentHashRing(Generic[C]):
 
     @staticmethod
     def hash_of(key: bytes) -> int:
-        """Return the hash of a key: 1 to 65,535, as 0 stands for none."""
+        """Return the hash of a key: 1 to 65,535, as 0 means no hash."""
         return murmur(key) % HASHES + 1
 
     def add(self, consumer: C) -> list[MovedHashes[C]]:
-        """Give a consumer its part; return the hashes that it took over, and from whom."""
+        """Add a consumer; return the hashes taken over, with the previous consumers."""
         if self._gone:
             self._forget_gone()
         number = self._next_number(consumer.name)
@@ -63,7 +63,7 @@ class ConsistentHashRing(Generic[C]):
         moved: list[MovedHashes[C]] = []
         for index in range(self._points_per_consumer):
             point = self.hash_of(f"{consumer.name}\0{number}\0{index}".encode())
-            # Where two points meet, the one that was there first stays.
+            # On a collision the earlier point stays.
             if point not in self._owners:
                 moved.extend(self._moved(point, self.select(point), consumer))
                 insort(self._points, point)
@@ -73,7 +73,7 @@ class ConsistentHashRing(Generic[C]):
         return [change for change in moved if change.source is not consumer]
 
     def remove(self, consumer: C) -> None:
-        """Take a consumer's part away: others have it now."""
+        """Remove a consumer's points from the ring."""
         place = self._places.pop(consumer, None)
         if place is None:
             return
@@ -85,7 +85,7 @@ class ConsistentHashRing(Generic[C]):
         self._gone += place.points
 
     def _forget_gone(self) -> None:
-        """Take the points of those that left out of the list: of many together at once."""
+        """Remove the points of removed consumers from the list, many in one pass."""
         points = self._points
         if len(self._gone) > _MOST_SINGLY:
             self._points = list(filter(self._owners.__contains__, points))
@@ -95,7 +95,7 @@ class ConsistentHashRing(Generic[C]):
         self._gone = []
 
     def select(self, sticky_hash: int) -> C | None:
-        """Return the consumer of a hash; None if there are no consumers."""
+        """Return the consumer of a hash; None without consumers."""
         if self._gone:
             self._forget_gone()
         if not self._points:
@@ -104,7 +104,7 @@ class ConsistentHashRing(Generic[C]):
         return self._owners[self._points[index if index < len(self._points) else 0]]
 
     def ranges(self, consumer: C) -> list[tuple[int, int]]:
-        """Return the hashes of a consumer, as ranges whose both ends are in."""
+        """Return the hashes of a consumer as inclusive ranges."""
         place = self._places.get(consumer)
         if place is None:
             return []
@@ -127,11 +127,11 @@ class ConsistentHashRing(Generic[C]):
         return number
 
     def _moved(self, point: int, source: C | None, target: C) -> list[MovedHashes[C]]:
-        """Return the change that a new point makes: it takes the hashes back to the one before."""
+        """Return the changes of a new point: it takes the hashes back to the previous point."""
         return [MovedHashes(first, last, source, target) for first, last in self._range_of(point)]
 
     def _range_of(self, point: int) -> list[tuple[int, int]]:
-        """Return the hashes of a point that is or will be on the ring: behind the one before it."""
+        """Return the hashes of a present or future point: from behind the previous point."""
         index = bisect_left(self._points, point)
         if index:
             return [(self._points[index - 1] + 1, point)]

@@ -1,4 +1,4 @@
-"""A change of who gets which hashes."""
+"""A change of the consumer of a hash range."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ C = TypeVar("C")
 
 
 class MovedHashes(NamedTuple, Generic[C]):
-    """A range of hashes that has another consumer than before; both ends are in.
+    """A range of hashes with a new consumer; both ends are included.
 
     Attributes:
         first: The lowest hash.
-        last: The highest.
-        source: Their consumer before; None if they had none.
-        target: Their consumer now; None if they have none.
+        last: The highest hash.
+        source: The previous consumer; None if free before.
+        target: The new consumer; None if free now.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""The hash that Pulsar's keys, consumers and topics are spread by."""
+"""The hash of keys, consumers and topics in Pulsar."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mmh3
 
 
 def murmur(data: bytes) -> int:
-    """Return the Murmur3 hash (32 bit, x86, seed 0) of some bytes without its sign: 0..2^31-1.
+    """Return the Murmur3 hash (32 bit, x86, seed 0) of some bytes without the sign: 0..2^31-1.
 
     Source: upstream Murmur3_32Hash.makeHash.
     """

@@ -1,4 +1,4 @@
-"""The key by which Key_Shared chooses a consumer for a message."""
+"""The key of a message, used by Key_Shared to choose a consumer."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from broker.messages.metadata import metadata_bytes
 from proto.errors import RemoteProtocolError
 
 NO_KEY = b"NONE_KEY"
-"""Upstream's key of a message whose metadata cannot be read: profile pulsar stores such too."""
+"""Upstream's key of a message with unreadable metadata, stored in profile pulsar."""
 _FIELDS = frozenset(
     ("producer_name", "sequence_id", "partition_key", "partition_key_b64_encoded", "ordering_key")
 )
 
 
 def _key_fields() -> Any:  # noqa: ANN401
-    """Return the type of a message that has of MessageMetadata only what a key is made of.
+    """Return a message type with only the key fields of MessageMetadata.
 
-    Properties by the thousand, which all metadata may have, are passed over: each delivery looks
-    for the key, and to parse all of 256 KiB takes 8 ms.
+    Skips properties, which may number thousands: each delivery reads the key, and parsing all of
+    256 KiB takes 8 ms.
     """
     whole = DescriptorProto()
     pb.MessageMetadata.DESCRIPTOR.CopyToProto(whole)
@@ -46,7 +46,7 @@ _KeyFields = _key_fields()
 
 
 def key_of(data: bytes) -> bytes:
-    """Return the key of an entry: the ordering key, else its key, else its own name and number.
+    """Return the key of an entry: ordering key, else key, else producer name and sequence id.
 
     Source: upstream Commands.peekStickyKey.
     """
@@ -70,5 +70,5 @@ def _decoded(key: bytes) -> bytes:
     try:
         return binascii.a2b_base64(key, strict_mode=True)
     except binascii.Error:
-        # Flagged, but no base64: as it stands it is a key as well.
+        # Flagged, but not base64: the raw key is used.
         return key

@@ -1,1 +1,1 @@
-"""Subscriptions of topics that store nothing: who has room hears a message, others miss it."""
+"""Subscriptions of non-persistent topics: messages without a ready consumer are lost."""

@@ -1,4 +1,4 @@
-"""The choice of who hears a message of a topic that stores nothing."""
+"""The choice of a consumer for a message of a non-persistent topic."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ class DirectDispatcher(ABC):
     """Chooses among the consumers of one subscription (upstream: NonPersistentDispatcher).
 
     Attributes:
-        consumers: Those that are connected.
+        consumers: The connected consumers.
     """
 
     def __init__(self) -> None:
         self.consumers: list[Consumer] = []
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer.
+        """Add a consumer.
 
         Raises:
-            RequestError: It cannot be one of these.
+            RequestError: The consumer does not fit the subscription.
         """
         self.consumers.append(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go."""
+        """Remove a consumer."""
         self.consumers.remove(consumer)
 
     @abstractmethod
     def choose(self, entry: Entry) -> Consumer | None:
-        """Return who hears an entry; None if nobody has room who could."""
+        """Return the consumer for an entry; None without an eligible consumer with permits."""
 
 
 class DirectSingleActive(DirectDispatcher):
-    """Exclusive: the only consumer hears everything that it has room for."""
+    """Exclusive: the only consumer gets all messages within its permits."""
 
     def add(self, consumer: Consumer) -> None:
-        """Take the only consumer.
+        """Add the only consumer.
 
         Raises:
-            RequestError: There is one.
+            RequestError: A consumer is connected.
         """
         if self.consumers:
             raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
         super().add(consumer)
 
     def choose(self, _: Entry) -> Consumer | None:
-        """Return the consumer if it has room."""
+        """Return the consumer if it has permits."""
         return _with_room(self.consumers[0]) if self.consumers else None
 
 
 class DirectFailover(DirectDispatcher):
-    """Failover: one of them hears everything, at once when it is chosen; nobody is told of that.
+    """Failover: the active consumer gets all messages, immediately and without notification.
 
-    Only who comes and changes nothing hears that it is not the one (recorded).
+    Only an arriving standby consumer is notified (recorded).
     """
 
     def __init__(self, topic: TopicName) -> None:
@@ -79,7 +79,7 @@ class DirectFailover(DirectDispatcher):
         self._ranked: list[Consumer] = []
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer, and choose again."""
+        """Add a consumer, and choose again."""
         super().add(consumer)
         insort(self._ranked, consumer, key=rank)
         before = self._active
@@ -88,7 +88,7 @@ class DirectFailover(DirectDispatcher):
             consumer.tell_active(is_active=False)
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go, and choose again: without partitions only if it was the active one."""
+        """Remove a consumer; choose again with partitions, or if the consumer was active."""
         super().remove(consumer)
         self._ranked.remove(consumer)
         if consumer is self._active or self._topic.partition_index >= 0:
@@ -99,25 +99,25 @@ class DirectFailover(DirectDispatcher):
         self._active = consumers[active_of(consumers, self._topic)] if consumers else None
 
     def choose(self, _: Entry) -> Consumer | None:
-        """Return the active consumer if it has room."""
+        """Return the active consumer if it has permits."""
         return _with_room(self._active)
 
 
 class DirectShared(DirectDispatcher):
-    """Shared: each entry goes to the next one that has room, those of a higher level first."""
+    """Shared: each entry goes to the next consumer with permits, higher levels first."""
 
     def __init__(self) -> None:
         super().__init__()
-        # None: to be made anew. With 1,000 consumers that takes a moment, and many leave at once.
+        # None: to be rebuilt. With 1,000 consumers rebuilding takes time, and many leave together.
         self._levels: list[list[Consumer]] | None = None
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer; it has its turn behind those that are there."""
+        """Add a consumer at the end of the order."""
         super().add(consumer)
         self._levels = None
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go."""
+        """Remove a consumer."""
         super().remove(consumer)
         self._levels = None
 
@@ -128,20 +128,20 @@ class DirectShared(DirectDispatcher):
         return [levels[level] for level in sorted(levels)]
 
     def choose(self, _: Entry) -> Consumer | None:
-        """Return the next consumer that has room."""
+        """Return the next consumer with permits."""
         if self._levels is None:
             self._levels = self._sorted()
         for members in self._levels:
             for at, consumer in enumerate(members):
                 if consumer.takes_messages:
-                    # It and those that had no room come last next time.
+                    # Move the chosen consumer and all skipped consumers to the end.
                     members[:] = members[at + 1 :] + members[: at + 1]
                     return consumer
         return None
 
 
 class DirectKeyShared(DirectDispatcher):
-    """Key_Shared: each key has one consumer; while that has no room, messages of it are lost."""
+    """Key_Shared: each key has one consumer; without permits the key's messages are lost."""
 
     def __init__(self, meta: pb.KeySharedMeta | None, rules: SubscriptionRules) -> None:
         super().__init__()
@@ -149,10 +149,10 @@ class DirectKeyShared(DirectDispatcher):
         self.ring = rules.nobodys_hashes(self._mode)
 
     def add(self, consumer: Consumer) -> None:
-        """Take a consumer of the same mode.
+        """Add a consumer of the same mode.
 
         Raises:
-            RequestError: It is of another mode, or its ranges are another one's.
+            RequestError: The mode differs, or the ranges are taken.
         """
         meta = consumer.options.key_shared or pb.KeySharedMeta()
         if meta.keySharedMode != self._mode:
@@ -169,12 +169,12 @@ class DirectKeyShared(DirectDispatcher):
         super().add(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        """Let a consumer go; its keys go to others."""
+        """Remove a consumer and move its keys."""
         super().remove(consumer)
         self.ring.remove(consumer)
 
     def choose(self, entry: Entry) -> Consumer | None:
-        """Return the consumer of the entry's key if it has room."""
+        """Return the consumer of the entry's key if it has permits."""
         key = key_of(entry.data)
         return _with_room(self.ring.select(self.ring.hash_of(key)))
 

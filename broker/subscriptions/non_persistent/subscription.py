@@ -1,4 +1,4 @@
-"""A subscription of a topic that stores nothing."""
+"""A subscription of a non-persistent topic."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 
 
 class DirectOwner(Protocol):
-    """The topic's subscriptions, as far as one of them depends on them."""
+    """The part of the topic's subscriptions used by a single subscription."""
 
     def has_consumers(self, subscription: NonPersistentSubscription) -> None:
-        """The first consumer has come."""
+        """React to the arrival of the first consumer."""
 
     def became_empty(self, subscription: NonPersistentSubscription) -> None:
-        """The last consumer has left."""
+        """React to the departure of the last consumer."""
 
 
 class NoCursor:
-    """The cursor of a subscription that keeps nothing, for the statistics of its consumers."""
+    """The cursor of a non-persistent subscription, for consumer statistics."""
 
     backlog = 0
     mark_delete = EARLIEST
 
 
 class NonPersistentSubscription:
-    """A subscription that is there as long as it has consumers (upstream: the same name).
+    """A subscription that exists while consumers are connected (upstream: the same name).
 
     Attributes:
-        type: Of its consumers.
-        durable: Never: what nobody hears is lost.
-        cursor, topic: A consumer's commands ask for the topic's domain before they use more of
-            these than there is.
-        messages_out, bytes_out: What was sent to consumers that are gone.
-        messages_dropped: What nobody had room for.
+        type: The type of the consumers.
+        durable: Always False: unreceived messages are lost.
+        cursor, topic: Commands of consumers check the topic's domain before using more than these
+            stubs offer.
+        messages_out, bytes_out: Sent to past consumers.
+        messages_dropped: Messages without a ready consumer.
     """
 
     durable = False
@@ -73,21 +73,21 @@ class NonPersistentSubscription:
 
     @property
     def internal(self) -> bool:
-        """Return False: it has no cursor."""
+        """Return False: no cursor."""
         return False
 
     @property
     def awaited(self) -> bool:
-        """Return False: a SEEK closes nobody."""
+        """Return False: a SEEK closes no consumer."""
         return False
 
     @property
     def consumers(self) -> Sequence[Consumer]:
-        """Those that are connected."""
+        """The connected consumers."""
         return self._dispatcher.consumers
 
     def publish(self, entry: Entry) -> None:
-        """Send an entry to one consumer that has room, or drop it."""
+        """Send an entry to one consumer with permits, or drop it."""
         consumer = self._dispatcher.choose(entry)
         if consumer is None:
             self.messages_dropped += entry.message_count
@@ -97,7 +97,7 @@ class NonPersistentSubscription:
     # -- consumers ----------------------------------------------------------------------------
 
     def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer that has hashes of the fixed ranges that a newcomer asks for."""
+        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
         ring = self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
         return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
 
@@ -105,7 +105,7 @@ class NonPersistentSubscription:
         """Connect a consumer.
 
         Raises:
-            RequestError: Another one has it, or it is of another kind than those that have.
+            RequestError: An Exclusive consumer is connected, or the types differ.
         """
         if not self.consumers:
             self.type = options.type
@@ -129,37 +129,37 @@ class NonPersistentSubscription:
                 self._owner.became_empty(self)
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and tell their clients."""
+        """Disconnect all consumers, and notify their clients."""
         for consumer in list(self.consumers):
             self.remove_consumer(consumer)
             consumer.close(new_owner)
 
     def check_unsubscribe(self, *, force: bool) -> None:
-        """Refuse to delete it under other consumers.
+        """Refuse to unsubscribe while other consumers are connected.
 
         Raises:
-            RequestError: There are others.
+            RequestError: Other consumers are connected.
         """
         if len(self.consumers) > 1 and not force:
             raise RequestError(pb.MetadataError, NOT_ALONE)
 
     def delete(self) -> None:
-        """Close all consumers: then it is gone."""
+        """Close all consumers, which ends the subscription."""
         self.close_consumers()
 
-    # -- what consumers ask -------------------------------------------------------------------
+    # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Give a consumer room for messages that come from now on."""
+        """Add permits for future messages to a consumer."""
         consumer.flowed(permits)
 
     def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
-        """Count it; nothing waits for it."""
+        """Count the acknowledgement, without further effect."""
         consumer.last_acked_at = self.topic.clock.wall_ms()
         consumer.messages_acked += sum(1 for _ in ids)
 
     def acknowledge_cumulatively(self, consumer: Consumer, _: pb.MessageIdData) -> None:
-        """Note it; nothing waits for it."""
+        """Record the acknowledgement's time, without further effect."""
         consumer.last_acked_at = self.topic.clock.wall_ms()
 
     def redeliver(
@@ -170,7 +170,7 @@ class NonPersistentSubscription:
         *,
         more: bool = False,
     ) -> None:
-        """Do nothing: what was sent is not kept."""
+        """Do nothing: sent messages are not stored."""
 
     def seek(self, first: Position) -> None:
-        """Do nothing: there is nowhere to go (recorded: it succeeds)."""
+        """Do nothing: no messages are stored (recorded: SEEK succeeds)."""

@@ -1,4 +1,4 @@
-"""The subscriptions of one topic that stores nothing."""
+"""The subscriptions of one non-persistent topic."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ logger = logging.getLogger(__name__)
 
 
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):
-    """The subscriptions of one topic by name; each is there while it has consumers."""
+    """The subscriptions of one topic by name; each exists while consumers are connected."""
 
     def __init__(self, topic: TopicWithPolicies, rules: SubscriptionRules) -> None:
         super().__init__()
         self._topic = topic
         self._rules = rules
-        # Also those whose first consumer is on its way: all that come meanwhile get the same.
+        # Includes subscriptions waiting for their first consumer, shared by simultaneous arrivals.
         self._opened: WeakValueDictionary[str, NonPersistentSubscription] = WeakValueDictionary()
 
     def get(self, name: str) -> NonPersistentSubscription | None:
-        """Return a subscription, also one whose first consumer is on its way; else None."""
+        """Return a subscription, also before the first consumer; None if unknown."""
         return self._opened.get(name)
 
     async def open(self, asked: pb.CommandSubscribe, _: str, /) -> NonPersistentSubscription:
-        """Return the subscription that a client names, made if need be.
+        """Return the subscription named by a client, created if missing.
 
-        How often a consumer subscribes is not limited here (recorded).
+        The subscribe rate is not limited here (recorded).
 
         Raises:
-            RequestError: The policies of the topic refuse it.
+            RequestError: The topic's policies refuse the consumer.
         """
         check_type_allowed(self._topic, asked)
         check_room(self._topic, self.consumer_count)
@@ -50,28 +50,28 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         return found
 
     def has_consumers(self, subscription: NonPersistentSubscription) -> None:
-        """Hand it what is published from now on."""
+        """Start delivering to a subscription."""
         if subscription.name not in self._by_name:
             self._is_back(subscription)
             self._by_name[subscription.name] = subscription
 
     def became_empty(self, subscription: NonPersistentSubscription) -> None:
-        """Forget it."""
+        """Remove a subscription."""
         if self._by_name.pop(subscription.name, None) is not None:
             self._has_gone(subscription)
 
     def publish(self, entry: Entry) -> None:
-        """Hand an entry to one consumer of each subscription that has room for it."""
+        """Send an entry to one consumer with permits of each subscription."""
         for subscription in self._by_name.values():
             try:
                 subscription.publish(entry)
             except Exception:
-                # Whatever it is: the others get the message, and its producer goes on.
+                # A failure must not affect other subscriptions or the producer.
                 name, topic = subscription.name, self._topic.name
                 logger.exception("a message of %s of %s cannot be delivered", name, topic)
 
     def close(self) -> None:
-        """Nothing of them is kept."""
+        """Do nothing: no state is stored."""
 
     def policies_changed(self) -> None:
-        """Change nothing: policies are asked when a consumer comes."""
+        """Do nothing: policies are read for each new consumer."""

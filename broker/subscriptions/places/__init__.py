@@ -1,1 +1,1 @@
-"""What is kept for each of very many entries, in numbers and in small pieces."""
+"""Compact per-entry data for very many entries."""

@@ -1,11 +1,11 @@
-"""What a consumer holds of one entry, in one number: the messages left and the hash of the key.
+"""A consumer's pending entry in one number: remaining messages and key hash.
 
-A tuple each would cost three times the memory, and the garbage collector's time.
+A tuple per entry would take three times the memory, and the garbage collector's time.
 """
 
 from __future__ import annotations
 
 HASH_BITS = 17
-"""Above so many bits stand the messages left."""
+"""The remaining messages are above this many bits."""
 HASHES = (1 << HASH_BITS) - 1
-"""These bits have the hash; 0 for none."""
+"""Mask of the hash bits; 0 means no hash."""

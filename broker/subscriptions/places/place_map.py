@@ -1,4 +1,4 @@
-"""Numbers by the place of an entry, in pieces: however many there are, no step of it takes long."""
+"""Numbers by entry position, in small pieces that keep every operation short."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ if TYPE_CHECKING:
 Piece = dict[int, int]
 
 PIECE_BITS = 10
-"""1,024 neighbouring entries of a ledger stand in one piece."""
+"""A piece has 1,024 neighbouring entries of a ledger."""
 NOTHING = -1
-"""Stands for the number of a place that is not in."""
+"""The result for a missing place."""
 _NO_PIECE: tuple[int, int, Piece] = (-1, 1 << 63, {})
-"""A piece that no place is in: one for all maps, of which most are empty."""
+"""An empty piece, shared by all maps, because most maps are empty."""
 
 
 class PlaceMap:
-    """A mapping of places, ledger and entry, to numbers, none of which is NOTHING.
+    """A mapping of places (ledger, entry) to numbers other than NOTHING.
 
-    One dict of a million would hold up everybody: when it grows (30 ms), when it is freed, when
-    the garbage collector looks at it. Pieces are small, and a piece that holds numbers alone is
-    nothing to the collector. Truth, and each change of one place, cost the same however many there
-    are; the length is counted piece by piece.
+    One dict of a million would block the event loop: when growing (30 ms), when freed, and during
+    garbage collection. Pieces are small, and the collector ignores dicts of plain numbers. Truth
+    and single changes take constant time; the length is summed over the pieces.
     """
 
     __slots__ = ("_at", "_ledger_id", "_piece", "_pieces")
 
     def __init__(self) -> None:
-        # None is empty but the one that was used last: mostly the next place is in it too.
+        # All pieces are non-empty except the last used, which mostly holds the next place too.
         self._pieces: dict[tuple[int, int], Piece] = {}
         self._ledger_id, self._at, self._piece = _NO_PIECE
 
@@ -40,11 +39,11 @@ class PlaceMap:
         return sum(map(len, self._pieces.values()))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Go through the places, unsorted; none may come or go meanwhile."""
+        """Yield the places, unsorted; the map must not change meanwhile."""
         return (place for place, _ in self.items())
 
     def items(self) -> Iterator[tuple[tuple[int, int], int]]:
-        """Go through the places and their numbers, as above."""
+        """Yield the places and numbers, unsorted; the map must not change meanwhile."""
         for (ledger_id, _), piece in self._pieces.items():
             for entry_id, number in piece.items():
                 yield (ledger_id, entry_id), number
@@ -76,7 +75,7 @@ class PlaceMap:
         self._piece[entry_id] = number
 
     def pop(self, place: tuple[int, int], default: int = NOTHING) -> int:
-        """Take a place out, and return its number."""
+        """Remove a place, and return the number."""
         ledger_id, entry_id = place
         at = entry_id >> PIECE_BITS
         if (at != self._at or ledger_id != self._ledger_id) and not self._find(ledger_id, at):
@@ -84,7 +83,7 @@ class PlaceMap:
         return self._piece.pop(entry_id, default)
 
     def _find(self, ledger_id: int, at: int) -> bool:
-        """Make a piece the one that was used last; False if it is not there."""
+        """Select a piece as the last used; return False if missing."""
         piece = self._pieces.get((ledger_id, at))
         if piece is None:
             return False
@@ -99,21 +98,21 @@ class PlaceMap:
     # -- many places --------------------------------------------------------------------------
 
     def any_place(self) -> tuple[int, int] | None:
-        """Return one of the places; None if there is none."""
+        """Return any place; None if empty."""
         for key in reversed(self._pieces):
             for entry_id in reversed(self._pieces[key]):
                 return key[0], entry_id
         return None
 
     def through(self, last: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Yield the places up to and including one, unsorted; others may come and go meanwhile."""
+        """Yield the places up to and including a place, unsorted; the map may change meanwhile."""
         for key in self._keys_through(last):
             for entry_id in list(self._pieces.get(key, ())):
                 if (key[0], entry_id) <= last:
                     yield key[0], entry_id
 
     def copy(self, most: int) -> PlaceMap:
-        """Return a copy, of the first places in order if there are more; at least one."""
+        """Return a copy, limited to the first ``most`` places in order; at least one."""
         copied = PlaceMap()
         for key in sorted(self._pieces):
             piece = self._pieces[key]
@@ -125,9 +124,9 @@ class PlaceMap:
         return copied
 
     def cut(self, last: tuple[int, int]) -> list[Piece]:
-        """Take out all places up to and including one, and return them in pieces.
+        """Remove all places up to and including a place, and return the pieces.
 
-        Who frees the pieces frees what is in them, which may take long.
+        Freeing the pieces may take long, and is left to the caller.
         """
         ledger_id, entry_id = last
         *whole, parted = *self._keys_through(last), (ledger_id, entry_id >> PIECE_BITS)
@@ -146,7 +145,7 @@ class PlaceMap:
         return [key for key in self._pieces if key <= bound]
 
     def emptied(self) -> Iterator[None]:
-        """Take out all that there is, a piece a step: nobody needs it any more."""
+        """Remove all places of an unneeded map, a piece per step."""
         self._ledger_id, self._at, self._piece = _NO_PIECE
         while self._pieces:
             self._pieces.popitem()

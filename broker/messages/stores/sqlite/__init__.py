@@ -1,1 +1,1 @@
-"""Messages in a SQLite database: one file a broker."""
+"""Messages in a SQLite database: one file per broker."""

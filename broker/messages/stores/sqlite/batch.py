@@ -1,4 +1,4 @@
-"""What is written to a message database in one transaction."""
+"""The writes of one transaction on a message database."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 
 NOBODY = 0
-"""The topic of ledgers that are dropped, and whose entries are still to be deleted."""
+"""The topic id of dropped ledgers with entries still to be deleted."""
 ROWS_A_STATEMENT = 128
-"""Entries of one statement: each statement takes the interpreter's lock anew."""
+"""Entries of one statement: each statement reacquires the interpreter lock."""
 DELETED_BYTES, DELETED_ROWS = 4 * 1024 * 1024, 2_000
-"""The most that one transaction deletes of a dropped ledger."""
+"""Most deletions of a dropped ledger in one transaction."""
 
 _StateKey: TypeAlias = tuple[str, int] | tuple[str, int, str]
-"""What a state is, of which topic or ledger, and its name."""
+"""The kind of a state, the id of the topic or ledger, and the name."""
 
 
 class Writing(Protocol):
-    """A topic that waits for its entries to be stored."""
+    """A topic waiting for entries to be stored."""
 
     def stored(self, last: Position) -> None:
-        """Confirm everything up to here."""
+        """Confirm all entries up to a position."""
 
     def not_stored(self, error: MessageStoreError) -> None:
-        """Give up what is not stored yet: it will not be."""
+        """Give up the unstored entries after a failure."""
 
 
 class DroppedLedger:
-    """A ledger that nobody needs any more, whose entries are deleted a few at a time.
+    """An unneeded ledger, whose entries are deleted in steps.
 
     Attributes:
-        ledger_id: Its number.
-        entries: How many it had.
-        rows_a_step: How many are deleted in one transaction.
-        deleted: How many are deleted already.
+        ledger_id: The ledger's number.
+        entries: The number of entries.
+        rows_a_step: Deletions per transaction.
+        deleted: Deleted entries so far.
     """
 
     def __init__(self, ledger_id: int, entries: int, size_bytes: int) -> None:
@@ -56,7 +56,7 @@ class DroppedLedger:
         self.deleted = 0
 
     def delete_some(self, connection: sqlite3.Connection) -> bool:
-        """Delete the next entries in a transaction of their own; true when none is left."""
+        """Delete the next entries in a separate transaction; return True when finished."""
         first = (self.ledger_id << ENTRY_BITS) + self.deleted
         end = first + self.rows_a_step
         connection.execute("BEGIN IMMEDIATE")
@@ -70,16 +70,16 @@ class DroppedLedger:
 
 
 class Batch:
-    """What came in one turn of the event loop, or while the transaction before was written.
+    """The writes of one turn, or of the duration of the previous transaction.
 
     Attributes:
-        entries: Row id, bytes and digest of each.
-        last: The topics with entries among them, and the last entry of each.
-        added: Entries and bytes of each ledger with entries among them.
-        changed: Ledgers whose figures are written with it.
-        states: Statements that set small states; of those with the same key the last one counts.
-        dropped: Ledgers whose entries are to be deleted behind it.
-        waiting: Are settled when it is stored, or has failed.
+        entries: Row id, bytes and digest of each entry.
+        last: Topics with entries in the batch, and the last entry of each.
+        added: Entries and bytes of each ledger with entries in the batch.
+        changed: Ledgers whose sizes are written with the batch.
+        states: Statements that set small states; the last statement of a key counts.
+        dropped: Ledgers to delete after the batch.
+        waiting: Futures settled once the batch is stored or has failed.
         size_bytes: Bytes of the entries.
     """
 
@@ -98,7 +98,7 @@ class Batch:
 
     @property
     def page_bytes(self) -> int:
-        """Most bytes that the pages of its entries take: of each one page is filled in part."""
+        """Most bytes of the entries' pages: each entry leaves one page partly filled."""
         return self.size_bytes + sum(min(len(data), PAGE_BYTES) for _, data, _ in self.entries)
 
     def add_entry(
@@ -122,18 +122,18 @@ class Batch:
         self.size_bytes += len(data)
 
     def set_state(self, key: _StateKey, statement: str, *values: object) -> None:
-        """Add a statement, in place of one with the same key."""
+        """Add a statement, replacing a statement with the same key."""
         self.states.pop(key, None)
         self.states[key] = statement, values
 
     def drop(self, ledger: SqliteLedger) -> None:
-        """Have the entries of a ledger deleted, which is nobody's from now on."""
+        """Detach a ledger from its topic, and schedule the deletion of its entries."""
         ledger.topic_id = NOBODY
         self._set_ledger(ledger)
         self.dropped.append(DroppedLedger(ledger.ledger_id, len(ledger), ledger.size_bytes))
 
     def seal(self) -> None:
-        """Take the figures of ledgers as they are now: nothing more is added."""
+        """Record the final sizes of ledgers: no more entries are added."""
         for ledger in self.changed:
             if ledger.topic_id != NOBODY:
                 self._set_ledger(ledger)
@@ -148,11 +148,11 @@ class Batch:
         self.set_state(key, statement, *row, row_checksum(*row))
 
     def take_states(self, batch: Batch, growing: Container[int]) -> None:
-        """Take from a later batch all that needs none of its entries.
+        """Move all states independent of a later batch's entries to this batch.
 
         Args:
-            batch: It keeps its entries, and what is said of their ledgers.
-            growing: Numbers of the ledgers with entries that are not stored.
+            batch: Keeps its entries, and the states of their ledgers.
+            growing: Numbers of the ledgers with unstored entries.
         """
         keys = [key for key in batch.states if not (key[0] == "ledger" and key[1] in growing)]
         for key in keys:
@@ -162,12 +162,12 @@ class Batch:
         batch.dropped = [one for one in batch.dropped if one.ledger_id in growing]
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write all of it in one transaction.
+        """Write the whole batch in one transaction.
 
         Raises:
-            sqlite3.Error: None of it is stored.
+            sqlite3.Error: No part of the batch is stored.
         """
-        # Entries of a ledger stand together then, however many topics took turns.
+        # Stores the entries of a ledger together, despite alternating topics.
         self.entries.sort(key=itemgetter(0))
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -181,7 +181,7 @@ class Batch:
                 connection.execute(statement, values)
             connection.execute("COMMIT")
         except BaseException:
-            # A full disk has rolled back by itself; its own error is the one to raise.
+            # A full disk has already rolled back; the original error must be raised.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -189,38 +189,38 @@ class Batch:
     # -- states -------------------------------------------------------------------------------
 
     def set_ids(self, reserved: int) -> None:
-        """Keep below which number all ids may be given already."""
+        """Store the upper bound of possibly used ids."""
         row = ("ids", str(reserved))
         key = ("ids", 0)
         self.set_state(key, "REPLACE INTO store VALUES (?, ?, ?)", *row, row_checksum(*row))
 
     def set_topic(self, topic_id: int, name: str) -> None:
-        """Keep a topic."""
+        """Store a topic."""
         row = (topic_id, name)
         key = ("topic", topic_id)
         self.set_state(key, "REPLACE INTO topics VALUES (?, ?, ?)", *row, row_checksum(*row))
 
     def set_cursor(self, topic_id: int, name: str, state: bytes) -> None:
-        """Keep a subscription."""
+        """Store a subscription."""
         row = (topic_id, name, state)
         key = ("cursor", topic_id, name)
         self.set_state(key, "REPLACE INTO cursors VALUES (?, ?, ?, ?)", *row, row_checksum(*row))
 
     def set_property(self, topic_id: int, name: str, value: str) -> None:
-        """Keep a property of a topic."""
+        """Store a property of a topic."""
         row = (topic_id, name, value)
         key = ("property", topic_id, name)
         statement = "REPLACE INTO properties VALUES (?, ?, ?, ?)"
         self.set_state(key, statement, *row, row_checksum(*row))
 
     def forget(self, table: str, topic_id: int, name: str) -> None:
-        """Forget a subscription or a property of a topic."""
+        """Delete a subscription or a property of a topic."""
         key = ("cursor" if table == "cursors" else "property", topic_id, name)
         statement = f"DELETE FROM {table} WHERE topic_id = ? AND name = ?"
         self.set_state(key, statement, topic_id, name)
 
     def forget_topic(self, topic_id: int) -> None:
-        """Forget a topic with its subscriptions and properties."""
+        """Delete a topic with all subscriptions and properties."""
         for table in ("topics", "cursors", "properties"):
             statement = f"DELETE FROM {table} WHERE topic_id = ?"
             self.set_state((table, topic_id), statement, topic_id)
@@ -230,7 +230,7 @@ _insertions: dict[int, str] = {}
 
 
 def _insertion(rows: int) -> str:
-    """Return the statement that inserts so many entries."""
+    """Return the statement to insert a number of entries."""
     found = _insertions.get(rows)
     if found is None:
         values = ",".join(["(?,?,?)"] * rows)

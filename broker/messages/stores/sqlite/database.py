@@ -1,4 +1,4 @@
-"""The file of a message database: its tables, its connections, and what its errors mean."""
+"""The file of a message database: tables, connections, and errors."""
 
 from __future__ import annotations
 
@@ -26,17 +26,21 @@ logger = logging.getLogger(__name__)
 FORMAT_VERSION = 1
 PAGE_BYTES = 16 * 1024
 _WAL_BYTES = 64 * 1024 * 1024
-"""What is kept of a write-ahead log that once was larger."""
+"""The kept size of a write-ahead log after growth."""
 RESERVE_BYTES = 8 * 1024 * 1024
-"""What entries leave free on the disk: without it nothing could be deleted any more, and no large
-transaction be written into the pages of what is deleted."""
+"""Disk space left free by entries, for deletions.
+
+Large transactions also need space to reuse deleted pages.
+"""
 _SMALL_BYTES = 256 * 1024
-"""What a write takes beside its entries: parts of pages, and the pages above them."""
+"""Space of a write beside the entries: partial pages, and inner pages."""
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
-"""A row's id is its ledger's number, then the entry's number in so many bits. So entries stand in
-order without an index (a composite key was four times as slow)."""
+"""Bits of the entry's number in a row's id, below the ledger's number.
+
+Rows are therefore ordered without an index (a composite key was four times as slow).
+"""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS store (
@@ -60,13 +64,13 @@ _SUMMED = Struct("<qiQq")
 
 
 def head_of(row_id: int, data: bytes, digest: MessageDigest) -> bytes:
-    """Return what stands beside an entry's bytes: its digest, and a CRC32C of all of the row."""
+    """Return the head of an entry's row: digest, and a CRC32C of the whole row."""
     checksum = google_crc32c.extend(google_crc32c.value(_SUMMED.pack(row_id, *digest)), data)
     return _HEAD.pack(*digest, checksum)
 
 
 def digest_in(row_id: int, head: object, data: object) -> MessageDigest | None:
-    """Return the digest that stands beside an entry's bytes; None if the row is damaged."""
+    """Return the digest of an entry's row; None if the row is damaged."""
     if not (isinstance(head, bytes) and isinstance(data, bytes) and len(head) == _HEAD.size):
         return None
     *digest, checksum = _HEAD.unpack(head)
@@ -75,10 +79,10 @@ def digest_in(row_id: int, head: object, data: object) -> MessageDigest | None:
 
 
 def unchecked_digest(head: object) -> MessageDigest:
-    """Return the digest of an entry whose bytes are not read.
+    """Return the digest of an entry without reading the bytes.
 
     Raises:
-        MessageStoreError: There is none.
+        MessageStoreError: The digest is missing or damaged.
     """
     if not isinstance(head, bytes) or len(head) != _HEAD.size:
         raise MessageStoreError("a stored entry is damaged")
@@ -86,47 +90,47 @@ def unchecked_digest(head: object) -> MessageDigest:
 
 
 def row_checksum(*values: object) -> int:
-    """Return the CRC32C of a row of the catalog, which SQLite itself does not have."""
+    """Return the CRC32C of a row of the catalog; SQLite has no checksums."""
     parts: list[bytes] = []
     for one in values:
-        # A single bit makes text of bytes.
+        # A single flipped bit turns bytes into text.
         parts += type(one).__name__.encode(), one if isinstance(one, bytes) else str(one).encode()
     return int(google_crc32c.value(b"\0".join(parts)))
 
 
 def is_intact(row: tuple[object, ...]) -> bool:
-    """Tell whether a row of the catalog is as it was written; its checksum stands last."""
+    """Return True if a row of the catalog matches its checksum, the last column."""
     return row_checksum(*row[:-1]) == row[-1]
 
 
 FROM_A_COPY = "bring it back from a copy, without the -wal and -shm files beside it"
-"""What mends a damaged database: its log would be played into the copy."""
+"""The remedy for a damaged database: a remaining log would be replayed into the copy."""
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises. The second: its sentence quotes what stands in a damaged file."""
+"""Exceptions of SQLite. UnicodeDecodeError quotes the contents of a damaged file."""
 
 
 def is_damage(error: Exception) -> bool:
-    """Tell whether an error says that the file is damaged, and not that it cannot be read now."""
+    """Return True if an error means a damaged file, not a temporarily unreadable file."""
     if not isinstance(error, ERRORS):
         return False
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Text that is none has none.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # Missing in decoding errors.
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def is_locked(error: Exception) -> bool:
-    """Tell whether an error says that another process holds the database's lock for long."""
+    """Return True if another process holds the database's lock for long."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def what_to_do(error: Exception) -> str:
-    """Return the end of a sentence that says what is wrong with a database: what mends it."""
+    """Return the remedy for a database error, as the end of a sentence."""
     if not is_damage(error):
         return ""
     return f"; {FROM_A_COPY}, or move it away to begin with an empty one"
 
 
 class NoRoomError(sqlite3.OperationalError):
-    """Entries would leave the disk too little room."""
+    """Entries would leave too little free space on the disk."""
 
     sqlite_errorcode = sqlite3.SQLITE_FULL
 
@@ -135,19 +139,19 @@ class NoRoomError(sqlite3.OperationalError):
 
 
 class DatabaseFile:
-    """The file of a database, kept for one process.
+    """The file of a database, locked for one process.
 
     Args:
-        path: The file; its folder is made if missing.
-        temporary: It is deleted at the end, and no disk need have it.
-        fsync: A transaction is on the disk when it is committed.
+        path: The file; a missing folder is created.
+        temporary: Deleted at the end, and not necessarily written to the disk.
+        fsync: A committed transaction is on the disk.
 
     Raises:
-        MessageStoreError: Another broker has it, or it cannot be made.
+        MessageStoreError: Another broker uses the file, or the file cannot be created.
     """
 
     def __init__(self, path: Path, *, temporary: bool, fsync: bool) -> None:
-        self.path = path = path.resolve()  # Behind a link is the same file, which SQLite finds.
+        self.path = path = path.resolve()  # SQLite resolves links too, so links share a lock.
         self.temporary = temporary
         self._synchronous = "OFF" if temporary else "FULL" if fsync else "NORMAL"
         try:
@@ -160,21 +164,21 @@ class DatabaseFile:
             raise MessageStoreError(f"the message database {path}: {reason}") from None
 
     def writer(self, max_pages: int = 0) -> sqlite3.Connection:
-        """Return the connection that writes; tables are made where they are missing.
+        """Return the writing connection; missing tables are created.
 
         Args:
             max_pages: Most pages of the file; 0 is no bound.
 
         Raises:
             sqlite3.Error: The file cannot be used.
-            MessageStoreError: It is of a version that this one does not know.
+            MessageStoreError: The file has an unknown format version.
         """
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA synchronous={self._synchronous}")
-            # Some builds write zeros over what is deleted: as much as was written.
+            # Some builds overwrite deleted data with zeros, doubling the writes.
             connection.execute("PRAGMA secure_delete=OFF")
             connection.execute(f"PRAGMA journal_size_limit={_WAL_BYTES}")
             connection.execute(f"PRAGMA cache_size={-WRITER_CACHE_KIB}")
@@ -202,7 +206,7 @@ class DatabaseFile:
             raise MessageStoreError(f"the message database {self.path} may not be written")
 
     def reader(self) -> sqlite3.Connection:
-        """Return a connection that reads: it waits for no writer, and none for it.
+        """Return a reading connection, which never waits for the writer or blocks the writer.
 
         Raises:
             sqlite3.Error: The file cannot be read.
@@ -214,30 +218,30 @@ class DatabaseFile:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the file and of its write-ahead log."""
+        """Bytes of the file and the write-ahead log."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return sum(one.stat().st_size for one in files if one.exists())
 
     def is_nearly_full(self, size_bytes: int) -> bool:
-        """Tell whether a transaction with so many bytes of entries needs ``check_room``.
+        """Return True if a transaction with so many bytes of entries needs ``check_room``.
 
         Raises:
-            OSError: The database's folder is gone.
+            OSError: The database's folder is missing.
         """
         return self._free_bytes() < 4 * size_bytes + RESERVE_BYTES + 2 * _WAL_BYTES
 
     def check_room(self, connection: sqlite3.Connection, page_bytes: int) -> None:
-        """See that the disk has room for a transaction, and behind entries still to delete others.
+        """Check the disk space for a transaction, with a reserve for deletions after new entries.
 
-        The write-ahead log needs room first, and the file when the log is copied into it: a log
-        that cannot be copied has no room for what is deleted either.
+        The write-ahead log needs space first, then the file when the log is copied: without space
+        for the copy, deletions would fail too.
 
         Args:
-            connection: It is about to write.
-            page_bytes: Most bytes that the pages of new entries take.
+            connection: The writing connection.
+            page_bytes: Most bytes of the new entries' pages.
 
         Raises:
-            NoRoomError: It has not.
+            NoRoomError: The disk space is insufficient.
             sqlite3.Error: The log cannot be copied.
         """
         if self._is_short(connection, page_bytes):
@@ -258,27 +262,27 @@ class DatabaseFile:
         return int(disk.f_bavail * disk.f_frsize)
 
     def has_no_room(self, error: Exception) -> bool:
-        """Tell whether an error says that the disk, or the database's own bound, is full."""
+        """Return True if an error means a full disk, or a reached bound of the database."""
         code = getattr(error, "sqlite_errorcode", 0)
         if code == sqlite3.SQLITE_FULL:
             return True
         if code & 0xFF != sqlite3.SQLITE_IOERR:
             return False
-        # The index of the write-ahead log cannot grow then, and SQLite calls that an I/O error.
+        # Growing the write-ahead log's index on a full disk fails with an I/O error.
         try:
             return self._free_bytes() < 1024 * 1024
         except OSError:
-            return False  # Its folder is gone.
+            return False  # The folder is missing.
 
     def release(self) -> None:
-        """Let others have the file; a temporary one is deleted with its folder."""
+        """Release the file's lock; delete a temporary file with its folder."""
         if self.temporary:
             shutil.rmtree(self.path.parent, ignore_errors=True)
         self._lock.close()
 
 
 def _locked(path: Path) -> FileIO:
-    """Return the lock file beside a database; the kernel's lock ends with the process."""
+    """Lock and return the file beside a database; the kernel releases the lock with the process."""
     lock = open(path.with_name(path.name + ".lock"), "ab+", buffering=0)  # noqa: SIM115
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -292,7 +296,7 @@ def _locked(path: Path) -> FileIO:
             f"the message database {path} is in use by process {holder}; a database belongs to "
             "one broker"
         ) from None
-    with suppress(OSError):  # On a full disk the lock counts without its text.
+    with suppress(OSError):  # On a full disk the lock holds without the text.
         lock.truncate(0)
         lock.write(str(os.getpid()).encode())
     return lock

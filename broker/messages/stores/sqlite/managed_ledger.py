@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class SqliteTopic(StoredTopic[SqliteLedger]):
-    """All that a database keeps of a topic.
+    """The stored data of a topic in a database.
 
     Attributes:
-        topic_id: Its number; a topic that is made again has another.
-        room: The room that its entries take.
-        is_read: Its cursors and properties are here, also those that wait to be written.
+        topic_id: The topic's number; a recreated topic has a new number.
+        room: The capacity taken by the entries.
+        is_read: Cursors and properties are in memory, including unwritten changes.
     """
 
     __slots__ = ("is_read", "room", "topic_id")
@@ -46,14 +46,14 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
 
 
 _NEVER = 1 << 63
-"""A time that is behind that of any entry."""
+"""A time later than any entry's."""
 
 
 class DatabaseParts(NamedTuple):
-    """The parts of a store that its topics need.
+    """The parts of a store used by topics.
 
     Attributes:
-        next_id: Gives a number that was never given before.
+        next_id: Returns a new unique number.
         now_ms: The time in ms since 1970.
     """
 
@@ -65,7 +65,7 @@ class DatabaseParts(NamedTuple):
 
 
 def drop_ledger(ledger: SqliteLedger, batch: Batch) -> None:
-    """Have a ledger's entries deleted behind a batch, a few at a time."""
+    """Delete a ledger's entries in steps, after a batch."""
     ledger.forget_recent(len(ledger.recent))
     if len(ledger):
         batch.drop(ledger)
@@ -86,17 +86,17 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         self._topic_id = topic.topic_id
         self._parts = parts
         self._writer = parts.writer
-        # Ledgers with entries that are being written, in order.
+        # Ledgers with pending writes, in order.
         self._waiting: deque[SqliteLedger] = deque()
 
     # -- writing ------------------------------------------------------------------------------
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Add an entry; the listener hears when it is stored.
+        """Add an entry; the listener is notified once the entry is stored.
 
         Raises:
-            MessageStoreFullError: There is no room for it.
-            MessageStoreError: The ledger takes no more.
+            MessageStoreFullError: The store has no capacity for the entry.
+            MessageStoreError: The ledger is closed.
         """
         self._check_open()
         batch = self._writer.batch()
@@ -115,7 +115,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         return position
 
     def stored(self, last: Position) -> None:
-        """Tell the topic that everything up to here is stored."""
+        """Report all entries up to a position as stored."""
         waiting = self._waiting
         while waiting and waiting[0].confirmed == len(waiting[0]):
             waiting.popleft()
@@ -124,7 +124,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             self.listener.confirmed(last)
 
     def not_stored(self, error: MessageStoreError) -> None:
-        """Give up what is not confirmed, and take no more until the topic is opened again."""
+        """Give up unconfirmed entries, and refuse writes until the topic is reopened."""
         for ledger in self._waiting:
             entries, size_bytes = ledger.cut()
             self._room.charge(-entries, -size_bytes)
@@ -135,19 +135,19 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             self.listener.failed(error)
 
     def save_cursor(self, subscription: str, state: CursorState) -> None:
-        """Keep a subscription's state."""
+        """Store a subscription's state."""
         self._check_open()
         self._topic.cursors[subscription] = state
         self._writer.batch().set_cursor(self._topic_id, subscription, cursor_bytes(state))
 
     def delete_cursor(self, subscription: str) -> None:
-        """Forget a subscription."""
+        """Delete a subscription's state."""
         self._check_open()
         if self._topic.cursors.pop(subscription, None) is not None:
             self._writer.batch().forget("cursors", self._topic_id, subscription)
 
     def set_property(self, key: str, value: str | None) -> None:
-        """Keep a property of the topic; None removes it."""
+        """Set a property of the topic; None removes the property."""
         self._check_open()
         if value is not None:
             self._topic.properties[key] = value
@@ -156,10 +156,10 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             self._writer.batch().forget("properties", self._topic_id, key)
 
     async def flushed(self) -> None:
-        """Return once all that was written before is as durable as the database makes it.
+        """Wait until all previous writes are as durable as the database guarantees.
 
         Raises:
-            MessageStoreError: It failed.
+            MessageStoreError: The store failed.
         """
         await self._writer.flushed()
         self._check_open()
@@ -182,17 +182,17 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         ]
 
     async def fetch(self, first: Position, max_entries: int, max_bytes: int) -> list[Entry]:
-        """Return the same entries from the database.
+        """Return the entries of ``read``, from memory or the database.
 
         Raises:
-            MessageStoreError: They are damaged, or cannot be read.
+            MessageStoreError: The entries are damaged, or cannot be read.
         """
         while True:
             entries = self.read(first, max_entries, max_bytes)
             if entries is not None:
                 return entries
             found = self._first_stored(first)
-            assert found is not None  # Else the read above had found that there is none.
+            assert found is not None  # Otherwise the read above would have returned an empty list.
             ledger, number = found
             end = min(ledger.confirmed, number + max(1, max_entries))
             entries, damage = await self._parts.reads.range(
@@ -208,7 +208,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
             first = Position(ledger.ledger_id, end)
 
     def read_each(self, positions: Sequence[Position]) -> list[Entry] | None:
-        """Return those of some entries that are stored; None if one is not in memory."""
+        """Return the still stored entries of some positions; None if an entry is not in memory."""
         entries = []
         for position in positions:
             found = self._row.holding(position)
@@ -222,11 +222,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         return entries
 
     async def fetch_each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Return the same entries from the database; damaged ones are left out.
-
-        Raises:
-            MessageStoreError: They cannot be read.
-        """
+        """Return the undamaged entries of ``read_each``, from memory or the database."""
         entries = self.read_each(positions)
         if entries is not None:
             return entries
@@ -236,7 +232,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         return fetched
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return the digest of a stored entry; None if it is gone, or cannot be read."""
+        """Return the digest of a stored entry; None if missing or unreadable."""
         found = self._row.holding(position)
         if found is None:
             return None
@@ -253,15 +249,15 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         if found is not None:
             return found
         if not self.holds(position):
-            return 0  # What was dropped meanwhile lies before all that is left.
-        # Where damaged entries are left out, the next whole one speaks for them.
+            return 0  # Meanwhile dropped entries precede all remaining entries.
+        # The next whole entry replaces skipped damaged entries.
         following = await self.fetch(position, 1, 1)
         return following[0].publish_time if following else _NEVER
 
     # -- ledgers ------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Close the open ledger and open the next; an empty one is replaced."""
+        """Close the open ledger and open the next; an empty ledger is replaced."""
         row, now_ms = self._row, self._parts.now_ms()
         following = SqliteLedger(self._parts.next_id(), self._topic_id, now_ms)
         last = row.open if row else None
@@ -274,7 +270,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
     def _drop(self, count: int) -> None:
         if not count:
             return
-        batch = self._writer.batch()  # If nothing can be written, none has left the row.
+        batch = self._writer.batch()  # On a failed writer, raises before any ledger leaves the row.
         for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.size_bytes)
             drop_ledger(ledger, batch)

@@ -1,4 +1,4 @@
-"""Reads entries of a message database, on threads of their own."""
+"""Reads of entries in a message database, on separate threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 THREADS = 2
 AT_ONCE = 8
-"""Reads whose entries may be in memory at the same time; others wait for their turn."""
+"""Reads with entries in memory simultaneously; further reads wait."""
 _NUMBER_MASK = (1 << ENTRY_BITS) - 1
 _RANGE = "SELECT row_id, head, data FROM entries WHERE row_id >= ? AND row_id < ? ORDER BY row_id"
 _ONE = "SELECT row_id, head, data FROM entries WHERE row_id = ?"
@@ -43,11 +43,11 @@ _HEAD = "SELECT head FROM entries WHERE row_id = ?"
 
 
 class Read(NamedTuple):
-    """What a read found.
+    """The result of a read.
 
     Attributes:
-        entries: Whole ones, in order.
-        damage: Says why there are no more of them; empty if nothing is wrong.
+        entries: Whole entries, in order.
+        damage: The reason for missing entries; empty without damage.
     """
 
     entries: list[Entry]
@@ -55,11 +55,11 @@ class Read(NamedTuple):
 
 
 class DatabaseReads:
-    """Reads a database beside its writer. A row that is not as it was written is not returned.
+    """Reads a database beside the writer. Damaged rows are never returned.
 
     Args:
         file: The database.
-        skip_damaged: Leave damaged entries out, and go on behind them.
+        skip_damaged: Skip damaged entries, and continue behind.
     """
 
     def __init__(self, file: DatabaseFile, *, skip_damaged: bool) -> None:
@@ -74,10 +74,10 @@ class DatabaseReads:
         self.fetched_entries = 0
 
     async def in_thread(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what some reading returns, done on a thread with a connection of its own.
+        """Run a read function on a thread with its own connection, and return the result.
 
         Raises:
-            MessageStoreError: It failed.
+            MessageStoreError: The read failed.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -100,7 +100,7 @@ class DatabaseReads:
         return read(connection)
 
     async def range(self, ledger_id: int, first: int, end: int, max_bytes: int) -> Read:
-        """Read entries of a ledger in a row; at least one if it is whole.
+        """Read consecutive entries of a ledger; at least one if whole.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -130,7 +130,7 @@ class DatabaseReads:
                     entries.append(entry)
                 expected = row_id + 1
         except sqlite3.DatabaseError as error:
-            # What is whole is returned; the next read begins where it is not.
+            # Whole entries are returned; the next read starts at the damage.
             if not entries and not is_damage(error):
                 raise
             return Read(entries, f"entry {_named(expected)} is damaged")
@@ -141,9 +141,9 @@ class DatabaseReads:
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield rows; where damaged ones may be left out, each that can be found by itself."""
+        """Yield rows; when skipping damage, each row readable by itself."""
         if self.skip_damaged:
-            # A page that belongs elsewhere ends a range early, without any error.
+            # A misplaced page ends a range early, without an error.
             for one in range(first, end):
                 yield from _whole_row(connection, one)
             return
@@ -153,7 +153,7 @@ class DatabaseReads:
                 yield row
                 row_id = row[0] + 1
         except sqlite3.DatabaseError:
-            # The one before it is not returned either: rows are read one ahead.
+            # The previous row is missing too: rows are read one ahead.
             for one in range(row_id, end):
                 rows = _whole_row(connection, one)
                 if not rows:
@@ -161,7 +161,7 @@ class DatabaseReads:
                 yield from rows
 
     async def each(self, positions: Sequence[Position]) -> list[Entry]:
-        """Read some entries; those that are missing or damaged are left out.
+        """Read some entries, leaving out missing or damaged entries.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -172,7 +172,7 @@ class DatabaseReads:
         return found
 
     async def states(self, topic_id: int) -> tuple[list[Any], list[Any]]:
-        """Read the rows of a topic's cursors and properties, each with its checksum.
+        """Read the rows of a topic's cursors and properties, each with a checksum.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -185,7 +185,7 @@ class DatabaseReads:
         )
 
     async def publish_time(self, ledger_id: int, number: int) -> int | None:
-        """Return when the producer of an entry says it was sent; None if it is missing or damaged.
+        """Return the producer's publish time of an entry; None if missing or damaged.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -197,22 +197,22 @@ class DatabaseReads:
         try:
             return unchecked_digest(heads[0][0]).publish_time if heads else None
         except MessageStoreError:
-            return None  # Whoever fetches it is told.
+            return None  # Fetching the entry reports the damage.
 
     def digest(self, position: Position) -> MessageDigest | None:
-        """Return an entry's digest, read here and now; None if it is missing or damaged."""
+        """Return an entry's digest by a synchronous read; None if missing or damaged."""
         row_id = (position.ledger_id << ENTRY_BITS) + position.entry_id
         try:
             if self._here is None:
                 self._here = self._file.reader()
-                self._here.execute("PRAGMA busy_timeout=0")  # The event loop waits for nobody.
+                self._here.execute("PRAGMA busy_timeout=0")  # The event loop must not wait.
             heads = self._here.execute(_HEAD, (row_id,)).fetchall()
             return unchecked_digest(heads[0][0]) if heads else None
         except (*ERRORS, MessageStoreError):
             return None
 
     async def close(self) -> None:
-        """End the threads, and close their connections."""
+        """Stop the threads, and close all connections."""
         self._is_closed = True
         await asyncio.to_thread(self._threads.shutdown)
         for connection in self._connections:
@@ -222,7 +222,7 @@ class DatabaseReads:
 
 
 def _whole_row(connection: sqlite3.Connection, row_id: int) -> list[tuple[int, bytes, bytes]]:
-    """Return a row in a list; an empty one if it is missing, or on a page that is damaged."""
+    """Return a row in a list; an empty list if missing, or on a damaged page."""
     try:
         return connection.execute(_ONE, (row_id,)).fetchall()
     except sqlite3.DatabaseError as error:
@@ -242,7 +242,7 @@ def _each(connection: sqlite3.Connection, row_ids: Sequence[int]) -> list[Entry]
 
 
 def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
-    """Return an entry; None if its row is not as it was written."""
+    """Return an entry; None for a damaged row."""
     digest = digest_in(row_id, head, data)
     if digest is None:
         return None
@@ -250,7 +250,7 @@ def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
 
 
 def _left_out(first: int, entries: int) -> str:
-    """Say how many entries of a range are left out; nothing for none."""
+    """Return a sentence on the skipped entries of a range; empty without skipped entries."""
     if not entries:
         return ""
     return f"{entries} of the entries from {_named(first)} on are damaged, and left out"

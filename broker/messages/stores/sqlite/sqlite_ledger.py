@@ -1,4 +1,4 @@
-"""One ledger of a message database: its figures, and its newest entries in memory."""
+"""One ledger of a message database: sizes, and the newest entries in memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 _MOST_MARKS = 256
 ENTRY_OVERHEAD_BYTES = 200
-"""What an entry in memory costs beside its bytes: objects and numbers."""
+"""The memory of an entry beside the bytes: objects and numbers."""
 
 
 class SqliteLedger(StoredLedger):
-    """A ledger whose entries stand in the database, the newest also in memory.
+    """A ledger with entries in the database, the newest also in memory.
 
-    Its memory does not grow with its entries: where they end is known for every one at first, then
-    for every second, every fourth and so on, and estimated between.
+    The memory of the ledger is bounded: the end is known for every entry at first, then for every
+    second, every fourth and so on, and estimated in between.
 
     Attributes:
-        topic_id: Whose it is; 0 is nobody: it is dropped, and its entries are being deleted.
-        size_bytes: Bytes of all its entries.
-        recent_from: The first entry that is in memory; all behind it are.
-        recent: Those entries.
+        topic_id: The topic's id; 0 for a dropped ledger, whose entries are being deleted.
+        size_bytes: Bytes of all entries.
+        recent_from: The number of the first entry in memory; all later entries are in memory.
+        recent: The entries in memory.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class SqliteLedger(StoredLedger):
     def stored(
         cls, ledger_id: int, topic_id: int, entries: int, size_bytes: int, closed_at: int
     ) -> SqliteLedger:
-        """Return a ledger as the database has it."""
+        """Return a ledger from the database's values."""
         ledger = cls(ledger_id, topic_id)
         ledger.closed_at = closed_at
         ledger.size_bytes = ledger._confirmed_bytes = size_bytes
@@ -66,7 +66,7 @@ class SqliteLedger(StoredLedger):
         return self._count
 
     def add(self, data: bytes, digest: MessageDigest) -> int:
-        """Add an entry that is going to be written; return its number."""
+        """Add an entry to be written; return its number."""
         number = self._count
         if number == len(self._marks) * self._stride:
             self._mark()
@@ -87,7 +87,7 @@ class SqliteLedger(StoredLedger):
         self._confirmed_bytes += size_bytes
 
     def cut(self) -> tuple[int, int]:
-        """Forget the entries that are not stored; return how many they are, and their bytes."""
+        """Forget the unstored entries; return their number and bytes."""
         entries, size_bytes = self._count - self.confirmed, self.size_bytes - self._confirmed_bytes
         if entries:
             del self.recent[-entries:]
@@ -96,7 +96,10 @@ class SqliteLedger(StoredLedger):
         return entries, size_bytes
 
     def bytes_before(self, number: int) -> int:
-        """Return about the bytes of the entries before this one; exact for all, and all stored."""
+        """Return the approximate bytes of all previous entries.
+
+        Exact behind all entries, and behind all stored entries.
+        """
         if number >= self._count:
             return self.size_bytes
         if number == self.confirmed:
@@ -112,12 +115,12 @@ class SqliteLedger(StoredLedger):
         return before + (behind - before) * rest // width
 
     def forget_recent(self, entries: int) -> None:
-        """Keep the oldest entries that are in memory no longer there."""
+        """Drop the oldest entries from memory."""
         del self.recent[:entries]
         self.recent_from += entries
 
     def end_of_recent(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the number behind the last entry of a read from memory; at least one is read."""
+        """Return the number behind the last entry of a read from memory, of at least one entry."""
         most = min(self.confirmed, first + max(1, max_entries))
         recent, offset, size = self.recent, self.recent_from, 0
         for number in range(first, most):
@@ -128,10 +131,10 @@ class SqliteLedger(StoredLedger):
 
 
 class RecentEntries:
-    """The newest stored entries of all ledgers, which are in memory up to a bound.
+    """The newest stored entries of all ledgers, kept in memory up to a bound.
 
     Attributes:
-        size_bytes: What they take.
+        size_bytes: The memory of the entries.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -140,7 +143,7 @@ class RecentEntries:
         self._groups: deque[tuple[SqliteLedger, int, int]] = deque()
 
     def add(self, ledger: SqliteLedger, entries: int, size_bytes: int) -> None:
-        """Count entries that were stored just now, and forget the oldest."""
+        """Count newly stored entries, and drop the oldest from memory."""
         cost = size_bytes + entries * ENTRY_OVERHEAD_BYTES
         self._groups.append((ledger, entries, cost))
         self.size_bytes += cost

@@ -1,4 +1,4 @@
-"""Messages in a SQLite database: they outlive the process, or are deleted with a temporary file."""
+"""Messages in a SQLite database: durable, or deleted with a temporary file."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 RECENT_BYTES = 16 * 1024 * 1024
-"""Enough for consumers that keep up with producers."""
+"""Sufficient for consumers at the pace of producers."""
 IDS_AT_ONCE = 1_000
-"""As many ids are reserved in one write."""
+"""Ids reserved by one write."""
 MOST_IDS = 1 << (63 - ENTRY_BITS)
 """Numbers of ledgers: the first bits of a row's id."""
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger as shipped."""
 _SPARE_BYTES = 256 * 1024 * 1024
-"""What the file may have beside twice its bound: pages are filled in part, and freed later."""
+"""Extra size of the file beside twice the bound: pages are partly filled, and freed later."""
 
 
 class DatabaseOptions(NamedTuple):
-    """The way in which a database keeps messages.
+    """The options of a database.
 
     Attributes:
-        fsync: Confirm a message when the disk has it.
-        skip_damaged: Leave out what is damaged.
-        temporary: The database is made in a folder, and deleted at the end.
+        fsync: Confirm a message once on the disk.
+        skip_damaged: Skip damaged data.
+        temporary: Create the database in a folder, and delete it at the end.
     """
 
     fsync: bool = False
@@ -71,7 +71,7 @@ class DatabaseOptions(NamedTuple):
 
 
 class _Catalog(NamedTuple):
-    """The rows that a start reads: nothing that grows with the entries."""
+    """The rows read at a start; their size does not grow with the entries."""
 
     store: dict[str, str]
     topics: list[tuple[int, str]]
@@ -82,11 +82,11 @@ class SqliteMessageStore:
     """Keeps messages and cursors in a database (``floodgateMessageStore=sqlite:///path``).
 
     Args:
-        path: The file; of a temporary one the folder in which it is made.
-        clock: For the next try on a full disk, and for when ledgers are closed.
+        path: The file; for a temporary database the parent folder.
+        clock: For retries on a full disk, and for closing times of ledgers.
         bounds: Most bytes a topic, a namespace and all together may take.
-        options: How it is done.
-        recent_bytes: Newest entries of all topics that are in memory too.
+        options: The options of the database.
+        recent_bytes: Memory for the newest entries of all topics.
     """
 
     def __init__(
@@ -109,13 +109,13 @@ class SqliteMessageStore:
         self._file: DatabaseFile | None = None
         self._parts: DatabaseParts
 
-    # -- its life -----------------------------------------------------------------------------
+    # -- life cycle ---------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Open the database, and read its catalog.
+        """Open the database, and read the catalog.
 
         Raises:
-            MessageStoreError: It cannot be opened, or its catalog is damaged.
+            MessageStoreError: The database cannot be opened, or the catalog is damaged.
         """
         options = self._options
         path = self._path
@@ -144,7 +144,7 @@ class SqliteMessageStore:
             if isinstance(error, ERRORS):
                 raise self._not_opened(file, error) from None
             raise
-        # What ends with the broker is named like what is in memory: no other broker waits for it.
+        # A temporary database is named like memory: other brokers do not wait for its messages.
         self.identity = f"memory-{identity}" if file.temporary else identity
         reads = DatabaseReads(file, skip_damaged=self._options.skip_damaged)
         writer = DatabaseWriter(
@@ -183,10 +183,10 @@ class SqliteMessageStore:
         )
 
     def _intact(self, rows: Iterable[tuple[Any, ...]], what: str) -> list[tuple[Any, ...]]:
-        """Return rows of the catalog without their checksums.
+        """Return rows of the catalog without checksums.
 
         Raises:
-            MessageStoreError: One is not as it was written.
+            MessageStoreError: A row is damaged.
         """
         intact = []
         for row in rows:
@@ -201,11 +201,11 @@ class SqliteMessageStore:
             raise MessageStoreError(
                 f"the message database {self._path} is damaged: {what} is not as it was "
                 f"written; {FROM_A_COPY}, or start the broker with "
-                "floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
+                "floodgateMessageStoreDropDamaged=true, which skips damaged data"
             )
 
     def _take(self, catalog: _Catalog) -> list[DroppedLedger]:
-        """Make topics of the rows; return the ledgers whose entries are still to be deleted."""
+        """Create topics from the rows; return the ledgers with entries still to be deleted."""
         dropped = []
         by_id: dict[int, SqliteTopic] = {}
         for topic_id, name in catalog.topics:
@@ -216,7 +216,7 @@ class SqliteMessageStore:
             owner = by_id.get(topic_id)
             if owner is None:
                 if topic_id != NOBODY:
-                    self._leave_out("a topic")  # Its row is gone: it was not deleted by us.
+                    self._leave_out("a topic")  # The topic's row is missing.
                 dropped.append(DroppedLedger(ledger_id, entries, size_bytes))
                 continue
             owner.row.add(SqliteLedger.stored(*row))
@@ -227,7 +227,7 @@ class SqliteMessageStore:
         return dropped
 
     async def close(self) -> None:
-        """Write what waits, and release the file."""
+        """Write pending entries, and release the file."""
         if self._file is None:
             return
         file, self._file = self._file, None
@@ -241,26 +241,26 @@ class SqliteMessageStore:
     # -- topics -------------------------------------------------------------------------------
 
     def names(self) -> Sequence[str]:
-        """Return the topics of which anything is stored."""
+        """Return the topics with stored data."""
         return list(self._topics)
 
     def holds(self, name: str) -> bool:
-        """Tell whether anything is stored for a topic."""
+        """Return True if the store has data of a topic."""
         return name in self._topics
 
     async def flushed(self) -> None:
-        """Return once all that was written before is stored.
+        """Wait until all previous writes are stored.
 
         Raises:
-            MessageStoreError: It is not, or nothing can be stored for now.
+            MessageStoreError: A write failed, or the store accepts no writes.
         """
         await self._parts.writer.flushed()
 
     def next_id(self) -> int:
-        """Return a number that was never given before.
+        """Return a new unique number.
 
         Raises:
-            MessageStoreError: Nothing more can be written, or there is none left.
+            MessageStoreError: The store accepts no writes, or all numbers are used.
         """
         if self._next_id >= MOST_IDS:
             raise MessageStoreError(
@@ -274,14 +274,14 @@ class SqliteMessageStore:
         return self._next_id - 1
 
     async def open_ledger(self, name: str) -> ManagedLedger:
-        """Return the ledger of a topic, empty at first; the same one until it is closed.
+        """Return the ledger of a topic, empty at first; the same ledger until closed.
 
         Raises:
-            MessageStoreError: It cannot be read, or nothing more can be written.
+            MessageStoreError: The ledger cannot be read, or the store accepts no writes.
         """
         topic = self._topics.get(name)
         if name not in self._open:
-            # What is being written belongs to the opening before this one.
+            # Pending writes belong to the previous opening.
             try:
                 await self._parts.writer.flushed()
             except MessageStoreError:
@@ -290,16 +290,16 @@ class SqliteMessageStore:
         topic = self._topics.get(name)
         if topic is not None and not topic.is_read:
             states = await self._parts.reads.states(topic.topic_id)
-            if not topic.is_read:  # Else another one has opened it meanwhile.
+            if not topic.is_read:  # A concurrent call may have opened the topic meanwhile.
                 self._take_states(topic, *states)
         found = self._open.get(name)
         return found if found is not None else self._open_now(name)
 
     async def unopened_ledger(self, name: str) -> ManagedLedger | None:
-        """Return the ledger of a topic that is not open, as it is; None if it has no entries.
+        """Return the ledger of an unopened topic as stored; None without entries.
 
         Raises:
-            MessageStoreError: It cannot be read.
+            MessageStoreError: The ledger cannot be read.
         """
         topic = self._topics.get(name)
         if topic is None or name in self._open or not topic.row or not topic.row.entries:
@@ -335,17 +335,17 @@ class SqliteMessageStore:
         return ledger
 
     def close_ledger(self, name: str) -> None:
-        """Take no more for a topic, and keep what is stored; it opens with a new ledger."""
+        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
         ledger = self._open.pop(name, None)
         if ledger is not None:
             ledger.close(f"the ledger of {name} is closed")
 
     async def delete_ledger(self, name: str) -> None:
-        """Delete the messages and cursors of a topic; nothing happens if there are none.
+        """Delete the messages and cursors of a topic, if any.
 
         Raises:
-            MessageStoreError: That could not be written. What waits to be stored stays, with its
-                topic; the ledgers before it are deleted for now, which may make room for it.
+            MessageStoreError: The deletion could not be written. Pending entries and the topic
+                stay; earlier ledgers are deleted, which may free space for the deletion.
         """
         while (topic := self._closed(name)) is not None and topic.row.is_under_way:
             try:
@@ -356,11 +356,11 @@ class SqliteMessageStore:
                     raise
         if topic is None:
             return
-        batch = self._parts.writer.batch()  # If nothing can be written, the topic stays.
+        batch = self._parts.writer.batch()  # On a failed writer, the topic stays.
         del self._topics[name]
         topic.room.leave()
         batch.forget_topic(topic.topic_id)
-        # In place of its ledgers an empty one: who still has the topic reads nothing.
+        # An empty ledger replaces the topic's ledgers, so remaining references read no entries.
         topic.row.add(SqliteLedger(self._next_id, NOBODY))
         for ledger in topic.row.take(len(topic.row) - 1):
             drop_ledger(ledger, batch)
@@ -373,11 +373,11 @@ class SqliteMessageStore:
     # -- the store as a whole -----------------------------------------------------------------
 
     def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Have something called when nearly all room is taken."""
+        """Register a callback for scarce capacity."""
         self.room.on_scarce = callback
 
     def figures(self) -> StoreFigures:
-        """Return what it holds and has written, for metrics."""
+        """Return the contents and write statistics, for metrics."""
         figures = room_figures(self.room)
         if self._file is None:
             return figures

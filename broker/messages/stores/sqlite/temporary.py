@@ -1,4 +1,4 @@
-"""The folders of databases that end with their brokers."""
+"""Folders of temporary databases."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DATABASE_NAME = "messages.db"
 
 
 def temporary_database(place: Path) -> Path:
-    """Return the path of a new database, in a folder that is nobody else's.
+    """Return the path of a new database, in an exclusive folder.
 
-    Folders of brokers that were killed are deleted first.
+    Folders of killed brokers are deleted first.
 
     Raises:
-        OSError: None can be made there.
+        OSError: The folder cannot be created.
     """
     for folder in place.glob(f"{_PREFIX}*"):
         _delete_left(folder)
@@ -25,11 +25,11 @@ def temporary_database(place: Path) -> Path:
 
 
 def _delete_left(folder: Path) -> None:
-    """Delete a folder if its broker has ended: the kernel holds no lock of it any more."""
+    """Delete a folder without a running broker, detected by the free lock."""
     try:
         with open(folder / f"{DATABASE_NAME}.lock", "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Without a process in it, it is of a broker that starts just now.
+            # An empty lock file belongs to a starting broker.
             if lock.read(1):
                 shutil.rmtree(folder, ignore_errors=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""Writes a message database: a transaction for what came in a turn, on one thread."""
+"""The writer of a message database: a transaction per turn, on one thread."""
 
 from __future__ import annotations
 
@@ -30,34 +30,33 @@ logger = logging.getLogger(__name__)
 
 ENTRIES_A_TRANSACTION = 2_000
 BYTES_A_TRANSACTION = 1024 * 1024
-"""More of what waits is the next one: each is confirmed in one turn of the event loop, and fits
-what is left free on a disk."""
+"""Bounds of a transaction: confirmable in one turn, and small enough for the disk reserve."""
 RETRY_SECONDS = 0.5
-"""A transaction that is held up is written again so much later."""
+"""The delay before a held-up transaction is retried."""
 
 
 class DatabaseWriter:
-    """Writes batches in order, one at a time; what comes meanwhile is the next one.
+    """Writes batches in order, one at a time; writes made meanwhile form the next batch.
 
-    A full disk holds up the batch that it met, and all entries behind it, until there is room: none
-    is confirmed, and none is lost. Cursors are stored meanwhile, and dropped ledgers deleted, with
-    the room that entries leave. Another process that locks the database holds up everything. Any
-    other error ends all writing until the broker is restarted.
+    A full disk holds up the current batch and all later entries until space is free: no entry is
+    confirmed or lost. Meanwhile cursors are stored and dropped ledgers deleted, with the space
+    reserved by entries. A database lock of another process holds up all writes. Any other error
+    ends all writing until the broker restarts.
 
-    Bound: what is not confirmed is bounded where it is published (maxPendingPublishRequests...,
-    maxMessagePublishBufferSizeInMB); of a small state only the newest waits.
+    Bound: unconfirmed entries are bounded by publishing (maxPendingPublishRequests...,
+    maxMessagePublishBufferSizeInMB); of a small state only the newest version waits.
 
     Args:
         file: The database.
-        connection: Writes it; closed at the end.
-        recent: Is told of what was stored.
-        clock: For the next try on a full disk.
-        dropped: Ledgers whose entries are still to be deleted.
-        on_full: Called at each try that finds no room: what nobody needs may be dropped.
+        connection: The writing connection; closed at the end.
+        recent: Receives the stored entries.
+        clock: For retries on a full disk.
+        dropped: Ledgers with entries still to be deleted.
+        on_full: Called at each attempt on a full disk, to drop unneeded messages.
 
     Attributes:
-        figures: What it has written.
-        held_up_by: Why nothing is confirmed for now; None if it is.
+        figures: The write statistics.
+        held_up_by: The reason of a hold-up; None while writing.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class DatabaseWriter:
         self._next = Batch()
         self._before: deque[Batch] = deque()
         self._written: Batch | None = None
-        # What is stored ahead of entries that wait for room.
+        # Writes stored ahead of entries waiting for disk space.
         self._ahead = Batch()
         self._is_due = False
         self._retry: TimerHandle | None = None
@@ -94,10 +93,10 @@ class DatabaseWriter:
     # -- on the event loop --------------------------------------------------------------------
 
     def batch(self) -> Batch:
-        """Return the batch to which may be added in this turn.
+        """Return the batch of the current turn.
 
         Raises:
-            MessageStoreError: Nothing more can be written.
+            MessageStoreError: The writer has failed or is closed.
         """
         if self._error is not None:
             raise self._error
@@ -113,7 +112,7 @@ class DatabaseWriter:
 
     @property
     def unwritten_bytes(self) -> int:
-        """Bytes of entries that wait to be stored."""
+        """Bytes of entries waiting to be stored."""
         return sum(batch.size_bytes for batch in self._unwritten)
 
     @property
@@ -136,7 +135,7 @@ class DatabaseWriter:
             self._jobs.put(self._written)
             return
         if self._closing is not None and not self._closing.done():
-            # From now on: who hears below that all is stored may want to add more.
+            # Closed before the waiters below are notified, because a waiter may add writes.
             self._error = MessageStoreError("the message store is closed")
             self._closing.set_result(None)
         for waiter in self._next.waiting:
@@ -144,10 +143,10 @@ class DatabaseWriter:
         self._next.waiting.clear()
 
     async def flushed(self) -> None:
-        """Return once all that was added before is stored.
+        """Wait until all previous writes are stored.
 
         Raises:
-            MessageStoreError: It is not: the disk is full, or nothing can be written any more.
+            MessageStoreError: The disk is full, or the writer failed.
         """
         batch = self.batch()
         if self.held_up_by is not None:
@@ -171,12 +170,12 @@ class DatabaseWriter:
                 self._tell(self._on_full)
             self._hold_up(
                 f"there is no room for the message database {self._file.path}; free some room on "
-                "its disk: what waits is stored then"
+                "its disk: pending messages are stored then"
             )
         elif is_locked(error):
             self._hold_up(
-                f"another process has locked the message database {self._file.path}; end it: what "
-                "waits is stored then"
+                f"another process has locked the message database {self._file.path}; end it: "
+                "pending messages are stored then"
             )
         else:
             self._fail(error)
@@ -190,7 +189,7 @@ class DatabaseWriter:
             ledger.confirm(entries, size_bytes)
             self._recent.add(ledger, entries, size_bytes)
         self._written = None
-        # First what came meanwhile is written on, then this is confirmed.
+        # Start the next transaction, then confirm the current.
         self._hand_over()
         for topic, last in batch.last.items():
             self._tell(topic.stored, last)
@@ -198,14 +197,14 @@ class DatabaseWriter:
             _settle(waiter, None)
 
     def _tell(self, hears: Callable[..., object], *what: object) -> None:
-        """Tell somebody something; who fails at it costs nobody else what he is to hear."""
+        """Call a callback; a failure must not affect further callbacks."""
         try:
             hears(*what)
         except Exception:
-            logger.exception("what the message database %s tells is not taken", self._file.path)
+            logger.exception("a callback of the message database %s failed", self._file.path)
 
     def _hold_up(self, reason: str) -> None:
-        """Write nothing for a while."""
+        """Pause writing for a while."""
         error = MessageStoreError(reason)
         if self.held_up_by is None:
             logger.warning("%s", error)
@@ -220,9 +219,9 @@ class DatabaseWriter:
             self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
 
     def _write_again(self) -> None:
-        """Write the batch once more that was held up, and ahead of it what frees room."""
+        """Retry the held-up batch, after the states that free space."""
         self._retry = None
-        assert self._written is not None  # It is held up.
+        assert self._written is not None  # Held up, therefore not None.
         if self._written.entries:
             batches = self._unwritten
             growing = {ledger.ledger_id for batch in batches for ledger in batch.added}
@@ -233,12 +232,12 @@ class DatabaseWriter:
     def _fail(self, error: Exception) -> None:
         text = one_line(str(error) or type(error).__name__)
         reason = f"the message database {self._file.path} cannot be written: {text}"
-        self._error = MessageStoreError(f"{reason}; restart the broker when that is mended")
+        self._error = MessageStoreError(f"{reason}; fix that, then restart the broker")
         logger.error("%s", self._error)
         self._give_up(self._error)
 
     def _give_up(self, error: MessageStoreError) -> None:
-        """Tell all that wait that nothing of theirs is stored."""
+        """Report a failure to all waiters."""
         self._error = self._error or error
         batches = self._unwritten
         self._written, self._ahead, self._next = None, Batch(), Batch()
@@ -254,7 +253,7 @@ class DatabaseWriter:
             self._closing.set_result(None)
 
     async def close(self) -> None:
-        """Write what waits, and end the thread; what cannot be written now is given up."""
+        """Write pending batches, and stop the thread; held-up batches are given up."""
         self._closing = self._loop.create_future()
         if self._error is not None:
             self._closing.set_result(None)
@@ -298,7 +297,7 @@ class DatabaseWriter:
         return error
 
     def _delete_some(self) -> bool:
-        """Delete a few entries of a dropped ledger; false if that is not possible now."""
+        """Delete a few entries of a dropped ledger; return False if impossible now."""
         if not self._dropped:
             return True
         try:
@@ -309,7 +308,7 @@ class DatabaseWriter:
         except Exception as error:  # noqa: BLE001 - whatever it is, others are written
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            if self.held_up_by is None:  # Else the log has been told.
+            if self.held_up_by is None:  # Otherwise already logged.
                 logger.warning("dropped entries stay in %s: %s", self._file.path, error)
             if is_damage(error):
                 self._dropped.clear()  # The next start tries again.

@@ -301,7 +301,7 @@ async def test_a_monitor_that_fails_looks_again(caplog: pytest.LogCaptureFixture
     await settle()
     await watched.after(125)
     assert calls == [60, 60]
-    assert "looks again" in caplog.text
+    assert "retrying" in caplog.text
     await watched.monitors.close()
 
 

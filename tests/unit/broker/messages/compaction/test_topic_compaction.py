@@ -396,7 +396,7 @@ async def test_what_cannot_be_deleted_with_the_subscription_is_with_the_next_loa
         broken.setattr(topic.store, "delete_ledger", fails)
         topic.subscriptions.get(SUBSCRIPTION).delete()  # type: ignore[union-attr]
         await topic.unload()
-        assert "is not deleted: the disk is gone" in caplog.text
+        assert "are not deleted: the disk is gone" in caplog.text
         await (await StoredTopic.loaded(topic.store)).unload()  # It is loaded nevertheless.
         assert len(topic.store.names()) == 3
     await StoredTopic.loaded(topic.store)

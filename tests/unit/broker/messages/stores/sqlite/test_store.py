@@ -29,7 +29,7 @@ from tests.support.stores.message_stores import (
 DAMAGED = (
     r"the message database .*messages\.db is damaged: {} is not as it was written; bring it back "
     r"from a copy, without the -wal and -shm files beside it, or start the broker with "
-    r"floodgateMessageStoreDropDamaged=true, which leaves out what is damaged"
+    r"floodgateMessageStoreDropDamaged=true, which skips damaged data"
 )
 
 
