@@ -259,9 +259,8 @@ class Consumer(Receiver):
         Raises:
             PulsarException: A broker did not say.
         """
-        return [
-            (await topic.link.last_message_id())[0] for topic in tuple(self._topics.topics.values())
-        ]
+        ends = await all_of(topic.link.last_message_id() for topic in self._topics.topics.values())
+        return [last for last, _ in ends]
 
     async def get_broker_consumer_stats(self) -> dict[str, BrokerConsumerStats]:
         """Return what the brokers say of this consumer, by topic.
@@ -271,9 +270,10 @@ class Consumer(Receiver):
         Raises:
             PulsarException: A broker did not say.
         """
+        topics = tuple(self._topics.topics.values())
+        answers = await all_of(topic.link.cached_stats() for topic in topics)
         return {
-            topic.topic: broker_stats(await topic.link.cached_stats())
-            for topic in tuple(self._topics.topics.values())
+            topic.topic: broker_stats(answer) for topic, answer in zip(topics, answers, strict=True)
         }
 
     async def unsubscribe(self, *, force: bool = False) -> None:

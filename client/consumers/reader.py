@@ -5,12 +5,15 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
+from client.consumers.all_of import all_of
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiver import Receiver
 from client.consumers.receiving.position import Position
 from client.consumers.subscribing import Subscription
+from client.exceptions import PulsarException, Timeout
 from client.messages.message_id import MessageId
+from limiter.clock import deadline
 
 if TYPE_CHECKING:
     from client.consumers.options import ReaderOptions
@@ -73,10 +76,17 @@ class Reader(Receiver):
         """
         if self._inbox.queued:
             return True
-        for topic in tuple(self._topics.topics.values()):
-            if await self._has_more(topic):
-                return True
-        return self._inbox.queued > 0
+        found: list[bool] = []
+
+        async def ask(topic: TopicConsumer) -> None:
+            found.append(await self._has_more(topic))
+
+        try:
+            await all_of(ask(topic) for topic in self._topics.topics.values())
+        except PulsarException:
+            if not any(found):
+                raise
+        return any(found) or self._inbox.queued > 0
 
     async def _has_more(self, topic: TopicConsumer) -> bool:
         """Ask the broker how far the topic goes.
@@ -86,6 +96,7 @@ class Reader(Receiver):
 
         Source: upstream ConsumerImpl::hasMessageAvailableAsync of the C++ client.
         """
+        clock, due = self._context.clock, self._context.due()
         progress = topic.incoming.progress
         start, inclusive = MessageId.latest, self._inclusive
         if progress.start is not None:
@@ -97,7 +108,11 @@ class Reader(Receiver):
             return last > _comparable(progress.taken_id, last)
         if progress.sought_time is not None or start == MessageId.latest:
             if inclusive and progress.sought_time is None:
-                await topic.seek(last, inclusive=True)
+                try:
+                    async with deadline(clock, due - clock.now()):
+                        await topic.seek(last, inclusive=True)
+                except TimeoutError as error:
+                    raise Timeout(f"{topic.topic} was not set to its last message") from error
                 return True
             return acknowledged is not None and acknowledged.entry < last.entry
         start = _comparable(start, last)

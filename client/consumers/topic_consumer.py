@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -352,17 +353,21 @@ class TopicConsumer:
             PulsarException: The broker refused; the consumer stays open.
         """
         self.link.check_open()
-        await self.handed_out.acks.sent()
+        clock, due = self._context.clock, self._context.due()
         try:
-            await self.link.unsubscribe(force=force)
+            async with deadline(clock, due - clock.now()):
+                await self.handed_out.acks.sent()
+                await self.link.unsubscribe(force=force)
         except asyncio.CancelledError:
             await self.close()  # The broker may have done it, and serves the consumer no more.
             raise
-        except Timeout:
+        except TimeoutError as error:
             self._attach_anew()  # As above; and it may be tried again.
-            raise
+            raise Timeout(f"the broker of {self.topic} did not unsubscribe in time") from error
         self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
-        await self.close()
+        with suppress(TimeoutError):
+            async with deadline(clock, due - clock.now()):
+                await self.close()
 
     def _closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -195,6 +196,45 @@ async def test_at_the_end_with_the_message_itself_the_last_one_is_read() -> None
     assert await asking
     await settle()
     assert await rest(reader) == [b"1"]
+
+
+async def test_partitions_are_asked_at_once_and_one_that_has_a_message_suffices() -> None:
+    # Given
+    broker = ModelBroker(partition_count=2, delivers=False)
+    broker.publish()
+    reader = await opened(broker)
+    broker.hold = asyncio.Event()
+    asking = await started(reader.has_message_available())
+    asked = [one.type for one in broker.commands].count(Type.GET_LAST_MESSAGE_ID)
+    # When one of them fails
+    next(iter(reader._topics.topics.values())).link.ended = AlreadyClosed("closed")
+    broker.breaks()
+    broker.hold.set()
+    for _ in range(2):
+        await settle()
+        broker.clock.advance(1)
+    # Then
+    assert asked == 2
+    assert await asking
+
+
+async def test_the_end_and_its_seek_have_one_time_together() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    broker.entries[-1].left = 0
+    reader = await opened(broker, MessageId.latest, start_message_id_inclusive=True)
+    hold = broker.hold = asyncio.Event()
+    asking = await started(reader.has_message_available())
+    # When
+    broker.clock.advance(20)
+    broker.hold = asyncio.Event()
+    hold.set()
+    await settle()
+    broker.clock.advance(10)
+    # Then
+    with pytest.raises(Timeout, match="was not set to its last message"):
+        await asking
 
 
 async def test_partitions_are_begun_at_their_ends_only() -> None:

@@ -425,6 +425,39 @@ async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows(
     ]
 
 
+async def test_unsubscribing_waits_for_receipts_in_its_own_time() -> None:
+    # Given
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    broker.hold = asyncio.Event()
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    unsubscribing = await started(consumer.unsubscribe())
+    # When
+    await after(broker, 30)
+    # Then
+    with pytest.raises(Timeout):
+        await unsubscribing
+    with pytest.raises(PulsarException):
+        await acknowledging
+
+
+async def test_unsubscribing_and_leaving_have_one_time_together() -> None:
+    # Given a broker that unsubscribes late, and says nothing of leaving
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    hold = broker.hold = asyncio.Event()
+    unsubscribing = await started(consumer.unsubscribe())
+    await after(broker, 20)
+    broker.hold = asyncio.Event()
+    hold.set()
+    # When
+    await after(broker, 10)
+    # Then
+    assert unsubscribing.done()
+    await unsubscribing
+
+
 async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
     # Given
     closed: list[ConsumerInterceptor] = []
