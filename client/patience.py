@@ -59,10 +59,12 @@ class Patience:
         if left := waiting[_WOKEN_AT_ONCE:]:
             asyncio.get_running_loop().call_soon(self._wake, left)
 
-    async def delay(self, seconds: float, error: BaseException) -> None:
-        """Wait before the next attempt; if no server was reached, only until one is."""
-        waiter = asyncio.get_running_loop().create_future()
-        if isinstance(error, _UNREACHED):
+    async def delay(
+        self, seconds: float, *errors: BaseException, waiter: asyncio.Future[None] | None = None
+    ) -> None:
+        """Wait before the next attempt, or for ``waiter``; if no server was reached, for one."""
+        waiter = waiter or asyncio.get_running_loop().create_future()
+        if any(isinstance(error, _UNREACHED) for error in errors):
             self._waiting[waiter] = None
         try:
             async with deadline(self._clock, seconds):

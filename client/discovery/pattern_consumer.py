@@ -50,7 +50,7 @@ class PatternConsumer(Consumer):
         super().__init__(context, topics, pattern.text)
         topics.endless = True
         mode = options.regex_subscription_mode
-        self._kept = KeptTopics(topics, context.clock)
+        self._kept = KeptTopics(topics, context.cluster.patience)
         rules = DiscoveryOptions(
             pattern=pattern.text,
             properties=options.properties or {},
