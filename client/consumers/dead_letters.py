@@ -8,7 +8,7 @@ from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from client.consumers.all_of import all_of, ended
+from client.consumers.all_of import all_of, ended, in_time
 from client.exceptions import (
     AlreadyClosed,
     InvalidConfiguration,
@@ -99,7 +99,7 @@ class DeadLetters:
         self._line: deque[_Letter] = deque()
         self._keys: set[tuple[TopicConsumer, Place, int]] = set()  # Of those in line.
         self._task: asyncio.Task[None] | None = None
-        self._closed = False
+        self._finishing = self._closed = False
         self.sent = 0
 
     @property
@@ -126,7 +126,7 @@ class DeadLetters:
 
     async def _work(self) -> None:
         try:
-            while self._line:
+            while self._line and not self._finishing:
                 letter = self._line[0]
                 try:
                     if letter.is_here:
@@ -255,12 +255,26 @@ class DeadLetters:
             self._producers[topic] = opening
         return opening
 
+    async def finish(self) -> None:
+        """Send the letter that is on its way, in half the time of a close, and no other."""
+        self._finishing = True
+        if self._task is not None:
+            due = self._context.due() - self._context.operation_timeout_seconds / 2
+            await in_time(self._context.clock, due, asyncio.wait([self._task]))
+
     async def close(self) -> None:
         """Send nothing more: what waits comes again to the subscription."""
-        self._closed = True
+        due = self._context.due()
+        try:
+            await self.finish()
+        finally:
+            self._closed = True
+            await self._leave(due)
+
+    async def _leave(self, due: float) -> None:
         parts = [ended(self._task), *(_close(opening) for opening in self._producers.values())]
         try:
-            await all_of(parts)
+            await in_time(self._context.clock, due, all_of(parts))
         finally:
             line, self._line = self._line, deque()
             for letter in line:

@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from client.consumers.all_of import all_of, ended
+from client.consumers.all_of import all_of, ended, in_time
 from client.consumers.receiving.inbox import Inbox
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
@@ -201,6 +201,11 @@ class MultiTopicsConsumer:
         """See Owner."""
         return self.letters is not None and self.letters.takes(topic, entry, messages, size)
 
+    async def letters_sent(self) -> None:
+        """See Owner."""
+        if self.closed and self.letters is not None:
+            await self.letters.finish()
+
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
         """See Owner."""
         if self.on_redelivering is not None:
@@ -258,9 +263,10 @@ class MultiTopicsConsumer:
             PulsarException: A broker refused; that topic stays, and may be tried again.
         """
         self._check_open()
+        due = self._context.due()
         left = [topic for topic in self.topics.values() if topic.link.ended is None]
         await all_of(topic.unsubscribe(force=force) for topic in left)
-        await self.close()
+        await in_time(self._context.clock, due, self.close())
 
     def _check_open(self) -> None:
         if self.closed:

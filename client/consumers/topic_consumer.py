@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from client.connection_handler import ConnectionHandler
 from client.consumers.acknowledging.handed_out import HandedOut
+from client.consumers.all_of import in_time
 from client.consumers.broker_link import BrokerLink
 from client.consumers.receiving.incoming import Incoming
 from client.consumers.receiving.position import Position, Progress
@@ -50,6 +50,9 @@ class Owner(Protocol):
 
         Its messages and bytes are counted until ``Incoming.count_freed``.
         """
+
+    async def letters_sent(self) -> None:
+        """Wait for an entry that was taken and is on its way, when this consumer closes."""
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
         """Learn that entries of a topic are sent again."""
@@ -330,13 +333,15 @@ class TopicConsumer:
         try:
             await self.link.seek(position.sent if time_ms is None else time_ms, self.link.cnx)
         except BaseException as error:
-            if isinstance(error, ServerResponseError):
-                self._resetting = False
+            may_be_reset = self._resetting and not isinstance(error, ServerResponseError)
+            self._resetting = False
             if incoming.progress is sought:
                 incoming.progress = before
                 if not self._subscription.durable:
                     before.resume()
                 self._seek_ended()
+            if may_be_reset:
+                self._attach_anew()
             raise
         if incoming.progress is sought:
             self._seek_ended()
@@ -365,9 +370,7 @@ class TopicConsumer:
             self._attach_anew()  # As above; and it may be tried again.
             raise Timeout(f"the broker of {self.topic} did not unsubscribe in time") from error
         self.handed_out.acks.end()  # There is nothing to acknowledge them to any more.
-        with suppress(TimeoutError):
-            async with deadline(clock, due - clock.now()):
-                await self.close()
+        await in_time(clock, due, self.close())
 
     def _closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
@@ -386,18 +389,19 @@ class TopicConsumer:
             return
         if self.link.ended is not None:
             return
-        self._closing = True
-        self.link.ended = self._closed()
+        self._closing, closed = True, self._closed()
         cnx, told = None, False
         is_kept = self._subscription.durable and self.link.persistent and not is_gone
         try:
             async with deadline(self._context.clock, self._context.operation_timeout_seconds):
+                await self._owner.letters_sent()
+                self.link.ended = closed
                 if is_kept and self.link.cnx is None and self.handed_out.acks.pending:
                     self.incoming.queue.pause()
                     await self.link.attached.wait()
                 await self.handed_out.acks.sent()
                 cnx = self.link.cnx
-                self._end(self.link.ended)
+                self._end(closed)
                 if cnx is not None and not cnx.closed:
                     told = True
                     await cnx.request(partial(close_command, self.link.consumer_id))
@@ -405,7 +409,7 @@ class TopicConsumer:
             logger.info("%s: closing the consumer was not confirmed: %s", self.topic, error)
         finally:
             cnx = self.link.cnx or cnx
-            self._end(self.link.ended)
+            self._end(closed)
             if cnx is not None and not cnx.closed and not told:
                 cnx.send(close_command(self.link.consumer_id))
             self._left.set()

@@ -519,6 +519,26 @@ async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
     assert broker.left == [1]
 
 
+async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later() -> None:
+    # Given a seek that the broker did not get
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    seeking = await started(consumer.seek(MessageId.earliest))
+    seeking.cancel()
+    broker.hold = None
+    await after(broker, 1)
+    for message in [await consumer.receive() for _ in range(2)]:
+        await consumer.acknowledge(message)
+    # When
+    broker.close_consumer()
+    await after(broker, 1)
+    # Then
+    assert broker.left == []
+
+
 async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> None:
     # Given
     broker = ModelBroker()
