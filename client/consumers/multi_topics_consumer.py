@@ -265,7 +265,10 @@ class MultiTopicsConsumer:
         self._check_open()
         due = self._context.due()
         left = [topic for topic in self.topics.values() if topic.link.ended is None]
-        await all_of(topic.unsubscribe(force=force) for topic in left)
+        try:
+            await all_of(topic.unsubscribe(force=force) for topic in left)
+        finally:
+            self.end_changed()
         await in_time(self._context.clock, due, self.close())
 
     def _check_open(self) -> None:

@@ -97,6 +97,26 @@ async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> Non
         await consumer.receive()
 
 
+async def test_nobody_waits_for_messages_when_unsubscribing_was_cancelled() -> None:
+    # Given
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker)
+    receiving = await started(consumer.receive())
+    broker.hold = asyncio.Event()
+    unsubscribing = await started(consumer.unsubscribe())
+    # When
+    unsubscribing.cancel()
+    broker.hold.set()
+    await settle()
+    # Then
+    with pytest.raises(asyncio.CancelledError):
+        await unsubscribing
+    assert receiving.done()
+    with pytest.raises(AlreadyClosed):
+        await receiving
+    await consumer.close()
+
+
 async def test_the_question_for_partitions_and_the_subscription_have_one_time_together() -> None:
     # Given partitions that are told late
     class Slow(ModelBroker):
