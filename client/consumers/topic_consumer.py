@@ -332,16 +332,13 @@ class TopicConsumer:
         incoming.seeking = self._resetting = True
         try:
             await self.link.seek(position.sent if time_ms is None else time_ms, self.link.cnx)
-        except BaseException as error:
-            may_be_reset = self._resetting and not isinstance(error, ServerResponseError)
-            self._resetting = False
+        except BaseException:
             if incoming.progress is sought:
+                self._resetting = False  # If it comes about yet, it is a close as any other.
                 incoming.progress = before
                 if not self._subscription.durable:
                     before.resume()
                 self._seek_ended()
-            if may_be_reset:
-                self._attach_anew()
             raise
         if incoming.progress is sought:
             self._seek_ended()
