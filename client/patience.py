@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import client.exceptions as named
@@ -116,6 +117,13 @@ class Patience:
         if last is not None and is_refusal(last):
             raise last
         raise Timeout(f"{failure} in {seconds:g} s: {last or 'no answer came'}") from last
+
+
+async def in_time(clock: Clock, due: float, part: Awaitable[object]) -> None:
+    """Wait for something until ``due``; what has begun and not ended then is cancelled."""
+    with suppress(TimeoutError):
+        async with deadline(clock, due - clock.now()):
+            await part
 
 
 def attachment_may_pass(error: PulsarException) -> bool:

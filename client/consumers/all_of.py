@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from limiter.clock import deadline
-
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Iterable
-
-    from limiter.clock import Clock
+    from collections.abc import Coroutine, Iterable
 
 
 T = TypeVar("T")
@@ -48,10 +43,3 @@ async def ended(task: asyncio.Task[Any] | None) -> None:
     if task is not None and task is not asyncio.current_task():
         task.cancel()
         await asyncio.wait([task])
-
-
-async def in_time(clock: Clock, due: float, part: Awaitable[object]) -> None:
-    """Wait for something until ``due``; what has not ended then is cancelled."""
-    with suppress(TimeoutError):
-        async with deadline(clock, due - clock.now()):
-            await part

@@ -25,6 +25,7 @@ from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
+from client.patience import in_time
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
@@ -357,10 +358,11 @@ async def open_consumer(
     added = list(names)
     if letters is not None and options.retry_enabled:
         added += [letters.retry_topic(name) for name in names]
+    due = context.due()
     try:
         await all_of(consumers.add_topic(name) for name in dict.fromkeys(added))
     except BaseException:
-        await consumers.close()
+        await in_time(context.clock, due, consumers.close())
         raise
     return Consumer(context, consumers, ",".join(names))
 

@@ -8,7 +8,7 @@ from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from client.consumers.all_of import all_of, ended, in_time
+from client.consumers.all_of import all_of, ended
 from client.exceptions import (
     AlreadyClosed,
     InvalidConfiguration,
@@ -16,6 +16,7 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.errors import BrokenEntryError
+from client.patience import in_time
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
 from proto.names import without_partition

@@ -7,7 +7,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from client.consumers.all_of import all_of, ended, in_time
+from client.consumers.all_of import all_of, ended
 from client.consumers.receiving.inbox import Inbox
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
@@ -19,6 +19,7 @@ from client.exceptions import (
 )
 from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy
 from client.messages.message_id import MessageId
+from client.patience import in_time
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class MultiTopicsConsumer:
             await all_of(topic.open(due) for topic in added)
             self._check_wanted(name, known)
         except BaseException:
-            await all_of(topic.close() for topic in added)
+            await in_time(self._context.clock, due, all_of(topic.close() for topic in added))
             raise
         self._partitions[name] = count
         self.topics.update(zip(names, added, strict=True))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from client.connection_handler import ConnectionHandler
 from client.consumers.acknowledging.handed_out import HandedOut
-from client.consumers.all_of import in_time
 from client.consumers.broker_link import BrokerLink
 from client.consumers.receiving.incoming import Incoming
 from client.consumers.receiving.position import Position, Progress
@@ -22,6 +21,7 @@ from client.exceptions import (
 )
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
+from client.patience import in_time
 from limiter.clock import deadline
 
 if TYPE_CHECKING:

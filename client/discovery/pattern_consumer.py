@@ -13,6 +13,7 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topic_discovery import TopicDiscovery
 from client.exceptions import InvalidConfiguration
 from client.messages.enums import RegexSubscriptionMode
+from client.patience import in_time
 
 if TYPE_CHECKING:
     from client.consumers.multi_topics_consumer import MultiTopicsConsumer
@@ -103,9 +104,10 @@ async def open_pattern_consumer(
         pattern,
         options,
     )
+    due = context.due()
     try:
         await consumer.open()
     except BaseException:
-        await consumer.close()
+        await in_time(context.clock, due, consumer.close())
         raise
     return consumer
