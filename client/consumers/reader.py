@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
-from client.consumers.all_of import all_of
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiver import Receiver
@@ -76,17 +76,23 @@ class Reader(Receiver):
         """
         if self._inbox.queued:
             return True
-        found: list[bool] = []
-
-        async def ask(topic: TopicConsumer) -> None:
-            found.append(await self._has_more(topic))
-
+        loop = asyncio.get_running_loop()
+        asking = [loop.create_task(self._has_more(one)) for one in self._topics.topics.values()]
+        failure: PulsarException | None = None
         try:
-            await all_of(ask(topic) for topic in self._topics.topics.values())
-        except PulsarException:
-            if not any(found):
-                raise
-        return any(found) or self._inbox.queued > 0
+            for answer in asyncio.as_completed(asking):
+                try:
+                    if await answer:
+                        return True
+                except PulsarException as error:
+                    failure = error
+        finally:
+            for one in asking:
+                one.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        if failure is not None and not self._inbox.queued:
+            raise failure
+        return self._inbox.queued > 0
 
     async def _has_more(self, topic: TopicConsumer) -> bool:
         """Ask the broker how far the topic goes.
