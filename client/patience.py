@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import client.exceptions as named
@@ -59,10 +60,15 @@ class Patience:
         if left := waiting[_WOKEN_AT_ONCE:]:
             asyncio.get_running_loop().call_soon(self._wake, left)
 
-    async def delay(self, seconds: float, error: BaseException) -> None:
-        """Wait before the next attempt; after a connect failure only until a connection opens."""
-        waiter = asyncio.get_running_loop().create_future()
-        if isinstance(error, _UNREACHED):
+    async def delay(
+        self, seconds: float, *errors: BaseException, waiter: asyncio.Future[None] | None = None
+    ) -> None:
+        """Wait before the next attempt, or for ``waiter``.
+
+        After a connect failure the wait ends when a connection opens.
+        """
+        waiter = waiter or asyncio.get_running_loop().create_future()
+        if any(isinstance(error, _UNREACHED) for error in errors):
             self._waiting[waiter] = None
         try:
             async with deadline(self._clock, seconds):
@@ -114,6 +120,13 @@ class Patience:
         if last is not None and is_refusal(last):
             raise last
         raise Timeout(f"{failure} in {seconds:g} s: {last or 'no answer came'}") from last
+
+
+async def in_time(clock: Clock, due: float, part: Awaitable[object]) -> None:
+    """Await ``part`` until ``due``, then cancel it."""
+    with suppress(TimeoutError):
+        async with deadline(clock, due - clock.now()):
+            await part
 
 
 def attachment_may_pass(error: PulsarException) -> bool:

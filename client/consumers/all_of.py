@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
 
-async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
+T = TypeVar("T")
+
+
+async def all_of(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently to their ends, then raise the first error.
 
     Cancellation cancels all of the coroutines, and waits for their ends.
     """
     coroutines = list(parts)
     if len(coroutines) == 1:
-        await coroutines[0]
-        return
+        return [await coroutines[0]]
     loop = asyncio.get_running_loop()
     tasks = [loop.create_task(one) for one in coroutines]
     if not tasks:
-        return
+        return []
     try:
         await asyncio.wait(tasks)
     except asyncio.CancelledError:
@@ -33,6 +35,7 @@ async def all_of(parts: Iterable[Coroutine[Any, Any, None]]) -> None:
     for error in errors:
         if error is not None:
             raise error
+    return [task.result() for task in tasks if not task.cancelled()]
 
 
 async def ended(task: asyncio.Task[Any] | None) -> None:

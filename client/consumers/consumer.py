@@ -25,6 +25,7 @@ from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
+from client.patience import in_time
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
@@ -263,9 +264,8 @@ class Consumer(Receiver):
         Raises:
             PulsarException: A broker did not answer.
         """
-        return [
-            (await topic.link.last_message_id())[0] for topic in tuple(self._topics.topics.values())
-        ]
+        ends = await all_of(topic.link.last_message_id() for topic in self._topics.topics.values())
+        return [last for last, _ in ends]
 
     async def get_broker_consumer_stats(self) -> dict[str, BrokerConsumerStats]:
         """Return the brokers' statistics of the consumer by topic.
@@ -275,9 +275,10 @@ class Consumer(Receiver):
         Raises:
             PulsarException: A broker did not answer.
         """
+        topics = tuple(self._topics.topics.values())
+        answers = await all_of(topic.link.cached_stats() for topic in topics)
         return {
-            topic.topic: broker_stats(await topic.link.cached_stats())
-            for topic in tuple(self._topics.topics.values())
+            topic.topic: broker_stats(answer) for topic, answer in zip(topics, answers, strict=True)
         }
 
     async def unsubscribe(self, *, force: bool = False) -> None:
@@ -362,10 +363,11 @@ async def open_consumer(
     added = list(names)
     if letters is not None and options.retry_enabled:
         added += [letters.retry_topic(name) for name in names]
+    due = context.due()
     try:
         await all_of(consumers.add_topic(name) for name in dict.fromkeys(added))
     except BaseException:
-        await consumers.close()
+        await in_time(context.clock, due, consumers.close())
         raise
     return Consumer(context, consumers, ",".join(names))
 

@@ -16,6 +16,7 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.errors import BrokenEntryError
+from client.patience import in_time
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
 from proto.names import without_partition
@@ -100,7 +101,7 @@ class DeadLetters:
         self._line: deque[_Letter] = deque()
         self._keys: set[tuple[TopicConsumer, Place, int]] = set()  # Keys of the queued letters.
         self._task: asyncio.Task[None] | None = None
-        self._closed = False
+        self._finishing = self._closed = False
         self.sent = 0
 
     @property
@@ -128,7 +129,7 @@ class DeadLetters:
 
     async def _work(self) -> None:
         try:
-            while self._line:
+            while self._line and not self._finishing:
                 letter = self._line[0]
                 try:
                     if letter.is_here:
@@ -258,12 +259,26 @@ class DeadLetters:
             self._producers[topic] = opening
         return opening
 
+    async def finish(self) -> None:
+        """Send the letter in flight within half the time of a close, and no further letter."""
+        self._finishing = True
+        if self._task is not None:
+            due = self._context.due() - self._context.operation_timeout_seconds / 2
+            await in_time(self._context.clock, due, asyncio.wait([self._task]))
+
     async def close(self) -> None:
         """Stop sending: the broker redelivers the queued letters to the subscription."""
-        self._closed = True
+        due = self._context.due()
+        try:
+            await self.finish()
+        finally:
+            self._closed = True
+            await self._leave(due)
+
+    async def _leave(self, due: float) -> None:
         parts = [ended(self._task), *(_close(opening) for opening in self._producers.values())]
         try:
-            await all_of(parts)
+            await in_time(self._context.clock, due, all_of(parts))
         finally:
             line, self._line = self._line, deque()
             for letter in line:

@@ -19,6 +19,7 @@ from client.exceptions import (
 )
 from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy
 from client.messages.message_id import MessageId
+from client.patience import in_time
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class MultiTopicsConsumer:
             await all_of(topic.open(due) for topic in added)
             self._check_wanted(name, known)
         except BaseException:
-            await all_of(topic.close() for topic in added)
+            await in_time(self._context.clock, due, all_of(topic.close() for topic in added))
             raise
         self._partitions[name] = count
         self.topics.update(zip(names, added, strict=True))
@@ -201,6 +202,11 @@ class MultiTopicsConsumer:
         """See Owner."""
         return self.letters is not None and self.letters.takes(topic, entry, messages, size)
 
+    async def letters_sent(self) -> None:
+        """See Owner."""
+        if self.closed and self.letters is not None:
+            await self.letters.finish()
+
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
         """See Owner."""
         if self.on_redelivering is not None:
@@ -258,9 +264,13 @@ class MultiTopicsConsumer:
             PulsarException: A broker refused; its topic stays subscribed, for a retry.
         """
         self._check_open()
+        due = self._context.due()
         left = [topic for topic in self.topics.values() if topic.link.ended is None]
-        await all_of(topic.unsubscribe(force=force) for topic in left)
-        await self.close()
+        try:
+            await all_of(topic.unsubscribe(force=force) for topic in left)
+        finally:
+            self.end_changed()
+        await in_time(self._context.clock, due, self.close())
 
     def _check_open(self) -> None:
         if self.closed:

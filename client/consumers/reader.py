@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ from client.consumers.options import ConsumerOptions
 from client.consumers.receiver import Receiver
 from client.consumers.receiving.position import Position
 from client.consumers.subscribing import Subscription
+from client.exceptions import PulsarException, Timeout
 from client.messages.message_id import MessageId
+from limiter.clock import deadline
 
 if TYPE_CHECKING:
     from client.consumers.options import ReaderOptions
@@ -75,9 +78,22 @@ class Reader(Receiver):
         """
         if self._inbox.queued:
             return True
-        for topic in tuple(self._topics.topics.values()):
-            if await self._has_more(topic):
-                return True
+        loop = asyncio.get_running_loop()
+        asking = [loop.create_task(self._has_more(one)) for one in self._topics.topics.values()]
+        failure: PulsarException | None = None
+        try:
+            for answer in asyncio.as_completed(asking):
+                try:
+                    if await answer:
+                        return True
+                except PulsarException as error:
+                    failure = error
+        finally:
+            for one in asking:
+                one.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+        if failure is not None and not self._inbox.queued:
+            raise failure
         return self._inbox.queued > 0
 
     async def _has_more(self, topic: TopicConsumer) -> bool:
@@ -88,6 +104,7 @@ class Reader(Receiver):
 
         Source: upstream ConsumerImpl::hasMessageAvailableAsync of the C++ client.
         """
+        clock, due = self._context.clock, self._context.due()
         progress = topic.incoming.progress
         start, inclusive = MessageId.latest, self._inclusive
         if progress.start is not None:
@@ -99,7 +116,11 @@ class Reader(Receiver):
             return last > _comparable(progress.taken_id, last)
         if progress.sought_time is not None or start == MessageId.latest:
             if inclusive and progress.sought_time is None:
-                await topic.seek(last, inclusive=True)
+                try:
+                    async with deadline(clock, due - clock.now()):
+                        await topic.seek(last, inclusive=True)
+                except TimeoutError as error:
+                    raise Timeout(f"{topic.topic} was not set to its last message") from error
                 return True
             return acknowledged is not None and acknowledged.entry < last.entry
         start = _comparable(start, last)

@@ -21,6 +21,7 @@ from client.exceptions import (
 )
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
+from client.patience import in_time
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Owner(Protocol):
 
         The entry's messages and bytes count until ``Incoming.count_freed``.
         """
+
+    async def letters_sent(self) -> None:
+        """Wait at a close for the dead letter in flight."""
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
         """React to the redelivery of a topic's entries."""
@@ -328,10 +332,9 @@ class TopicConsumer:
         incoming.seeking = self._resetting = True
         try:
             await self.link.seek(position.sent if time_ms is None else time_ms, self.link.cnx)
-        except BaseException as error:
-            if isinstance(error, ServerResponseError):
-                self._resetting = False
+        except BaseException:
             if incoming.progress is sought:
+                self._resetting = False  # If it comes about yet, it is a close as any other.
                 incoming.progress = before
                 if not self._subscription.durable:
                     before.resume()
@@ -352,17 +355,19 @@ class TopicConsumer:
             PulsarException: The broker refused; the consumer stays open.
         """
         self.link.check_open()
-        await self.handed_out.acks.sent()
+        clock, due = self._context.clock, self._context.due()
         try:
-            await self.link.unsubscribe(force=force)
+            async with deadline(clock, due - clock.now()):
+                await self.handed_out.acks.sent()
+                await self.link.unsubscribe(force=force)
         except asyncio.CancelledError:
             await self.close()  # The broker may have deleted the subscription with its consumer.
             raise
-        except Timeout:
+        except TimeoutError as error:
             self._attach_anew()  # As above; the caller may retry.
-            raise
+            raise Timeout(f"the broker of {self.topic} did not unsubscribe in time") from error
         self.handed_out.acks.end()  # The subscription of the acknowledgements is gone.
-        await self.close()
+        await in_time(clock, due, self.close())
 
     def _closed(self) -> AlreadyClosed:
         return AlreadyClosed(f"the consumer of {self.topic} is closed")
@@ -381,18 +386,19 @@ class TopicConsumer:
             return
         if self.link.ended is not None:
             return
-        self._closing = True
-        self.link.ended = self._closed()
+        self._closing, closed = True, self._closed()
         cnx, told = None, False
         is_kept = self._subscription.durable and self.link.persistent and not is_gone
         try:
             async with deadline(self._context.clock, self._context.operation_timeout_seconds):
+                await self._owner.letters_sent()
+                self.link.ended = closed
                 if is_kept and self.link.cnx is None and self.handed_out.acks.pending:
                     self.incoming.queue.pause()
                     await self.link.attached.wait()
                 await self.handed_out.acks.sent()
                 cnx = self.link.cnx
-                self._end(self.link.ended)
+                self._end(closed)
                 if cnx is not None and not cnx.closed:
                     told = True
                     await cnx.request(partial(close_command, self.link.consumer_id))
@@ -400,7 +406,7 @@ class TopicConsumer:
             logger.info("%s: closing the consumer was not confirmed: %s", self.topic, error)
         finally:
             cnx = self.link.cnx or cnx
-            self._end(self.link.ended)
+            self._end(closed)
             if cnx is not None and not cnx.closed and not told:
                 cnx.send(close_command(self.link.consumer_id))
             self._left.set()

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from client.exceptions import AlreadyClosed, TopicNotFound
 from limiter.backoff import Backoff
-from limiter.clock import deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from limiter.clock import Clock
+    from client.patience import Patience
 
     _Step = asyncio.Task[Exception | None]
 
@@ -40,7 +39,7 @@ class KeptTopics:
 
     Args:
         consumer: The consumer of the topics.
-        clock: The source of time.
+        patience: Waits between attempts.
         backoff: Delays between attempts.
 
     Attributes:
@@ -48,10 +47,10 @@ class KeptTopics:
     """
 
     def __init__(
-        self, consumer: SeveralTopics, clock: Clock, backoff: Backoff | None = None
+        self, consumer: SeveralTopics, patience: Patience, backoff: Backoff | None = None
     ) -> None:
         self._consumer = consumer
-        self._clock = clock
+        self._patience = patience
         self._backoff = backoff or Backoff(0.1, 60.0)
         self._wanted: set[str] = set()
         self._waiting: asyncio.Future[None] | None = None
@@ -99,19 +98,13 @@ class KeptTopics:
                 if errors:
                     logger.info("of %d topics: %s", len(errors), errors[0])
                     if wanted is self._wanted:
-                        await self._wait(self._backoff.next())
+                        self._waiting = asyncio.get_running_loop().create_future()
+                        seconds = self._backoff.next()
+                        await self._patience.delay(seconds, *errors, waiter=self._waiting)
                 else:
                     self._backoff.reset()
         finally:
             self._task = None
-
-    async def _wait(self, seconds: float) -> None:
-        self._waiting = asyncio.get_running_loop().create_future()
-        try:
-            async with deadline(self._clock, seconds):
-                await self._waiting
-        except TimeoutError:
-            pass
 
     async def _attempt(self) -> list[Exception]:
         """Subscribe to missing topics and leave the rest, once; return the errors.

@@ -13,6 +13,7 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topic_discovery import TopicDiscovery
 from client.exceptions import InvalidConfiguration
 from client.messages.enums import RegexSubscriptionMode
+from client.patience import in_time
 
 if TYPE_CHECKING:
     from client.consumers.multi_topics_consumer import MultiTopicsConsumer
@@ -50,7 +51,7 @@ class PatternConsumer(Consumer):
         super().__init__(context, topics, pattern.text)
         topics.endless = True
         mode = options.regex_subscription_mode
-        self._kept = KeptTopics(topics, context.clock)
+        self._kept = KeptTopics(topics, context.cluster.patience)
         rules = DiscoveryOptions(
             pattern=pattern.text,
             properties=options.properties or {},
@@ -103,9 +104,10 @@ async def open_pattern_consumer(
         pattern,
         options,
     )
+    due = context.due()
     try:
         await consumer.open()
     except BaseException:
-        await consumer.close()
+        await in_time(context.clock, due, consumer.close())
         raise
     return consumer

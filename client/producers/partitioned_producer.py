@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from client.exceptions import AlreadyClosed
 from client.messages.enums import ProducerAccessMode
+from client.patience import in_time
 from client.producers.routing import Router
 from client.producers.statistics import ProducerStatistics
 from client.producers.topic_producer import TopicProducer
@@ -84,7 +85,7 @@ class PartitionedProducer:
                 for producer in opened.values():
                     tasks.create_task(producer.open(due))
         except BaseException as errors:
-            await _close_all(opened.values())
+            await in_time(self._context.clock, due, _close_all(opened.values()))
             if isinstance(errors, BaseExceptionGroup):
                 raise errors.exceptions[0] from None
             raise

@@ -130,6 +130,25 @@ async def test_where_the_topic_ends_is_asked_again_after_any_refusal(
     assert (await asking).entry_id() == 0
 
 
+@pytest.mark.parametrize(
+    ("asks", "kind"),
+    [
+        (Consumer.get_last_message_ids, Type.GET_LAST_MESSAGE_ID),
+        (Consumer.get_broker_consumer_stats, Type.CONSUMER_STATS),
+    ],
+)
+async def test_partitions_are_asked_at_once_and_so_in_one_time(
+    asks: Callable[[Consumer], Coroutine[Any, Any, object]], kind: int
+) -> None:
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    asking = await started(asks(consumer))
+    assert kinds(broker).count(kind) == 2
+    broker.hold.set()
+    await asking
+
+
 async def test_where_a_topic_ends_that_stores_nothing_is_asked_once() -> None:
     broker = ModelBroker()
     link = topic_of(await opened(broker)).link

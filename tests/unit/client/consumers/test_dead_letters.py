@@ -214,6 +214,43 @@ async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Prod
     assert producers.opened == []
 
 
+async def test_a_letter_on_its_way_is_acknowledged_before_its_consumer_leaves(
+    producers: Producers,
+) -> None:
+    # Given two letters, of which one is being sent
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await retrying(broker, retry_enabled=False)
+    hold = producers.hold = asyncio.Event()
+    for _ in range(2):
+        for message in [await consumer.receive() for _ in range(2)]:
+            await consumer.negative_acknowledge(message)
+        await after(broker, 1.2)
+    closing = await started(consumer.close())
+    hold.set()
+    await closing
+    assert [content for content, _ in producers.opened[0].sent] == [b"0"]
+    assert (broker.left, broker.memory.current_usage) == ([1], 0)
+    assert producers.opened[0].closed == 1
+
+
+async def test_a_letter_that_does_not_arrive_leaves_time_to_acknowledge_the_rest(
+    producers: Producers,
+) -> None:
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await retrying(broker, retry_enabled=False)
+    producers.hold = asyncio.Event()
+    await refused_twice(broker, consumer)
+    broker.publish()
+    await consumer.acknowledge(await consumer.receive())
+    closing = await started(consumer.close())
+    await after(broker, 15)
+    assert closing.done()
+    assert broker.left == [0]
+
+
 async def test_a_close_that_is_cancelled_closes_every_producer(producers: Producers) -> None:
     # Given one of the retry topic, and one of the dead letters
     broker = ModelBroker()

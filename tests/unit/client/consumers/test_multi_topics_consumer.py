@@ -13,6 +13,7 @@ from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
     AlreadyClosed,
     ConnectError,
+    ConsumerBusy,
     ServerResponseError,
     Timeout,
     TopicTerminated,
@@ -82,6 +83,40 @@ async def test_unsubscribing_is_tried_again_for_the_topics_that_refused() -> Non
     assert kinds(broker).count(pb.BaseCommand.UNSUBSCRIBE) == 3
     with pytest.raises(AlreadyClosed):
         await consumer.receive()
+
+
+async def test_nobody_waits_for_messages_when_unsubscribing_was_cancelled() -> None:
+    broker = ModelBroker(partition_count=2)
+    consumer = await opened(broker)
+    receiving = await started(consumer.receive())
+    broker.hold = asyncio.Event()
+    unsubscribing = await started(consumer.unsubscribe())
+    unsubscribing.cancel()
+    broker.hold.set()
+    await settle()
+    with pytest.raises(asyncio.CancelledError):
+        await unsubscribing
+    assert receiving.done()
+    with pytest.raises(AlreadyClosed):
+        await receiving
+    await consumer.close()
+
+
+async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> None:
+    # Given two partitions, of which one is refused late, and a broker that answers no leaving
+    busy = server_response_error(pb.ConsumerBusy, "busy")
+    hold = asyncio.Event()
+    broker = ModelBroker(partition_count=2, hold=hold, refusals=[None, busy])
+    opening = await started(opened(broker))
+    await after(broker, 20)
+    broker.hold = asyncio.Event()
+    hold.set()
+    await after(broker, 10)
+    assert opening.done()
+    with pytest.raises(ConsumerBusy):
+        await opening
+    assert broker.subscribed is None
+    assert broker.memory.current_usage == 0
 
 
 async def test_the_question_for_partitions_and_the_subscription_have_one_time_together() -> None:

@@ -1,5 +1,6 @@
 """Readers go through a topic from where they are told, and know whether there is more."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -163,6 +164,41 @@ async def test_at_the_end_with_the_message_itself_the_last_one_is_read() -> None
     assert await asking
     await settle()
     assert await rest(reader) == [b"1"]
+
+
+async def test_partitions_are_asked_at_once_and_one_that_has_a_message_suffices() -> None:
+    broker = ModelBroker(partition_count=2, delivers=False)
+    broker.publish()
+    reader = await opened(broker)
+    broker.hold = asyncio.Event()
+    asking = await started(reader.has_message_available())
+    asked = [one.type for one in broker.commands].count(Type.GET_LAST_MESSAGE_ID)
+    broker.hold.set()
+    assert await asking
+    # When one of them fails, or is away
+    first = next(iter(reader._topics.topics.values()))
+    first.link.ended = AlreadyClosed("closed")
+    although_one_failed = await reader.has_message_available()
+    first.link.ended = None
+    first.link.attached.clear()
+    although_one_is_away = await reader.has_message_available()
+    assert (asked, although_one_failed, although_one_is_away) == (2, True, True)
+
+
+async def test_the_end_and_its_seek_have_one_time_together() -> None:
+    broker = ModelBroker()
+    broker.publish()
+    broker.entries[-1].left = 0
+    reader = await opened(broker, MessageId.latest, start_message_id_inclusive=True)
+    hold = broker.hold = asyncio.Event()
+    asking = await started(reader.has_message_available())
+    broker.clock.advance(20)
+    broker.hold = asyncio.Event()
+    hold.set()
+    await settle()
+    broker.clock.advance(10)
+    with pytest.raises(Timeout, match="was not set to its last message"):
+        await asking
 
 
 async def test_partitions_are_begun_at_their_ends_only() -> None:

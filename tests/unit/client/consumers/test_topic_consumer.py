@@ -373,6 +373,34 @@ async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows(
     ]
 
 
+async def test_unsubscribing_waits_for_receipts_in_its_own_time() -> None:
+    broker = ModelBroker()
+    broker.publish()
+    consumer = await opened(broker, ack_receipt_enabled=True)
+    broker.hold = asyncio.Event()
+    acknowledging = await started(consumer.acknowledge(await consumer.receive()))
+    unsubscribing = await started(consumer.unsubscribe())
+    await after(broker, 30)
+    with pytest.raises(Timeout):
+        await unsubscribing
+    with pytest.raises(PulsarException):
+        await acknowledging
+
+
+async def test_unsubscribing_and_leaving_have_one_time_together() -> None:
+    # Given a broker that unsubscribes late, and says nothing of leaving
+    broker = ModelBroker()
+    consumer = await opened(broker)
+    hold = broker.hold = asyncio.Event()
+    unsubscribing = await started(consumer.unsubscribe())
+    await after(broker, 20)
+    broker.hold = asyncio.Event()
+    hold.set()
+    await after(broker, 10)
+    assert unsubscribing.done()
+    await unsubscribing
+
+
 async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
     closed: list[ConsumerInterceptor] = []
 
@@ -420,6 +448,24 @@ async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
     await settle()
     assert await numbers(consumer, 1) == [b"1"]
     assert broker.left == [1]
+
+
+async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later() -> None:
+    # Given a seek that the broker did not get
+    broker = ModelBroker()
+    broker.publish()
+    broker.publish()
+    consumer = await opened(broker)
+    broker.hold = asyncio.Event()
+    seeking = await started(consumer.seek(MessageId.earliest))
+    seeking.cancel()
+    broker.hold = None
+    await after(broker, 1)
+    for message in [await consumer.receive() for _ in range(2)]:
+        await consumer.acknowledge(message)
+    broker.close_consumer()
+    await after(broker, 1)
+    assert broker.left == []
 
 
 async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> None:

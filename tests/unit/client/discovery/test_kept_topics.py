@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from client.discovery.kept_topics import AT_ONCE, KeptTopics
-from client.exceptions import ConsumerBusy, TopicNotFound
+from client.exceptions import ConsumerBusy, NotConnected, TopicNotFound
+from client.patience import Patience
 from limiter.backoff import Backoff
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -46,8 +47,13 @@ def clock():
 
 
 @pytest.fixture
-def kept(consumer, clock):
-    return KeptTopics(consumer, clock, Backoff(1.0, 8.0, lambda: 0.0))
+def patience(clock):
+    return Patience(clock)
+
+
+@pytest.fixture
+def kept(consumer, patience):
+    return KeptTopics(consumer, patience, Backoff(1.0, 8.0, lambda: 0.0))
 
 
 async def all_settled():
@@ -101,6 +107,19 @@ async def test_what_fails_later_is_tried_again_each_time_later(kept, consumer, c
     clock.advance(8.0)
     await all_settled()
     assert consumer.topics == {"a"}
+
+
+async def test_what_reached_no_server_is_tried_again_when_a_connection_opens(
+    kept, consumer, patience
+):
+    await kept.open(set())
+    consumer.errors = {"a": ConsumerBusy("a"), "b": NotConnected("b")}
+    kept.want({"a", "b"})
+    await all_settled()
+    consumer.errors.clear()
+    patience.connection_opened()
+    await all_settled()
+    assert consumer.topics == {"a", "b"}
 
 
 async def test_only_so_many_are_subscribed_to_at_a_time(kept, consumer):

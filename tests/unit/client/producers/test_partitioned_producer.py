@@ -77,6 +77,26 @@ async def test_one_partition_that_refuses_is_enough_and_none_is_left() -> None:
     assert not broker.cnx.attached.producers
 
 
+async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> None:
+    # Given two partitions, of which one is refused late, and a broker that answers no leaving
+    broker = ScriptedBroker(
+        partition_count=2,
+        refusals=[None, refusal(pb.ProducerBusy)],
+        holds=asyncio.Event(),
+        holds_closes=asyncio.Event(),
+    )
+    opening = await started(partitioned(broker))
+    broker.clock.advance(20)
+    broker.holds.set()  # type: ignore[union-attr]
+    await settle()
+    broker.clock.advance(10)
+    await settle()
+    assert opening.done()
+    with pytest.raises(ProducerBusy):
+        await opening
+    assert not broker.cnx.attached.producers
+
+
 async def test_lazy_partitions_are_attached_with_their_first_message() -> None:
     broker = ScriptedBroker(partition_count=5, holds=asyncio.Event())
     producer = await partitioned(
