@@ -104,8 +104,8 @@ def loadgen(
 ) -> None:
     """Load tests of topic discovery on Apache Pulsar.
 
-    Make topics by the million, run clients by the thousand, and report what clients
-    got and what servers needed.
+    Make topics by the million, run clients by the thousand, and report what
+    clients got and what servers needed.
 
     Credentials can also come from the environment: FLOODGATE_AUTH_PLUGIN,
     FLOODGATE_AUTH_PARAMS and FLOODGATE_TLS_TRUST_CERTS_FILE_PATH.
