@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _MINUTES = 100.0
 _GO_ON = (
-    "Rules are evaluated on behind the end: timeouts count for 2 minutes there, and waits for "
-    f"{QUANTILE_SECONDS / 60:.0f}."
+    f"Rules are evaluated for {QUIET_SECONDS / 60:.0f} minutes after the run: timeouts count for 2 "
+    f"of them, waits for {QUANTILE_SECONDS / 60:.0f}."
 )
 _SEEN = f"""WITH told AS ({QUERIES["servers"].sql}), placed AS (
   SELECT process, figure, value, row_number() OVER (PARTITION BY process, figure,
@@ -55,7 +55,7 @@ def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
                 "at most": write(row["most"]),
                 f"scraped each {SCRAPE_SECONDS:g} s": write(row["seen"]),
                 "limit": limit,
-                "in vain": "" if limit or row["timeouts"] is None else _requests(row["timeouts"]),
+                "timed out": "" if limit or row["timeouts"] is None else _requests(row["timeouts"]),
             }
 
 
@@ -82,7 +82,7 @@ def alert_sentences(alerts: Alerts) -> list[str]:
     fired = {each.alert for each in alerts.found if each.fires is not None}
     found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]
     if any(each.fires is None for each in alerts.found):
-        found.append("A rule that is true for less than the time that it asks for never fires.")
+        found.append("A rule that is true for less than its own `for` never fires.")
     if any(each.until is None or each.until > alerts.ended for each in alerts.found):
         found.append(_GO_ON)
     if alerts.not_evaluated:

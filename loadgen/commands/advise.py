@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from client.discovery.families import FAMILIES
 from loadgen.commands.options import (
     AsJson,
     BrokerConf,
@@ -189,9 +190,7 @@ def _unmet(advice: Advice) -> str:
         return "no limits are sure to meet the goal; the report says why, and what would help"
     if advice.confirmations and not advice.confirmations[-1].met:
         return "a real storm with the advised limits missed the goal; the report has its figures"
-    if advice.outcome is None:
-        return "the advised limits could not be tried in time: give the search more --minutes"
-    return "the advised limits missed the goal when they were tried: give the search more --minutes"
+    return "the advised limits could not be tried in time: give the search more --minutes"
 
 
 def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> None:
@@ -233,6 +232,9 @@ def families_document(families: Sequence[str] | None, settings: Sequence[str]) -
     groups, option = [], "--family"
     for text in families or ("java-watch=1000",):
         name, _, count = text.partition("=")
+        if name not in FAMILIES:
+            known = ", ".join(FAMILIES)
+            raise UsageError(f"{option} {name[:40]!r} is no family; families are {known}")
         groups.append(f"{{name: {name}, do: discover, library: {name}, count: {count or '?'}}}")
     text = f"name: families\nclients: [{', '.join(groups)}]\n"
     try:

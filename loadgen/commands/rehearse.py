@@ -79,8 +79,8 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
     with the servers' own code.
 
     Events: restart of one broker; rolling: brokers one after the other; proxy: a
-    restart of the proxy; deploy: all consumers start anew at the same moment. Of
-    several brokers the fullest is played.
+    restart of the proxy; deploy: a mass restart, all consumers start at the same
+    moment. Of several brokers the fullest one is played.
 
     Exit code 0: all are back in time; 99: some are not, or too many were refused;
     97: an answer was wrong, or a server kept memory of clients that have left;
@@ -102,7 +102,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
         namespace (NAME): Namespace that clients list; may be repeated. Default: all.
         family (NAME=COUNT): Clients of a family: java-watch, java-poll, cpp (Python and Node.js
             too), go, polite; may be repeated. Default: 1,000 java-watch.
-        event (EVENT): restart, rolling, proxy or deploy.
+        event (EVENT): restart, rolling, proxy or deploy (a mass restart of consumers).
         brokers: Brokers that share namespaces and clients.
         away (TIME): How long a restarted server is away.
         back_within (TIME): Time for all clients to be back, from the server's return.
@@ -163,8 +163,8 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
             "clients": row["group"],
             "back": f"{row['back']:,} of {row['clients']:,}",
             "due within": in_words(Unit.SECONDS, row["due_seconds"]),
-            "half of them": in_words(Unit.SECONDS, row["half_seconds"]),
-            "the last": in_words(Unit.SECONDS, row["last_seconds"]),
+            "half back after": in_words(Unit.SECONDS, row["half_seconds"]),
+            "last back after": in_words(Unit.SECONDS, row["last_seconds"]),
             "lists refused": f"{row['refused']:,} of {row['asked']:,}",
         }
         for row in found.back
@@ -178,8 +178,8 @@ def _show(rehearsal: Rehearsal, found: Rehearsed) -> None:
         for row in found.reasons[:_REASONS_SHOWN]
     )
     _table(seen_rows(found.seen))
-    sentences, event = alert_sentences(found.alerts), rehearsal.warm_up_seconds
-    print_sentences([*sentences, f"Times are since the start, the event is at {event:g} s."])
+    at = ", ".join(f"{each:g} s" for each in rehearsal.moments)
+    print_sentences([*alert_sentences(found.alerts), f"Times are since the start; event: {at}."])
     _table(alert_rows(found.alerts))
     print_sentences([*rehearsal.told()])
 

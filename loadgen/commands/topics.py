@@ -124,7 +124,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
         files = min(namespaces, max(4, topics // _ROWS_PER_FILE))
         with (
             _executors(place, master, files) as executor_for,
-            counting(f"Making {topics:,} topics", files, as_json=as_json) as on_part_done,
+            counting(f"Making {topics:,} topics, parts", files, as_json=as_json) as on_part_done,
         ):
             corpus = write_corpus(plan, out, files, executor_for(on_part_done))
     _show_corpus(corpus, started, as_json=as_json)

@@ -155,7 +155,10 @@ class Expectation(NamedTuple):
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 
 
-UNWATCHED = "nobody watched the {0}: add --admin-url {0}=http://HOST:8080"
+UNWATCHED = (
+    "nobody watched the {0}: add --admin-url {0}=http://HOST:8080, or expect something else: "
+    "--set 'expect=[list.answered == 100%]'"
+)
 # -- reading ------------------------------------------------------------------------------------
 
 _FORM = re.compile(

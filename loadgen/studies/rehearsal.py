@@ -145,8 +145,9 @@ class Rehearsal:
         elif self.event == "proxy":
             yield f"the proxy is away for {format_seconds(self.away_seconds)}"
         if self.event != "deploy":
-            yield f"all were back before, over {format_seconds(self.warm_up_seconds)}"
-        yield "of the files limits, water marks, maxMessageSize and concurrent lookups count"
+            started = format_seconds(self.warm_up_seconds)
+            yield f"before the event all clients started within {started}, and were back"
+        yield "your files give limits, water marks, maxMessageSize and concurrent lookups, no more"
         yield from (each.rstrip(".") for each in self.notes)
 
 

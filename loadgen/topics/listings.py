@@ -52,6 +52,10 @@ _SYSTEM_TENANT = "pulsar"
 """Tenant of Pulsar's internal topics."""
 _NOT_FOUND = 404
 _SHOWN = 3
+_UNUSED = (
+    ". A Pulsar deletes unused topics after a minute: set brokerDeleteInactiveTopicsEnabled=false "
+    "in its broker.conf and restart it"
+)
 
 
 async def take_snapshot(
@@ -224,6 +228,8 @@ async def verify_loaded(
     if wrong:
         more = [f"and {len(wrong) - _SHOWN:,} more namespaces"] if len(wrong) > _SHOWN else []
         said = f"the server does not list what was loaded: {'; '.join(wrong[:_SHOWN] + more)}"
+        if not imported and any(" missing, " in each for each in wrong):
+            said += _UNUSED
         raise LoadgenError(said, ExitCode.CORRECTNESS)
     return found
 

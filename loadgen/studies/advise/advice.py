@@ -37,7 +37,7 @@ from loadgen.studies.advise.sentences import said
 from loadgen.virtual.loop import CutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from loadgen.studies.advise.question import Question
     from loadgen.studies.advise.search import OnTry, Storm
@@ -228,9 +228,22 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
             else:
                 breaks.append((broken.strain, tries.outcome(broken, setting)))
     except OutOfTimeError:
-        tried_once = tries.done.get((question, found.setting)) if found.setting else None
-        found = replace(found, complete=False, outcome=found.outcome or tried_once)
+        found = replace(found, complete=False)
+        if found.outcome is None:
+            found = _as_far_as_tried(found, tries, tried, most)
     return replace(found, breaks=tuple(breaks), bears=tuple(borne))
+
+
+def _as_far_as_tried(
+    found: Advice, tries: Tries, tried: Sequence[Question], most: Setting
+) -> Advice:
+    """Return a cut search with limits not known to break under a strain that all memory bears."""
+    setting = found.setting
+    assert setting is not None
+    if any(tries.known_miss(each, setting) and not tries.known_miss(each, most) for each in tried):
+        setting = most
+    outcome, promised = tries.done.get((tried[0], setting)), not tries.known_miss(tried[1], setting)
+    return replace(found, setting=setting, outcome=outcome, promised=promised)
 
 
 def _may_be_kept(question: Question) -> bool:

@@ -83,7 +83,7 @@ class Goal:
         if outcome.refused > outcome.requests * self.refused_share + 1e-6:
             found.append(f"{percent(outcome.refused_share)} refused")
         if outcome.stalled_seconds:
-            found.append(f"next to nothing was answered for {outcome.stalled_seconds} s")
+            found.append(f"a growth stall of {outcome.stalled_seconds} s")
         for server, held in outcome.accounted.items():
             if held > self.accounted_mb * MB_BYTES:
                 found.append(f"the {server}'s limiter held {format_bytes(held)}")

@@ -129,6 +129,11 @@ class Tries:
         """Return the shortfalls of a setting; empty: the goal is met."""
         return self.goal.misses(self.outcome(question, setting))
 
+    def known_miss(self, question: Question, setting: Setting) -> bool:
+        """Say if a setting was tried under a question, and missed the goal."""
+        outcome = self.done.get((question, setting))
+        return outcome is not None and bool(self.goal.misses(outcome))
+
     def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
         """Return whether a setting meets the goal under a strain, or does as well as all memory."""
         outcome = self.outcome(strain, setting)

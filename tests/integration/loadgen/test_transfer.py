@@ -109,6 +109,7 @@ async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> Non
     said = str(caught.value)
     assert f"{plain['namespace']} lists 1 missing, such as {plain['topic']}" in said
     assert "1 that the corpus does not have, such as persistent://" in said
+    assert "set brokerDeleteInactiveTopicsEnabled=false" in said
     assert caught.value.exit_code == 97
 
 

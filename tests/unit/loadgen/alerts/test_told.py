@@ -40,8 +40,8 @@ def test_an_alert_says_for_how_long_its_rule_was_true_and_whether_it_fired() -> 
         ["never", "5.00 s", "10.0 s"],
     ]
     told = " ".join(alert_sentences(alerts))
-    assert told.startswith("Alerts that fire: 2 of 3. A rule that is true for less than the time")
-    assert "evaluated on behind the end" in told
+    assert told.startswith("Alerts that fire: 2 of 3. A rule that is true for less than its own")
+    assert "evaluated for 15 minutes after the run" in told
 
 
 def test_a_run_without_alerts_has_nothing_to_explain() -> None:

@@ -33,7 +33,7 @@ def topics_file(folder: Path, names: int = 20) -> Path:
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (["basic=3"], "did you mean|is none"),
+        (["java=3"], "--family 'java' is no family; families are polite, java-watch, "),
         (["cpp"], "write --family NAME=COUNT, as cpp=400: "),
         (["cpp=0"], "must be at least 1"),
         (["cpp=1", "cpp=2"], "two groups have the same name"),

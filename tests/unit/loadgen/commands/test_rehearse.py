@@ -110,7 +110,7 @@ def test_the_document_alone_is_written(
     ("arguments", "said"),
     [
         ((), "say whose topics: --topics PATH or --admin-url URL"),
-        (("--family", "java"), "write --family NAME=COUNT"),
+        (("--family", "cpp"), "write --family NAME=COUNT"),
         (("--event", "rolling"), "say --brokers 3"),
         (("--alerts", "nowhere.yml"), "nowhere.yml is no file of Prometheus' alerting rules"),
         (("--away", "soon"), "--away 'soon'"),

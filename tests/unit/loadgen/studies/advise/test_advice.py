@@ -61,20 +61,37 @@ def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
     assert not advice.met
 
 
-def test_limits_that_missed_the_goal_when_they_were_tried_do_not_meet_it() -> None:
-    # Time is over behind all memory, and behind the limits that would be tried next
+@pytest.mark.parametrize("slow_only", [False, True])
+def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(
+    slow_only: bool,
+) -> None:
     tried: list[Setting] = []
 
     def storm(asked: Question, setting: Setting) -> Outcome:
         tried.append(setting)
-        if asked.clients > QUESTION.clients or len(tried) > 5:
+        if asked.clients > QUESTION.clients or len(tried) > 6:
             raise OutOfTimeError
-        return needs(100, 100)(asked, setting)
+        few = slow_only and asked.times == QUESTION.times
+        return needs(*((5, 5) if few else (100, 100)))(asked, setting)
 
     advice = advise(QUESTION, storm)
-    assert advice.outcome is not None
-    assert GOAL.misses(advice.outcome)
+    assert not advice.complete
+    assert advice.setting is not None
+    assert advice.setting.broker.accounted_mb == GOAL.accounted_mb
+    assert advice.met
+
+
+def test_a_cut_search_says_that_a_slow_broker_misses_with_all_memory() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        if asked.clients > QUESTION.clients:
+            raise OutOfTimeError
+        slow = asked.times != QUESTION.times
+        return needs(*((10_000, 10_000) if slow else (100, 100)))(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert not advice.complete
     assert not advice.met
+    assert "No limits are sure to meet the goal" in verdict(advice)[-1]
 
 
 def test_limits_that_a_slower_broker_misses_with_all_memory_are_not_sure() -> None:
