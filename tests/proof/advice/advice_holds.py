@@ -133,7 +133,7 @@ def _file(out: Path, name: str, number: int) -> Path:
 
 
 def _write(file: Path, told: dict[str, Any]) -> None:
-    """Write a document atomically: an interrupted proof resumes after it."""
+    """Write a document atomically: an interrupted proof resumes behind it."""
     half = file.with_suffix(".half")
     half.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     half.replace(file)

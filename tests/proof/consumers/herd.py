@@ -180,7 +180,7 @@ async def _rounds(
     where: Where, producers: Sequence[Producer], first: int, groups: Groups, options: ProofOptions
 ) -> None:
     """Publish to each topic; then unload the topics and publish again, repeatedly."""
-    await _published(producers, first, groups)  # A reader has a position once it has read.
+    await _published(producers, first, groups)  # readers have a position once they read
     for number in range(first + 1, first + 1 + UNLOADS):
         options.note(f"{where.name}: {', '.join(groups)} are sent away")
         await asyncio.to_thread(where.put, f"namespaces/{NAMESPACE}/unload")

@@ -197,7 +197,7 @@ def resident_bytes_here() -> int:
 
 
 def size_of(client: Client) -> tuple[int, int, int]:
-    """Return a client's number of objects, their bytes, and the number of topic names among them."""
+    """Return a client's objects, their bytes, and the number of topic names among them."""
     shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop, asyncio.Task)
     modules = {id(vars(module)) for module in tuple(sys.modules.values())}
     seen = {id(client)}
