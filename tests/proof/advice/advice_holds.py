@@ -143,7 +143,7 @@ def _write(file: Path, told: dict[str, Any]) -> None:
 
 
 def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
-    """Check a cluster's observations; return whether virtual time was right about today's limits."""
+    """Check a cluster's observations; return whether virtual time matched today's limits."""
     found = json.loads((out / _ADVICE).read_text(encoding="utf-8"))
     starts = _limits(found)
     seen = {name: _seen(out, name) for name in starts}

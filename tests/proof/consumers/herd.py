@@ -191,7 +191,7 @@ async def _rounds(
 
 
 async def _published(producers: Sequence[Producer], number: int, groups: Groups) -> None:
-    """Publish a message to each topic, and wait until all members have theirs, or for the timeout."""
+    """Publish a message to each topic, and wait until all members have theirs, or time out."""
     await asyncio.gather(
         *(producer.send(b"%d" % number, partition_key="all") for producer in producers)
     )

@@ -53,7 +53,7 @@ async def say_wrong_things(
 
 
 async def _use(planted: Planted, proxy: ServerProcess, say: Say) -> None:
-    """Use the proxy for longer than a token's lifetime, with a renewed token and an expired token."""
+    """Use the proxy for longer than a token's lifetime, with a renewed and an expired token."""
     late = AuthenticationToken(planted.token("soon", 2))
     renewed = AuthenticationToken(lambda: planted.token("renewed", 2))
     for name, shown in (("soon over", late), ("renewed", renewed)):
