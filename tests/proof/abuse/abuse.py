@@ -126,7 +126,7 @@ class Abuse:
         return found
 
     def _cancelled(self) -> float:
-        """Return the number of memory requests cancelled while waiting, for both servers."""
+        """Namespaces whose lists fill a tenant's limit; requests for the rest stay queued."""
         found = [samples(each) for each in self._servers]
         return sum(
             value

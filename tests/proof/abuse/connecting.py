@@ -151,7 +151,7 @@ async def tunnels(target: Target, seconds: float) -> Counter[str]:
 
 
 async def _let_old_ones_go(crowd: Crowd, most: int) -> None:
-    """Forget connections closed by the server, and the oldest open connection above the bound."""
+    """Drop connections closed by the server, and an arbitrary open connection above the bound."""
     if len(crowd.peers) <= most:
         return
     for peer in [each for each in crowd.peers if each.left]:

@@ -100,7 +100,7 @@ class Patterns:
         """Send a request that is refused with a sentence.
 
         Raises:
-            ProofError: It is not, or other requests were not served meanwhile.
+            ProofError: The request is not refused, or other requests were not served meanwhile.
         """
         began = time.perf_counter()
         with _served_others(self._stage, self._way):

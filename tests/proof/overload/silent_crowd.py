@@ -36,7 +36,7 @@ ALONE_LISTINGS = 3 * HEALTHY
 SECONDS = 60
 QUICK_SECONDS = 15
 LAST_ANSWER_SECONDS = 35.0
-"""Deadline of the last listing's answer, by the client's timeout."""
+"""Longest wait for the last listing's answer, beyond a client's timeout."""
 GRACE_SECONDS = 3.0
 LONGEST_SECONDS = GRACE_SECONDS + 0.5
 LATER_P99_SECONDS = 1.0
@@ -56,10 +56,10 @@ class Row:
         not_right: Outcomes other than the right answer.
         early_longest_s: The longest wait of a listing due within the first grace.
         later_p99_s: The 99th percentile of later listings.
-        later_longest_s: The longest.
+        later_longest_s: The longest of later listings.
         closed: Silent connections closed by the server.
         newcomers_longest_s: The longest wait of the client that connects anew.
-        newcomers_not_right: Its outcomes other than the right answer.
+        newcomers_not_right: Wrong outcomes of the client that connects anew.
     """
 
     listings: int

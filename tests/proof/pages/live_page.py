@@ -171,7 +171,7 @@ async def _offline(page: Page) -> str:
 
 
 def _faults(seen: Seen, address: str) -> list[str]:
-    """Return errors, requests to other hosts, and overflowing elements."""
+    """Return errors, requests to foreign hosts, and overflowing elements."""
     own = urlsplit(address).netloc
     elsewhere = [one for one in seen.requests if urlsplit(one).netloc != own]
     return [

@@ -30,7 +30,7 @@ class Program:
         self._asked: dict[str, asyncio.Future[str]] = {}
 
     async def ask(self, cell: str, *words: str) -> str:
-        """Return ``ok``, the name of an error, or a missing answer.
+        """Return ``ok``, the name of an error, or the note of a missing answer.
 
         Raises:
             ProofError: The program ended.

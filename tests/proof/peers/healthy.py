@@ -102,7 +102,7 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> floa
     """Poll a condition, and return the monotonic clock at success.
 
     Raises:
-        ProofError: The timeout.
+        ProofError: The condition stayed false until the timeout.
     """
     give_up = time.monotonic() + seconds
     while not condition():

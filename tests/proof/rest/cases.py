@@ -73,7 +73,7 @@ class DescribedCalls:
     def calls(self, label: str, number: int, counts: Mapping[Kind, int]) -> Iterator[Call]:
         """Yield calls of an operation, in the wanted number of each kind.
 
-        With fewer distinct calls, calls repeat; a description that refuses no call yields none.
+        Calls repeat if too few differ; a kind without any possible call is left out.
 
         Args:
             label: A method and a path.

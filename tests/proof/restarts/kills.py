@@ -166,7 +166,7 @@ def _again(begun: float, what: str, attempt: Callable[[], Any]) -> Any:
     """Retry until success.
 
     Raises:
-        ProofError: The timeout.
+        ProofError: No attempt succeeded in time.
     """
     while True:
         try:

@@ -90,7 +90,7 @@ def _prove_import(
 
 
 async def _ask_for_everything(broker: ServerProcess, corpus: Path) -> tuple[int, int, int]:
-    """List every namespace; return the number of namespaces, of right listings, and of all topics."""
+    """List every namespace; return the number of namespaces, right listings and topics."""
     expected, good, listed = expectations(corpus), 0, 0
     async with PulsarClient(broker.service_url) as client:
         for one in expected:

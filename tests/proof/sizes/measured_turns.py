@@ -105,10 +105,10 @@ class MeasuredTurns:
         """Return a topic with entries published a millisecond apart.
 
         Args:
-            name: Its name, with the number of the try.
+            name: The topic's, completed by the number of the try.
             entries: Number of entries.
             messages: In each entry.
-            partition: The partition's index, of a topic with this literal name; -1: none.
+            partition: Index of the partition, whose topic has exactly this name; -1: no partition.
             key: Returns the key of an entry by its number; default: 1,000 keys.
             deliver_at: Returns when an entry is due.
         """

@@ -25,7 +25,7 @@ from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 BOUND_MILLIS = 20.0
 ROUNDS = 2
 BURST_BYTES = 16_384
-"""Bytes of smaller commands sent in a single write."""
+"""Smaller commands are repeated up to this size in a single write."""
 NAMESPACE = "a/b"
 NAMES = 200
 REPORTED = 25

@@ -286,7 +286,7 @@ class LimiterSoak:
             await asyncio.sleep(0)
 
     async def _forget_what_holds_nothing(self) -> None:
-        """Drop permits of cancelled owners, and permits of 0."""
+        """Release idle permits of 0, as left by cancelled owners."""
         empty = [one for one in self._live if not one.size and one not in self._busy]
         for permit in empty:
             del self._live[permit]
@@ -311,9 +311,7 @@ class LimiterSoak:
         self._acquired, self._limits = acquired, {self.semaphore.max_permits}
 
     def _at_most(self) -> float:
-        """Return the most that may be acquired: the earlier amount, or the maximum by any limit
-        since.
-        """
+        """Return the upper bound of acquired bytes by the earlier amount and all limits since."""
         if 0 in self._limits:
             return float("inf")
         overdraft = OVERDRAFT_MAX if self._policy is AdmissionPolicy.FAIR else 0

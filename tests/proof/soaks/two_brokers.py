@@ -147,7 +147,7 @@ async def _under_load(parts: Parts, seconds: float, result: ProofResult) -> None
 
 
 def _lost_position(publisher: SteadyPublisher) -> int:
-    """Return the number of receipts whose position is not behind all earlier positions."""
+    """Return the number of receipts whose position is not behind the preceding position."""
     positions = [publisher.positions[number] for number in range(publisher.receipted)]
     return sum(later <= earlier for earlier, later in pairwise(positions))
 

@@ -134,7 +134,7 @@ def wait_until(what: str, holds: Callable[[], object], seconds: float = _READY_S
     """Wait until a function returns a true value.
 
     Raises:
-        ProofError: The timeout.
+        ProofError: No true value in time.
     """
     give_up = time.monotonic() + seconds
     while not holds():

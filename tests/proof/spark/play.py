@@ -50,7 +50,7 @@ class Play:
         return found
 
     def rows(self, directory: Path) -> dict[str, Any]:
-        """Return a run's number of answered requests and tasks, and the last answer's time."""
+        """Return the numbers of answered requests and their tasks, and the last answer's time."""
         text = """SELECT count(*) AS requests, count(DISTINCT task) AS tasks, max(done) AS seconds
           FROM requests WHERE outcome = 'answered'"""
         with Results.open(directory) as results:
@@ -61,7 +61,7 @@ def require(ended: Ended, *codes: int) -> None:
     """Check a command's exit code.
 
     Raises:
-        ProofError: The code is another.
+        ProofError: The code is not among the expected.
     """
     if ended.code not in (codes or (0,)):
         raise ProofError(f"loadgen ended with {ended.code}: {ended.said[-800:]}")

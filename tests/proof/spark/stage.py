@@ -36,7 +36,7 @@ FAST, DOOMED = WORKERS[0], WORKERS[2]
 """The host with the tasks' skewed clock, and the killed host."""
 CORES = 4
 PORTS, BACKLOG = 400, 16
-"""All ports of the driver's host for connections."""
+"""Ports and queue for connections of the driver's host."""
 COMMAND_SECONDS = 300.0
 _MASTER_PORT, _WEB_PORT, _HISTORY_PORT = 7077, 8080, 18_080
 _SERVER_SECONDS = 120.0

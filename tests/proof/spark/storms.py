@@ -86,7 +86,7 @@ def play_storm(play: Play) -> None:
 
 
 def _dry_runs(play: Play, document: Path) -> None:
-    """Check that the driver's kernel is insufficient, and is not checked."""
+    """Check that a dry run fails on the driver's kernel alone, and passes on the cluster."""
     large = play.written("large.yaml", _storm(play.corpus, LARGE_CLIENTS, LARGE_TASKS))
     told = []
     for path, tasks in ((document, play.tasks), (large, LARGE_TASKS)):

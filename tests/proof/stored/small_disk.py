@@ -29,7 +29,7 @@ class SmallDisk:
         """Make an empty disk.
 
         Raises:
-            ProofError: It is not possible on this machine.
+            ProofError: Mounting is not possible on this machine.
         """
         self.place.mkdir(parents=True, exist_ok=True)
         self.image.unlink(missing_ok=True)
@@ -42,7 +42,7 @@ class SmallDisk:
         """Run a command that sees the disk, while no broker does.
 
         Raises:
-            ProofError: It is not possible on this machine.
+            ProofError: Mounting is not possible on this machine.
         """
         self.wait_until_free()
         _run(*self.within(*command))

@@ -212,7 +212,7 @@ async def _timed(broker: ControlledProcess, part: Part, subscription: str) -> di
 
 async def _drained(address: tuple[str, int], part: Part, subscription: str) -> int:
     """Consume a topic to its end; return the number of missing entries."""
-    # The first entries, to sample the broker's memory before reading all.
+    # Including the entries published for the first memory sample.
     entries = part.entries + FIRST_ENTRIES
     consumer = await connected(*address)
     drain = Drain(consumer, entries, 1)

@@ -47,7 +47,7 @@ class Written(NamedTuple):
         return cls(folder, rows, numbers)
 
     def whole(self, folder: Path) -> dict[str, set[int]]:
-        """Return the numbers of unaltered entries that SQLite alone can read from a damaged copy."""
+        """Return the numbers of unaltered entries that SQLite can read from a damaged copy."""
         whole: dict[str, set[int]] = {topic: set() for topic, _ in self.numbers.values()}
         copy = folder.with_name("reading")
         shutil.copytree(folder, copy)
@@ -55,7 +55,7 @@ class Written(NamedTuple):
             with closing(sqlite3.connect(copy / NAME)) as connection:
                 self._read_whole(connection, whole)
         except sqlite3.Error:
-            pass  # The expected entries themselves are unreadable.
+            pass  # Even SQLite cannot read further.
         shutil.rmtree(copy)
         return whole
 

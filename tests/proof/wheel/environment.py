@@ -88,7 +88,7 @@ class CleanEnvironment:
         return sum(file.lstat().st_size for file in self.packages.rglob("*") if file.is_file())
 
     def lend(self, package: str) -> Path:
-        """Link a package of this process's environment into the clean environment; return the link."""
+        """Link a package of this process's environment into the clean one; return the link."""
         found = find_spec(package)
         if found is None or found.origin is None:
             raise ProofError(f"{package} is not installed here")

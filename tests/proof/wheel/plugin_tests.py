@@ -13,7 +13,7 @@ TOPIC = "/admin/v2/persistent/public/default"
 
 
 PIDS: dict[str, int] = {}
-"""Of the processes that all tests share; pytest-xdist's workers have one each."""
+"""Of the processes shared by all tests of a pytest-xdist worker."""
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -1,1 +1,1 @@
-"""Cases of dispatch: large numbers of entries delayed, acknowledged, redelivered, blocked or left."""
+"""Cases of dispatch: many entries delayed, acknowledged, redelivered, blocked or left."""

@@ -1,4 +1,4 @@
-"""Large numbers of acknowledgements: behind a hole, by a single ACK, in part."""
+"""Many entries acknowledged behind a hole, by a single ACK, in part."""
 
 from collections.abc import Awaitable
 from functools import partial
@@ -17,7 +17,7 @@ LARGE_BATCH, LARGE_WORDS, LARGE_BATCHES = 10_000, 157, 20_000
 
 
 async def behind_a_hole(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Acknowledge all but the first entry, read and peek over the hole, and acknowledge the first."""
+    """Acknowledge all entries but the first, read and peek over the hole, then fill it."""
     found = await MeasuredSubscription.made(turns, "hole", kind)
     count, places, consumer = found.count, found.places, found.consumer()
     ack = consumer.acknowledge(places[1:-1])

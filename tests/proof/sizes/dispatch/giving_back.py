@@ -1,4 +1,4 @@
-"""Large numbers of a consumer's entries redelivered, left, skipped, expired."""
+"""Many entries of a consumer redelivered, left, skipped, expired."""
 
 from collections.abc import Callable
 from functools import partial
@@ -47,9 +47,7 @@ async def given_back(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
 
 
 async def left(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Disconnect a consumer with entries, with and without another consumer; and close it by a
-    seek.
-    """
+    """Disconnect a consumer with entries, with and without a successor; close it by a seek."""
     found = await MeasuredSubscription.made(turns, "leaves", kind)
     consumer, count = await found.full_consumer(), found.count
     other = found.consumer(0, "other")

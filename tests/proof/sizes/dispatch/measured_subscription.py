@@ -1,4 +1,4 @@
-"""A subscription of a topic with a large number of entries, and its measurements."""
+"""A subscription of a topic with many entries, and its measurements."""
 
 from __future__ import annotations
 

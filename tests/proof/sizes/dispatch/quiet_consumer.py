@@ -1,6 +1,4 @@
-"""A consumer of this process whose client keeps nothing, so that only the broker's work is
-measured.
-"""
+"""A consumer of this process whose client keeps nothing: only the broker's work is measured."""
 
 from __future__ import annotations
 

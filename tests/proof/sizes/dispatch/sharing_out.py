@@ -1,4 +1,4 @@
-"""Large numbers of entries for a single key, all hashes draining, and large numbers of consumers."""
+"""Many entries for a single key, all hashes draining, and many consumers."""
 
 import asyncio
 from functools import partial
@@ -42,7 +42,7 @@ async def blocked_keys(turns: MeasuredTurns) -> None:
 
 
 async def draining(turns: MeasuredTurns) -> None:
-    """Add a consumer while every hash drains, show statistics, and disconnect."""
+    """Add a consumer while another holds every hash, show statistics, and disconnect the holder."""
     count = min(KEYS, turns.sizes.entries)
     found = await MeasuredSubscription.made(
         turns, "draining", Key_Shared, count, key=lambda at: f"key-{at}"
@@ -59,7 +59,7 @@ async def draining(turns: MeasuredTurns) -> None:
 
 
 async def many_consumers(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Deliver to a large number of consumers, few of them with permits; close all."""
+    """Deliver to many consumers, few of them with permits; close all."""
     count = min(MANY, turns.sizes.entries // 10)
     found = await MeasuredSubscription.made(turns, "consumers", kind, 2 * count)
     there: list[QuietConsumer] = []
