@@ -99,7 +99,7 @@ def _wanted(names: list[str] | None) -> list[str]:
 
 
 def _carry_out(name: str, options: ProofOptions) -> dict[str, Any]:
-    """Run one proof and write its result; what could not be carried out has failed."""
+    """Run one proof and write its result; an aborted proof counts as failed."""
     options.out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     try:

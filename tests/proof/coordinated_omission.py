@@ -1,7 +1,7 @@
-"""A server that stands still for 200 ms, asked on a schedule over real sockets.
+"""A server that stalls for 200 ms, under scheduled requests over real sockets.
 
-It closes the connection and then does nothing at all, so what falls due meanwhile is sent when it
-moves again. Response times have the waiting, each request its own part; service times have none.
+It closes the connection and then blocks, so that requests due meanwhile are sent after the stall.
+Response times include the wait, each request its part; service times do not.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from tests.support.peers.stand_in_broker import StandInBroker, running, topic_na
 NAMESPACE = "load/ns"
 INTERVAL_SECONDS, SECONDS = 0.01, 10.0
 STALL_SECONDS, STALLS_AT_REQUEST = 0.2, 500
-# What two busy cores may add to a moment.
+# Tolerance for two busy cores.
 TOLERANCE_SECONDS = 0.03
 _TURNS_TO_CLOSE = 3
 
 
 @dataclass
 class StallingBroker(StandInBroker):
-    """Closes the connection of one request and stands still."""
+    """Closes the connection of one request and stalls."""
 
     async def _answer(self, command: pb.BaseCommand, writer: asyncio.StreamWriter) -> bool:
         listing = command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE
@@ -46,7 +46,7 @@ class StallingBroker(StandInBroker):
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Compare the percentiles of both times with those that follow from the stall."""
+    """Compare the percentiles of both times with the values computed from the stall."""
     steady = {"name": "steady", "do": "list", "count": 1, "every": INTERVAL_SECONDS}
     document = Document.model_validate(
         {
@@ -89,8 +89,8 @@ def _percentiles(seconds: pa.ChunkedArray) -> dict[str, float]:
 
 
 def _judge(found: ProofResult, response: Mapping[str, float], service: Mapping[str, float]) -> None:
-    # Of 1,000 requests twenty fall due in the stall, each an interval later than the one before:
-    # so many of them are slower than the percentile.
+    # Of 1,000 requests twenty fall due in the stall, each an interval after its predecessor: so
+    # many are slower than the percentile.
     slower = {"p99": 10, "p999": 1, "max": 1}
     for name, waits in slower.items():
         right = STALL_SECONDS - waits * INTERVAL_SECONDS

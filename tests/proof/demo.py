@@ -1,4 +1,4 @@
-"""The demo as a user runs it, and its own checks."""
+"""The demo as a user runs it, with its checks."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ GOAL_SECONDS = 180.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run the demo and copy its checks; the full one has to be done in 180 s."""
+    """Run the demo and copy its checks; the full demo must finish in 180 s."""
     out = options.out.resolve()
     arguments = QUICK if options.quick else ()
     options.note("python -m loadgen demo")

@@ -1,4 +1,4 @@
-"""Random odd exchanges, played to a real Pulsar that the environment names and to Floodgate."""
+"""Random odd exchanges, played to a real Pulsar named by the environment and to Floodgate."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ QUICK_SHARE = 20
 
 @dataclass(frozen=True)
 class Part:
-    """One run: what it plays, of how many seeds, and what the environment must name."""
+    """A run: its exchange, number of seeds, and required environment variables."""
 
     title: str
     flags: tuple[str, ...]
@@ -35,7 +35,7 @@ PARTS = (
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Play each part with fresh seeds; without a real Pulsar say so."""
+    """Play each part with fresh seeds; skip without a real Pulsar."""
     result = ProofResult({"seeds": {}})
     for part in PARTS:
         missing = [name for name in part.needs if not os.environ.get(name)]
@@ -66,7 +66,7 @@ def _play(part: Part, options: ProofOptions, result: ProofResult) -> None:
     not_kept = [line for line in lines if line.startswith(NOT_KEPT)]
     result.figures["seeds"][part.title] = {"played": seeds, "said": said}
     whole = len(said) == len(seeds) + 1
-    # A few exchanges show that it works; what share of them agrees is chance.
+    # A few exchanges only show that the proof works; their share of agreement is chance.
     passed = whole and (options.quick or done.returncode == 0)
     told = [*said, *not_kept] if whole else [f"{part.title}: cut short"]
     result.check(part.title, passed, "; ".join(told))

@@ -1,4 +1,4 @@
-"""Loads against the servers of a proof, and the figures of them that proofs judge."""
+"""Loads against the servers of a proof, and the judged figures."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ _CONNECTIONS = """SELECT count_if(what = 'connected') - count_if(what = 'connect
 
 
 def carried_out(document: Document, options: RunOptions) -> dict[str, Any]:
-    """Run a document and return what came of its clients, all groups together.
+    """Run a document and return the results of its clients, all groups together.
 
     Raises:
         LoadgenError: The run failed.
@@ -25,7 +25,7 @@ def carried_out(document: Document, options: RunOptions) -> dict[str, Any]:
 
 
 def figures_of(directory: Path) -> dict[str, Any]:
-    """Return requests by outcome, what came of clients by reason, and figures of the servers."""
+    """Return requests by outcome, clients' results by reason, and figures of the servers."""
     with Results.open(directory) as results:
         (total,) = results.query("all") or [{"answered": 0, "wrong": 0}]
         groups, ends = results.query("back"), results.sql(_ENDS)

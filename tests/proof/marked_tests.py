@@ -1,4 +1,4 @@
-"""Tests that carry the marker ``proof``: make test leaves them out."""
+"""Tests with the marker ``proof``, excluded from make test."""
 
 import subprocess
 import sys
@@ -11,7 +11,6 @@ NOTHING_COLLECTED = 5
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run them with pytest."""
     options.note("pytest -m proof")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", "proof", "-p", "no:cacheprovider"],

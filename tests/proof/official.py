@@ -28,7 +28,7 @@ NOT_IN_3_1 = NOT_IN_3_6 | {
 }
 CLIENTS: dict[str, Callable[[], OfficialClient]] = {
     "Python, current": python_client,
-    # It asks a terminated topic again until its time is up, of a real broker too.
+    # It retries a terminated topic until its timeout, on a real broker too.
     "Python 3.6.1": lambda: python_client(
         "3.6.1", NOT_IN_3_6, {"terminated": {"refused": "Timeout"}}
     ),
@@ -40,7 +40,7 @@ CLIENTS: dict[str, Callable[[], OfficialClient]] = {
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run every client that this machine can have, in every way."""
+    """Run every available client, in every way."""
     result = ProofResult({"clients": {}})
     profiles = PROFILES[-1:] if options.quick else PROFILES
     clients = dict(_clients(options, result))
@@ -83,7 +83,7 @@ def _play(
 def _play_to_the_real_one(
     clients: dict[str, OfficialClient], options: ProofOptions, result: ProofResult
 ) -> None:
-    """Show that the results are those of a real Pulsar, if the environment names one."""
+    """Compare with the results of a real Pulsar, if the environment names it."""
     service_url, web_url = (os.environ.get(name) for name in ENVIRONMENT)
     if not service_url or not web_url:
         return

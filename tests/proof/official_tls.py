@@ -18,7 +18,7 @@ QUICK = ("plain", "shared", "http_lookup")
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run its scenarios by TLS 1.3, by one cipher of TLS 1.2, and by one that is not spoken."""
+    """Run its scenarios by TLS 1.3, by one cipher of TLS 1.2, and by an unsupported cipher."""
     result = ProofResult()
     try:
         client = java_client()
@@ -49,14 +49,14 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _tls(pem: PemFiles) -> dict[str, str]:
-    """Return the keys of servers that speak TLS to clients that show certificates."""
+    """Return the keys of servers with TLS and required client certificates."""
     return pem.keys(tlsTrustCertsFilePath=pem.trust, tlsRequireTrustedClientCertOnConnect="true")
 
 
 def _serving(
     stack: ExitStack, settings: ClusterSettings, pem: PemFiles
 ) -> dict[str, tuple[Target, str]]:
-    """Run both servers; return where clients go: by TLS, and to REST without."""
+    """Run both servers; return the clients' addresses: by TLS, and REST without."""
     ports = [free_port() for _ in range(4)]
     by_tls = [f"{scheme}://127.0.0.1" for scheme in ("pulsar+ssl", "https")] * 2
     urls = [f"{url}:{port}" for url, port in zip(by_tls, ports, strict=True)]
@@ -89,7 +89,7 @@ def _serving(
 def _with_tls(
     client: OfficialClient, pem: PemFiles, web: str, cipher: str | None
 ) -> OfficialClient:
-    """Return the client as one that shows a certificate; its lookups by HTTP go to ``web``."""
+    """Return the client with a certificate; its HTTP lookups go to ``web``."""
     certificate, key = pem.pair("client", "a-client")
     said = {"trust": pem.trust, "certificate": certificate, "key": key, "web": web}
     if cipher is not None:

@@ -1,4 +1,4 @@
-"""Resident memory of a process as the kernel counts it, and its peak since it was reset.
+"""Resident memory of a process by the kernel, and its peak since a reset.
 
 Source: proc(5), /proc/PID/status and /proc/PID/clear_refs.
 """
@@ -9,17 +9,16 @@ _RESET_PEAK = "5"
 
 
 def resident_bytes(pid: int) -> int:
-    """Return what is resident now."""
     return _status_bytes(pid, "VmRSS")
 
 
 def peak_resident_bytes(pid: int) -> int:
-    """Return the most that was resident since the last :func:`reset_peak`."""
+    """Return the peak since the last :func:`reset_peak`."""
     return _status_bytes(pid, "VmHWM")
 
 
 def reset_peak(pid: int) -> None:
-    """Let the peak begin again with what is resident now."""
+    """Reset the peak to the current resident memory."""
     Path(f"/proc/{pid}/clear_refs").write_text(_RESET_PEAK)
 
 

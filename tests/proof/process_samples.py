@@ -1,4 +1,4 @@
-"""What processes need while a proof runs: memory, processor time and descriptors.
+"""Resources of processes while a proof runs: memory, processor time and descriptors.
 
 Source: proc(5).
 """
@@ -15,7 +15,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Needs:
-    """The most that was seen of some processes; of processor time the sum."""
+    """Peak resources of some processes; of processor time the sum."""
 
     resident_bytes: int = 0
     cpu_seconds: float = 0.0
@@ -24,11 +24,11 @@ class Needs:
 
 @dataclass
 class ProcessSamples:
-    """The needs of named processes, and of the children of this one together.
+    """The resources of named processes, and of this process's children together.
 
     Attributes:
         pids: By name.
-        children: Name of this process's children that are none of those.
+        children: Name of this process's remaining children.
     """
 
     pids: Mapping[str, int]
@@ -36,20 +36,18 @@ class ProcessSamples:
     _seen: dict[int, Needs] = field(default_factory=dict)
 
     def sample(self) -> None:
-        """Look at all processes now."""
         for pid in (*self.pids.values(), *self._children()):
             try:
                 resident, cpu = peak_resident_bytes(pid), _cpu_seconds(pid)
                 descriptors = len(os.listdir(f"/proc/{pid}/fd"))
             except (OSError, ProcessLookupError):
-                continue  # it has ended
+                continue  # ended
             needs = self._seen.setdefault(pid, Needs())
             needs.resident_bytes = max(needs.resident_bytes, resident)
             needs.cpu_seconds = max(needs.cpu_seconds, cpu)
             needs.descriptors = max(needs.descriptors, descriptors)
 
     def needs(self) -> dict[str, Needs]:
-        """Return what was seen, by name."""
         names = {pid: name for name, pid in self.pids.items()}
         found: dict[str, Needs] = {}
         for pid, needs in self._seen.items():

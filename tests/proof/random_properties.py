@@ -1,4 +1,4 @@
-"""Property tests with examples no run had before: ``make test`` has the same ones each time."""
+"""Property tests with new examples; ``make test`` has the same examples each time."""
 
 import secrets
 import subprocess
@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 900.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run every property test with a few seeds; a seed that finds something is a figure."""
+    """Run every property test with a few seeds; a failing seed is a figure."""
     result = ProofResult({"seeds": []})
     rounds = 1 if options.quick else ROUNDS
     found = []

@@ -1,4 +1,4 @@
-"""All proofs. A new one is a function ``(options) -> ProofResult`` and a line here."""
+"""All proofs: each a function ``(options) -> ProofResult`` and a line here."""
 
 import importlib
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from tests.proof.result import ProofOptions, ProofResult
 
 @dataclass(frozen=True)
 class Proof:
-    """One proof: its module is imported when it runs.
+    """A proof, whose module is imported when it runs.
 
     Attributes:
-        soak_seconds: How long it lasts, if it is a soak and nobody says otherwise.
+        soak_seconds: Default duration of a soak.
     """
 
     title: str
@@ -21,10 +21,10 @@ class Proof:
     soak_seconds: float = 300.0
 
     def run(self, options: ProofOptions) -> ProofResult:
-        """Carry it out.
+        """Run the proof.
 
         Raises:
-            ProofError: It could not be carried out.
+            ProofError: The proof could not run.
         """
         prove: Callable[[ProofOptions], ProofResult]
         prove = getattr(importlib.import_module(self.module), self.function)

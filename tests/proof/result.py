@@ -7,19 +7,19 @@ from typing import Any
 
 
 class ProofError(Exception):
-    """A proof could not be carried out; one sentence."""
+    """A proof could not run; one sentence."""
 
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """The amount of proving.
+    """The options of a proof.
 
     Attributes:
-        out: Where logs and results go; the proof's own directory.
-        quick: A small variant that shows the proof itself to work; rates are not judged.
-        soak_seconds: How long soaks last.
-        note: Told what is going on, for the progress display.
-        names: Numbers of names of ``growth``; empty for its own.
+        out: Folder of logs and results.
+        quick: Run a small variant that shows the proof itself to work; rates are not judged.
+        soak_seconds: Duration of soaks.
+        note: Called with the progress.
+        names: Numbers of names of ``growth``; empty for the default.
         stores: Its metadata stores; empty for all.
         profiles: Its profiles; empty for both.
         client: A command of a client's program, for ``client_patience``; empty for none.
@@ -37,7 +37,7 @@ class ProofOptions:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must hold, with its figures."""
+    """A requirement with its figures."""
 
     name: str
     passed: bool
@@ -58,15 +58,14 @@ class ProofResult:
 
     @property
     def passed(self) -> bool:
-        """True if every check held; a proof without a check has shown nothing."""
+        """True if every check held; a proof without a check has failed."""
         return bool(self.checks) and all(check.passed for check in self.checks)
 
     def check(self, name: str, passed: bool, sentence: str) -> None:
-        """Add a check."""
         self.checks.append(Check(name, passed, sentence))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the result's file holds."""
+        """Return the content of the result's file."""
         return {
             "passed": self.passed,
             "figures": self.figures,

@@ -1,7 +1,7 @@
-"""Every recorded question of every role, asked again of broker and proxy over sockets.
+"""Every recorded request of every role, replayed to broker and proxy over sockets.
 
-With profile pulsar the answers must be those of a real broker, but for what is listed. With profile
-floodgate, whose sentences are its own, the same must be allowed.
+With profile pulsar the answers must be a real broker's, except for listed differences. With profile
+floodgate, which has different sentences, the same must be allowed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OF_SCHEMAS = ("GET_SCHEMA", "GET_OR_CREATE_SCHEMA")
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Replay all recordings; quick: some of each, and none that waits for tokens to expire."""
+    """Replay all recordings; quick: a few of each, without waits for expiring tokens."""
     result = ProofResult()
     asyncio.run(_prove(options, result))
     return result
@@ -71,7 +71,7 @@ async def _all(replays: dict[str, Replay], options: ProofOptions, result: ProofR
 
 
 def _recorded(servers: Secured, chosen: Chosen, *, quick: bool) -> dict[str, Replay]:
-    """Return the replays in the order of the recording: the calls of REST change much."""
+    """Return the replays in recorded order: REST calls change much."""
     found: dict[str, Replay] = {
         "connects": partial(replay_connects, servers.address, "connect"),
         "connects through the proxy": partial(

@@ -1,4 +1,4 @@
-"""Broker and proxy as processes that a proof may kill, and what their metrics say."""
+"""Broker and proxy as killable processes, and their metrics."""
 
 import time
 import urllib.request
@@ -18,21 +18,23 @@ SETTLE_SECONDS = 10.0
 POLL_SECONDS = 0.1
 SOCKET_BUFFER_BYTES = 65_536
 STORM_LIMIT_MB = 50
-"""The limits of storms, of heap and direct memory each: a twentieth of what a thousand ask for."""
+"""The limits of storms, of heap and direct memory each: a twentieth of a thousand clients'
+requests.
+"""
 LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
 OWN_ERROR = b"internal error"
-"""Words that both servers log if something broke that nobody foresaw."""
+"""Words that both servers log on unexpected errors."""
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """The settings with which broker and proxy are started.
+    """The settings of broker and proxy.
 
     Attributes:
-        logs: Where their logs go.
+        logs: Folder of logs.
         both: Keys of both.
         broker: Keys of the broker.
-        imports: What the broker imports at its start.
+        imports: The broker's imports at its start.
         proxy: Keys of the proxy.
     """
 
@@ -43,13 +45,11 @@ class ClusterSettings:
     proxy: Mapping[str, str] = field(default_factory=dict)
 
     def broker_launch(self, port: int = 0) -> ServerLaunch:
-        """Return how to start the broker."""
         settings = {"brokerServicePort": str(port), **LOCAL, **self.both, **self.broker}
         arguments = [part for path in self.imports for part in ("--import", str(path))]
         return ServerLaunch("broker", settings, self.logs / "broker.log", arguments)
 
     def proxy_launch(self, broker: ServerProcess, port: int = 0) -> ServerLaunch:
-        """Return how to start the proxy in front of a broker."""
         settings = {
             "servicePort": str(port),
             "brokerServiceURL": broker.service_url,
@@ -63,14 +63,13 @@ class ClusterSettings:
 
 @contextmanager
 def running_cluster(settings: ClusterSettings) -> Iterator[tuple[ServerProcess, ServerProcess]]:
-    """Run a broker and a proxy for a block."""
     with ExitStack() as stack:
         broker = stack.enter_context(running_server(settings.broker_launch()))
         yield broker, stack.enter_context(running_server(settings.proxy_launch(broker)))
 
 
 class Restartable:
-    """A server that is killed with SIGKILL and started again on the same port."""
+    """A server that is killed with SIGKILL and restarted on the same port."""
 
     def __init__(self, stack: ExitStack, launch: Callable[[int], ServerLaunch]) -> None:
         self._stack = stack
@@ -81,15 +80,15 @@ class Restartable:
 
     @property
     def address(self) -> tuple[str, int]:
-        """The address on which it listens, after every restart."""
+        """The listening address, the same after every restart."""
         return server_address(self.server)
 
     def stop(self) -> None:
-        """Have it drain and end, if it has not ended."""
+        """Drain and end the server, unless ended."""
         self._life.close()
 
     def restart(self) -> None:
-        """Start again, after what is left of the last life has drained and ended."""
+        """Start again after the previous process has ended."""
         self.stop()
         self.server = self._start(self.address[1])
 
@@ -107,7 +106,7 @@ def limited(profile: str, limit_mb: int = STORM_LIMIT_MB) -> dict[str, str]:
         "floodgateProfile": profile,
         "maxTopicListInFlightHeapMemSizeMB": str(limit_mb),
         "maxTopicListInFlightDirectMemSizeMB": str(limit_mb),
-        # Left to the kernel, the loopback swallows each answer and hides the effect.
+        # With the kernel's default the loopback swallows each answer and hides the effect.
         "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
     }
 
@@ -119,14 +118,14 @@ def server_address(server: ServerProcess) -> tuple[str, int]:
 
 
 def samples(server: ServerProcess) -> dict[str, float]:
-    """Return what a server's metrics page says now."""
+    """Return the current samples of a server's metrics page."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"{server.web_url}/metrics/", timeout=10) as response:
         return dict(kept_samples(response.read().decode()))
 
 
 def held_figures(server: ServerProcess) -> dict[str, float]:
-    """Return everything of a server that must be 0 when nobody is connected."""
+    """Return all figures that must be 0 without connections."""
     names = [
         f"pulsar_{server.module}_topic_list_{kind}_{what}"
         for kind in ("heap", "direct")
@@ -142,7 +141,7 @@ def held_figures(server: ServerProcess) -> dict[str, float]:
 
 
 def settled_figures(server: ServerProcess) -> dict[str, float]:
-    """Return what is held once it is nothing, or what still is after SETTLE_SECONDS."""
+    """Return the held figures once all are 0, or after SETTLE_SECONDS."""
     give_up = time.monotonic() + SETTLE_SECONDS
     found = held_figures(server)
     while any(found.values()) and time.monotonic() < give_up:
@@ -163,7 +162,7 @@ def check_nothing_held(
 
 
 def check_logs(logs: Path, result: ProofResult, prefix: str = "") -> None:
-    """Add the check that no server logged an error that nobody foresaw."""
+    """Add the check that no server logged an unexpected error."""
     found = [path.name for path in sorted(logs.glob("*.log")) if OWN_ERROR in path.read_bytes()]
     what = (
         f"errors of our own in {', '.join(found)}" if found else "no error of our own in the logs"
@@ -172,12 +171,11 @@ def check_logs(logs: Path, result: ProofResult, prefix: str = "") -> None:
 
 
 def resident_bytes(server: ServerProcess) -> float:
-    """Return the resident memory of a server."""
     return samples(server)["process_resident_memory_bytes"]
 
 
 def expectations(corpus: Path) -> list[Namespace]:
-    """Return what a corpus's manifest says that each namespace lists."""
+    """Return the expected listing of each namespace by a corpus's manifest."""
     return [
         Namespace(name=name, topics=entry.topics, hash=entry.hash)
         for name, entry in read_manifest(corpus).namespaces.items()

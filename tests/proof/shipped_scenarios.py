@@ -1,7 +1,7 @@
-"""Every shipped scenario runs by its name alone and meets what it expects.
+"""Every shipped scenario runs by its name alone and meets its expectations.
 
-What a scenario expects of profile ``floodgate`` and profile ``pulsar`` cannot give is run against
-that as well, and must be missed there: an expectation that nothing can miss says nothing.
+Expectations of profile ``floodgate`` that profile ``pulsar`` cannot meet are run against it as
+well, and must be missed there: an expectation that always holds is worthless.
 """
 
 import json
@@ -15,7 +15,7 @@ from loadgen.documents.reading import read_document, shipped
 from loadgen.errors import ExitCode
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
-# Of ten thousand sockets: shown by proofs of their own.
+# Of ten thousand sockets: shown by separate proofs.
 FULL_SIZE = "-full"
 MISSED_AS_SHIPPED = (
     "abusive-client",
@@ -35,10 +35,10 @@ TABLE = f"{'scenario':<24}{'profile':<12}{'exit':>5}{'seconds':>9}  missed"
 
 @dataclass(frozen=True)
 class Row:
-    """One run of a scenario.
+    """A run of a scenario.
 
     Attributes:
-        missed: Expectations that did not hold, with what was found.
+        missed: Failed expectations, with the actual values.
         said: The last line on standard error.
     """
 
@@ -57,7 +57,7 @@ class Row:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run one after the other, each with its own servers."""
+    """Run scenarios in sequence, each with new servers."""
     names = [name for name in shipped() if not name.endswith(FULL_SIZE)]
     if options.quick:
         names = [name for name in names if name in QUICK]
@@ -92,7 +92,7 @@ def _run(name: str, profile: str, out: Path) -> Row:
     begun = time.monotonic()
     ended = _ended(name, command)
     if ended.returncode == ExitCode.GENERATOR_LIMITED:
-        # The machine was too busy for the load, and the run says so: once more.
+        # The run reports a machine too busy for the load: retry once.
         ended = _ended(name, command)
     summary = json.loads(ended.stdout) if ended.stdout else {"expectations": []}
     missed = [

@@ -1,1 +1,1 @@
-"""Peers that mean harm, in processes of their own, and those beside them who must not notice."""
+"""Hostile peers in separate processes, and healthy clients that must not notice them."""

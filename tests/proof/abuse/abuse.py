@@ -1,4 +1,4 @@
-"""Three rounds of all attacks on broker and proxy, while clients that behave are served."""
+"""Three rounds of all attacks on broker and proxy while healthy clients are served."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tests.proof.servers import check_logs, samples, server_address
 ROUNDS = 3
 ALONE_SECONDS = 4.0
 AFTER_SECONDS = 0.5
-"""So long what follows (thousands of connections that end) counts as part of an attack."""
+"""Work this long after an attack (thousands of closing connections) counts as part of the attack.
+"""
 QUICK_SECONDS, QUICK_SCALE = 1.0, 0.1
 GOAL_MS = 50.0
 QUEUED, VANISHED = "vanish_while_queued", 10_000
@@ -31,7 +32,7 @@ _PATIENCE_SECONDS = 120.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Attack, three times over."""
+    """Run three rounds of all attacks."""
     result = ProofResult()
     protected = protection(options.out / "protection")
     with (
@@ -53,7 +54,7 @@ def prove(options: ProofOptions) -> ProofResult:
 def abusive(
     options: ProofOptions, servers: tuple[ServerProcess, ServerProcess], protected: Protection
 ) -> Iterator[Abuse]:
-    """Have the healthy and the attacker for a block."""
+    """Start healthy clients and the attacker for a block."""
     told = [*_addresses(servers), str(protected.token_file(HEALTHY))]
     logs = options.out
     with (
@@ -70,7 +71,7 @@ _KEPT = ("round", "attack", "attackers", "peak_mb", "left_the_queue")
 
 
 class Abuse:
-    """The rounds; the mutable state is what was seen so far."""
+    """The rounds of attacks; mutable state: the observations so far."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class Abuse:
         self.rows: list[dict[str, Any]] = []
 
     def warm_up(self) -> None:
-        """Let everything that is made once be made; then watch the healthy without attacks."""
+        """Warm up caches with all attacks, then observe healthy clients without attacks."""
         for name in ATTACKS:
             self._attack(name, ATTACKS[name], 0.3, 0.05)
         self._healthy.ask("take")
@@ -97,14 +98,13 @@ class Abuse:
         self._row(0, "alone", {}, waited)
 
     def _waited_ms(self) -> dict[str, float]:
-        """Return for how long each server was ready to run and had no core."""
+        """Return how long each server was ready to run without a core."""
         return {
             each.module: int(Path(f"/proc/{each.pid}/schedstat").read_text().split()[1]) / 1e6
             for each in self._servers
         }
 
     def attack_once(self, number: int) -> None:
-        """Carry out one round."""
         for name in ATTACKS:
             attack = ATTACKS[name]
             self._options.note(f"round {number + 1}: {attack.title}")
@@ -119,14 +119,14 @@ class Abuse:
             self.rows[-1]["left_the_queue"] = self._cancelled() - left
 
     def at_rest(self, before: Rest | None) -> Rest:
-        """Look at the servers while the healthy only send and receive."""
+        """Measure the servers while only healthy clients send and receive."""
         self._healthy.ask("go_on", yes=False)
         found = at_rest(self._servers, before)
         self._healthy.ask("go_on", yes=True)
         return found
 
     def _cancelled(self) -> float:
-        """Return how many requests for memory were left while they waited, at both servers."""
+        """Namespaces whose lists fill a tenant's limit; requests for the rest stay queued."""
         found = [samples(each) for each in self._servers]
         return sum(
             value

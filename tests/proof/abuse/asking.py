@@ -1,4 +1,4 @@
-"""Attacks by questions: lists never read, watches, patterns, properties, and those who leave."""
+"""Attacks by requests: unread lists, watches, patterns, properties, and vanishing clients."""
 
 import asyncio
 import time
@@ -12,9 +12,9 @@ from tests.proof.abuse.words import Type, command, listing, ping, producer, subs
 DEAF, PIPELINED = 30, 500
 VANISHING, VANISHING_A_SECOND, HOLDERS = 2_000, 350, 80
 HELD = 60
-"""Namespaces whose lists are more than a tenant may hold; the others are asked for in vain."""
+"""Namespaces whose lists exceed a tenant's limit; requests for the rest are pointless."""
 LONGEST_VANISHING_SECONDS = 12.0
-"""Fewer attackers come if they get too little of a core."""
+"""Attackers are fewer when they get too little of a core."""
 WATCHERS, WATCHES_A_SECOND = 20, 250
 PATTERNS_A_SECOND = 100
 BOMBS_A_SECOND = 100
@@ -39,7 +39,7 @@ HOSTILE_PATTERNS = (
 
 
 async def deaf_listings(target: Target, seconds: float) -> Counter[str]:
-    """Pipeline lists and read none; who is closed comes again at once."""
+    """Pipeline lists and read none; closed peers reconnect immediately."""
     counts: Counter[str] = Counter()
     again: asyncio.Queue[None] = asyncio.Queue()
     async with Crowd(target.binary, counts) as crowd:
@@ -71,7 +71,7 @@ async def deaf_listings(target: Target, seconds: float) -> Counter[str]:
 
 
 async def vanish_while_queued(target: Target, seconds: float) -> Counter[str]:
-    """Hold all that a tenant may, then ask and vanish in the queue, so many times."""
+    """Hold a tenant's whole capacity, then queue requests and vanish, so many times."""
     counts: Counter[str] = Counter()
     holding: Counter[str] = Counter()
     held, wanted = target.namespaces[:HELD], target.namespaces[HELD:]
@@ -128,7 +128,7 @@ async def watch_flood(target: Target, seconds: float) -> Counter[str]:
 
 
 async def hostile_patterns(target: Target, seconds: float) -> Counter[str]:
-    """List and watch with patterns that never end, explode, or are none; each another one."""
+    """List and watch with distinct patterns that never end, explode, or are invalid."""
     counts: Counter[str] = Counter()
 
     def answered(_: HostilePeer, data: bytes) -> None:
@@ -154,7 +154,7 @@ async def hostile_patterns(target: Target, seconds: float) -> Counter[str]:
 
 
 async def property_bombs(target: Target, seconds: float) -> Counter[str]:
-    """Send commands whose properties are many, long, nested or all the same."""
+    """Send commands with many, long, nested or equal properties."""
     counts: Counter[str] = Counter()
     many = [pb.KeyValue(key=f"k{number}", value="v") for number in range(3_000)]
     more = [pb.KeyValue(key="k", value="") for _ in range(12_000)]

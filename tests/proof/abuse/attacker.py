@@ -1,7 +1,7 @@
 """The attacker's process: ``python -m tests.proof.abuse.attacker``; see controlled_process.
 
-``{"do": "attack", "name": ..., "lasts": ..., "targets": [...]}`` carries one attack out on all
-targets at once and answers what became of it, by target.
+``{"do": "attack", "name": ..., "lasts": ..., "targets": [...]}`` runs one attack on all targets
+simultaneously and returns its counts by target.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from tests.proof.abuse.crowd import Target
 
 OPEN_FILES = 18_000
 LESS_URGENT = 5
-"""Attackers would have machines of their own; here they get what servers and the healthy leave."""
+"""Attackers would have separate machines; here they get the cores that servers and healthy clients
+leave.
+"""
 
 
 async def main() -> None:
-    """Attack as told."""
-
     async def attack(name: str, lasts: float, targets: list[dict[str, Any]]) -> dict[str, Any]:
         told = [_target(each) for each in targets]
         found = await asyncio.gather(*(ATTACKS[name].run(each, lasts) for each in told))
@@ -31,7 +31,7 @@ async def main() -> None:
 
 
 def _target(said: dict[str, Any]) -> Target:
-    """Make a target of what JSON left of one."""
+    """Rebuild a target from its JSON form."""
     values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in said.items()
     }

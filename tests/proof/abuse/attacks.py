@@ -1,6 +1,7 @@
-"""All attacks. A new one is a function ``(target, seconds) -> counts`` and a line here.
+"""All attacks: each a function ``(target, seconds) -> counts`` and a line here.
 
-Those by HTTP come first: what a proxy keeps open to its broker is gone at the end of a round.
+HTTP attacks come first, so that the proxy's connections to its broker have ended by the end of a
+round.
 """
 
 from collections import Counter
@@ -13,13 +14,12 @@ from tests.proof.abuse.crowd import Target
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack.
+    """An attack.
 
     Attributes:
-        title: What is done, and at which rate to each server.
-        run: Does it.
-        seconds: How long it lasts.
-        only: The role of the one server that it makes sense for; both without.
+        title: The action, with its rate for each server.
+        seconds: Its duration.
+        only: The only role to attack; None for both.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Broker and proxy as an operator would protect them, and what attackers know of them."""
+"""Broker and proxy protected as by an operator, and the attackers' knowledge of them."""
 
 import os
 from collections.abc import Iterator
@@ -26,7 +26,6 @@ MORE_URGENT = -10
 def attacked_cluster(
     options: ProofOptions, protected: Protection
 ) -> Iterator[tuple[ServerProcess, ServerProcess]]:
-    """Run broker and proxy for a block."""
     topics = options.out / "topics.parquet"
     write_topics(topics)
     logs = options.out / "logs"
@@ -39,9 +38,9 @@ def attacked_cluster(
 
 
 def more_urgent(pid: int) -> None:
-    """Let a process that leads its session go before others, as if it had cores of its own.
+    """Raise the priority of a session leader's process, as if it had separate cores.
 
-    Without the right to, it does not. The kernel's groups are sessions where it groups them.
+    A no-op without the right to. The kernel schedules by session where autogroups are on.
     """
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, MORE_URGENT)
@@ -49,7 +48,7 @@ def more_urgent(pid: int) -> None:
 
 
 def write_topics(path: Path) -> None:
-    """Write the namespaces of the healthy and of the hostile."""
+    """Write the namespaces of healthy clients and attackers."""
     sizes = {
         "public/healthy": HEALTHY_TOPICS,
         "public/healthy-messages": 1,
@@ -67,7 +66,7 @@ def write_topics(path: Path) -> None:
 def targets(
     servers: tuple[ServerProcess, ServerProcess], protected: Protection, scale: float
 ) -> list[dict[str, Any]]:
-    """Return what the attacker is told of both servers, for JSON."""
+    """Return the attacker's description of both servers, for JSON."""
     tunnel = "{}:{}".format(*server_address(servers[0]))
     return [
         asdict(_target(each, protected, tunnel if each.module == "proxy" else None, scale))

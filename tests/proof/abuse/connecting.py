@@ -1,4 +1,4 @@
-"""Attacks of those who never get further than connecting, or do not want to."""
+"""Attacks by peers that get no further than connecting."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ _GARBAGE = (
 
 
 async def half_open(target: Target, seconds: float) -> Counter[str]:
-    """Connect and say nothing; all stay."""
+    """Connect, send nothing, and stay."""
     counts: Counter[str] = Counter()
     async with Crowd(target.binary, counts) as crowd:
         async for _ in paced(target.number(HALF_OPEN_A_SECOND), seconds=seconds):
@@ -38,7 +38,7 @@ async def half_open(target: Target, seconds: float) -> Counter[str]:
 
 
 async def trickle(target: Target, seconds: float) -> Counter[str]:
-    """Say one byte a second: half of them of CONNECT, half of a listing after it."""
+    """Send one byte a second: half of the peers within CONNECT, half within a listing."""
     counts: Counter[str] = Counter()
     words = target.greeting
     asked = lookup("persistent://public/healthy/nothing", 1)
@@ -59,7 +59,7 @@ async def trickle(target: Target, seconds: float) -> Counter[str]:
 
 
 async def silent(target: Target, seconds: float) -> Counter[str]:
-    """Connect, shake hands, and exist."""
+    """Complete the handshake, then stay silent."""
     counts: Counter[str] = Counter()
     async with Crowd(target.binary, counts) as crowd:
         started = time.monotonic()
@@ -70,7 +70,7 @@ async def silent(target: Target, seconds: float) -> Counter[str]:
 
 
 async def garbage(target: Target, seconds: float) -> Counter[str]:
-    """Say what is no frame, to all ports."""
+    """Send bytes that are not a frame, to all ports."""
     counts: Counter[str] = Counter()
     ports = (target.binary, target.web, target.tls, target.web_tls)
     words = (*_GARBAGE, os.urandom(2_000), target.greeting)
@@ -103,7 +103,7 @@ async def huge_frames(target: Target, seconds: float) -> Counter[str]:
 
 
 async def half_handshakes(target: Target, seconds: float) -> Counter[str]:
-    """Begin TLS and stop: after the first hello, in its middle, or once the answer came."""
+    """Begin TLS and stop: after the first hello, within it, or after the answer."""
     counts: Counter[str] = Counter()
     crowds = [Crowd(each, counts) for each in (target.tls, target.web_tls)]
     hello = _client_hello()
@@ -116,7 +116,7 @@ async def half_handshakes(target: Target, seconds: float) -> Counter[str]:
 
 
 async def bad_tokens(target: Target, seconds: float) -> Counter[str]:
-    """Show wrong, expired and broken tokens, one connection each."""
+    """Present wrong, expired and broken tokens, a connection each."""
     counts: Counter[str] = Counter()
 
     def answered(peer: HostilePeer, data: bytes) -> None:
@@ -132,7 +132,7 @@ async def bad_tokens(target: Target, seconds: float) -> Counter[str]:
 
 
 async def tunnels(target: Target, seconds: float) -> Counter[str]:
-    """Ask a proxy for tunnels to places that are not there, not allowed or never answer."""
+    """Request tunnels from a proxy to addresses that are absent, forbidden or silent."""
     counts: Counter[str] = Counter()
     places = (
         "127.0.0.1:1",
@@ -151,7 +151,7 @@ async def tunnels(target: Target, seconds: float) -> Counter[str]:
 
 
 async def _let_old_ones_go(crowd: Crowd, most: int) -> None:
-    """Forget those that the server has closed, and one of the others if there are too many."""
+    """Drop connections closed by the server, and an arbitrary open connection above the bound."""
     if len(crowd.peers) <= most:
         return
     for peer in [each for each in crowd.peers if each.left]:

@@ -1,4 +1,4 @@
-"""Hostile connections: opened at a rate, told to say anything, counted, dropped with a reset."""
+"""Hostile connections: opened at a rate, counted, dropped with a reset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from limiter.clock import LoopClock, deadline
 from tests.proof.abuse.words import connect
 
 SOURCES = tuple(f"127.0.1.{number}" for number in range(1, 11))
-"""Addresses that attackers come from, in turns: as many as a small botnet would have."""
+"""Source addresses of attackers, used in rotation: as many as a small botnet has."""
 CONNECT_SECONDS = 3.0
 _RESET = struct.pack("ii", 1, 0)
 Address = tuple[str, int]
@@ -25,19 +25,19 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class Target:
-    """One server, and what its attacker knows.
+    """A server and its attacker's knowledge of it.
 
     Attributes:
         role: ``broker`` or ``proxy``.
-        binary: Host and port of its binary protocol.
+        binary: Host and port of the binary protocol.
         web: Host and port of HTTP.
         tls: Host and port of the binary protocol with TLS.
         web_tls: Host and port of HTTPS.
-        token: Good: the attacker has an account here.
-        bad_tokens: Tokens that must not pass.
-        namespaces: The attacker's own, with many topics each.
-        tunnel: ``host:port`` of the broker behind a proxy, for a tunnel to it.
-        scale: Rates and numbers are multiplied by it.
+        token: Valid: the attacker has an account.
+        bad_tokens: Tokens to be refused.
+        namespaces: The attacker's, with many topics each.
+        tunnel: ``host:port`` of the broker behind a proxy.
+        scale: Factor of rates and numbers.
     """
 
     role: str
@@ -52,29 +52,27 @@ class Target:
     scale: float
 
     def number(self, usual: int) -> int:
-        """Return a number or rate, scaled."""
         return max(1, round(usual * self.scale))
 
     @property
     def greeting(self) -> bytes:
-        """CONNECT, with the attacker's token."""
         return connect(self.token)
 
     @property
     def messaging_greeting(self) -> bytes:
-        """CONNECT for commands about messages: behind a proxy they need a tunnel."""
+        """CONNECT for commands about messages, which need a tunnel behind a proxy."""
         return connect(self.token, self.tunnel)
 
 
 class HostilePeer(asyncio.Protocol):
-    """One connection.
+    """A hostile connection.
 
     Args:
-        first: What it says at once.
-        counts: Where it counts what becomes of it: ``opened``, ``closed`` by the server, ``bytes``.
-        reads: Whether it takes what it is sent.
-        on_data: Told of what came.
-        on_closed: Told when the server has closed.
+        first: Bytes sent immediately.
+        counts: Counters: ``opened``, ``closed`` by the server, ``bytes``.
+        reads: Whether the peer reads.
+        on_data: Called with received bytes.
+        on_closed: Called when the server has closed.
     """
 
     def __init__(
@@ -100,7 +98,7 @@ class HostilePeer(asyncio.Protocol):
         if self._first:
             self._transport.write(self._first)
         if not self._reads:
-            # uvloop begins to read after this call, whatever is said in it.
+            # uvloop begins to read after this call, even if reading is paused within it.
             asyncio.get_running_loop().call_soon(self._pause)
 
     def _pause(self) -> None:
@@ -120,17 +118,17 @@ class HostilePeer(asyncio.Protocol):
                 self._on_closed()
 
     def say(self, data: bytes) -> None:
-        """Write, unless it is closed; what the kernel does not take waits here."""
+        """Write unless closed; bytes that the kernel does not take are buffered here."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes that the server's kernel has not taken."""
+        """Bytes not yet taken by the server's kernel."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def vanish(self) -> None:
-        """Leave with a reset, as a process that is killed does."""
+        """Close with a reset, as a killed process does."""
         if self.left or self._transport is None:
             return
         self.left = True
@@ -142,7 +140,7 @@ class HostilePeer(asyncio.Protocol):
 
 
 class Crowd:
-    """The hostile connections of one attack on one address; they vanish at the end of a block."""
+    """The hostile connections of an attack on one address; they vanish at the end of a block."""
 
     def __init__(self, address: Address, counts: Counter[str]) -> None:
         self._address = address
@@ -156,7 +154,7 @@ class Crowd:
     async def __aexit__(self, *exc: object) -> None:
         for peer in self.peers:
             peer.vanish()
-        # A turn, so that the transports close.
+        # An event-loop iteration, so that the transports close.
         await asyncio.sleep(0.05)
 
     async def peer(
@@ -168,7 +166,7 @@ class Crowd:
         on_closed: Callable[[], None] | None = None,
         buffer_bytes: int = 0,
     ) -> HostilePeer | None:
-        """Open one connection; None where the server does not take it."""
+        """Open a connection; return None if the server refuses."""
         made = HostilePeer(first, self._counts, reads=reads, on_data=on_data, on_closed=on_closed)
         own = socket.socket()
         try:
@@ -176,7 +174,7 @@ class Crowd:
             own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if buffer_bytes:
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-            # The port is chosen when it connects: so all ports can be had for each peer.
+            # The kernel chooses the port on connecting, so that each source address has all ports.
             own.setsockopt(socket.IPPROTO_IP, _BIND_NO_PORT, 1)
             own.bind((SOURCES[next(self._sources) % len(SOURCES)], 0))
             loop = asyncio.get_running_loop()
@@ -193,12 +191,12 @@ class Crowd:
     async def gather(
         self, number: int, per_second: float, first: bytes = b"", *, reads: bool = True
     ) -> None:
-        """Open so many connections at a rate, each in its turn and none before the one before."""
+        """Open connections at a rate, strictly in sequence."""
         async for _ in paced(per_second, number):
             await self.peer(first, reads=reads)
 
     def forget(self, peer: HostilePeer) -> None:
-        """Let one vanish now."""
+        """Close a connection immediately."""
         peer.vanish()
         self.peers.discard(peer)
 
@@ -210,9 +208,9 @@ _BIND_NO_PORT = 24
 async def paced(
     per_second: float, number: int | None = None, seconds: float | None = None
 ) -> AsyncIterator[int]:
-    """Yield on a schedule, so many times or for so long; who is late does not catch up for ever.
+    """Yield on a schedule, so many times or for so long.
 
-    What was missed is made up for within a quarter of a second, or not at all.
+    Delays are made up for within a quarter of a second, or dropped.
     """
     started, done = time.monotonic(), 0
     shift = 0.0

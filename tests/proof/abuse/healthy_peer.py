@@ -1,10 +1,10 @@
-"""Clients that behave, in a process of their own; see benchmarks.controlled_process.
+"""Healthy clients in a separate process; see benchmarks.controlled_process.
 
 ``python -m tests.proof.abuse.healthy_peer BROKER PROXY BROKER_WEB PROXY_WEB TOKEN_FILE`` lists at
-broker and proxy, asks both over HTTP, and sends and receives with the official client through the
-proxy, each on a schedule. ``{"do": "take"}`` answers what came of it since the last time: how long
-each took from when it was due. ``{"do": "go_on", "yes": false}`` lets those who connect anew
-wait, so that descriptors can be counted.
+broker and proxy, calls the REST API of both, and sends and receives with the official client
+through the proxy, each on a schedule. ``{"do": "take"}`` returns the response times since the last
+take, measured from the due time. ``{"do": "go_on", "yes": false}`` pauses clients that connect
+anew, so that descriptors can be counted.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ _LENGTH = struct.Struct(">I")
 
 
 class Times:
-    """Seconds and failures, by kind, since they were last taken.
+    """Seconds and failures by kind since the last take.
 
     Attributes:
-        going_on: Cleared while those who connect anew are to wait.
+        going_on: Cleared to pause clients that connect anew.
     """
 
     def __init__(self) -> None:
@@ -53,15 +53,13 @@ class Times:
         self._failures: dict[str, list[str]] = defaultdict(list)
 
     def took(self, kind: str, seconds: float) -> None:
-        """Note that one was served."""
         self._seconds[kind].append(seconds)
 
     def failed(self, kind: str, why: str) -> None:
-        """Note that one was not."""
         self._failures[kind].append(why)
 
     def take(self) -> dict[str, Any]:
-        """Return milliseconds and failures of each kind, and begin anew."""
+        """Return milliseconds and failures of each kind, and reset them."""
         seconds, self._seconds = self._seconds, defaultdict(list)
         failures, self._failures = self._failures, defaultdict(list)
         return {
@@ -76,7 +74,7 @@ class Times:
 async def on_schedule(
     kind: str, times: Times, period: float, serve: Callable[[], Awaitable[None]]
 ) -> None:
-    """Ask again and again; what is due while one waits counts from when it was due."""
+    """Request on a schedule; response times count from the due time."""
     due = time.monotonic()
     while True:
         await asyncio.sleep(max(0.0, due - time.monotonic()))
@@ -90,16 +88,16 @@ async def on_schedule(
         except (OSError, EOFError, TimeoutError, aiohttp.ClientError, UnservedError) as error:
             times.failed(kind, f"{type(error).__name__}: {error}")
             await asyncio.sleep(period)
-        # Of a long wait what came due in it counts once: one that waits asks once.
+        # Requests that fall due during a long wait count as a single request.
         due = max(due + period, time.monotonic() - period)
 
 
 class UnservedError(Exception):
-    """Something else came than was asked for."""
+    """An answer other than the requested."""
 
 
 class Lister:
-    """Lists over one connection, made again when it was lost."""
+    """Lists over a connection, and reconnects after a loss."""
 
     def __init__(self, address: str, token: str) -> None:
         host, _, port = address.rpartition(":")
@@ -109,7 +107,7 @@ class Lister:
         self._size = 0
 
     async def list(self) -> None:
-        """List; the answer must be as long as the first was."""
+        """List; the answer must be as long as the first."""
         try:
             await self._listed()
         except BaseException:
@@ -117,7 +115,6 @@ class Lister:
             raise
 
     def close(self) -> None:
-        """Close the connection."""
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
@@ -146,13 +143,12 @@ _PONG = b"\x00\x00\x00\x09\x00\x00\x00\x05\x08\x13\x9a\x01\x00"
 
 
 class Newcomer:
-    """Connects, lists, and leaves, each time anew."""
+    """Connects anew for each listing."""
 
     def __init__(self, address: str, token: str) -> None:
         self._address, self._token = address, token
 
     async def list(self) -> None:
-        """List over a new connection."""
         lister = Lister(self._address, self._token)
         try:
             await lister.list()
@@ -170,7 +166,7 @@ class Messenger(threading.Thread):
         self.ending = threading.Event()
 
     def run(self) -> None:
-        """Send, receive, acknowledge, on a schedule."""
+        """Send, receive and acknowledge on a schedule."""
         credentials = pulsar.AuthenticationToken(self._token)
         logger = logging.getLogger("pulsar")
         client = pulsar.Client(self._url, credentials, logger=logger)

@@ -1,4 +1,4 @@
-"""Attacks with messages: frames that never end, permits without bound, floods of names."""
+"""Attacks with messages: unfinished frames, unbounded permits, floods of names."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ _SEND = encode_command(
 
 
 async def unfinished_frames(target: Target, seconds: float) -> Counter[str]:
-    """Announce a message of 5 MB, send 4 of them, and stop."""
+    """Announce a message of 5 MB, send 4 MB, and stop."""
     counts: Counter[str] = Counter()
     words = announced(UNFINISHED_BYTES, len(_SEND), _SEND) + bytes(SENT_BYTES)
     async with Crowd(target.binary, counts) as crowd:
@@ -40,7 +40,7 @@ async def unfinished_frames(target: Target, seconds: float) -> Counter[str]:
 
 
 async def deaf_consumers(target: Target, seconds: float) -> Counter[str]:
-    """Ask for 2**31 messages and read none; publish, claim absurd batches, acknowledge nonsense."""
+    """Grant 2**31 permits and read nothing; publish, claim absurd batches, acknowledge nonsense."""
     counts: Counter[str] = Counter()
     topic = f"persistent://hostile/ns-0/deaf-{target.role}"
     nonsense = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual)
@@ -65,7 +65,7 @@ async def deaf_consumers(target: Target, seconds: float) -> Counter[str]:
 
 
 async def name_flood(target: Target, seconds: float) -> Counter[str]:
-    """Look up, create and subscribe to ever other names, of topics, tenants and subscriptions."""
+    """Look up, create and subscribe to ever new names of topics, tenants and subscriptions."""
     counts: Counter[str] = Counter()
     async with Crowd(target.binary, counts) as crowd:
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""Protects servers as an operator does: certificates, tokens, limits; and tokens of others."""
+"""Protection of servers as by an operator: certificates, tokens, limits; and invalid tokens."""
 
 import base64
 import json
@@ -57,10 +57,10 @@ PROXY_KEYS = {
 
 @dataclass(frozen=True)
 class Protection:
-    """Keys of both servers, their ports with TLS, and what peers know.
+    """Keys of both servers, their TLS ports, and the peers' credentials.
 
     Attributes:
-        tls_ports: Of the binary protocol and HTTP, by role.
+        tls_ports: Ports of the binary protocol and HTTP, by role.
     """
 
     folder: Path
@@ -71,15 +71,13 @@ class Protection:
     tls_ports: dict[str, tuple[int, int]]
 
     def token_file(self, role: str) -> Path:
-        """Return where a role's token is."""
         return self.folder / f"{role}.jwt"
 
     def token(self, role: str) -> str:
-        """Return a role's token."""
         return self.token_file(role).read_text()
 
     def bad_tokens(self) -> tuple[str, ...]:
-        """Return tokens that must not pass: of another key, expired, unsigned, broken, huge."""
+        """Return tokens to be refused: of another key, expired, unsigned, broken, huge."""
         claims = {"sub": ADMIN}
         good = self.token(ATTACKER)
         head, body, signature = good.split(".")
@@ -98,7 +96,7 @@ class Protection:
 
 
 def protection(folder: Path) -> Protection:
-    """Write all that the servers' keys name."""
+    """Write all files named by the servers' keys."""
     folder.mkdir(parents=True, exist_ok=True)
     secret = os.urandom(32)
     (folder / "secret.key").write_bytes(secret)
@@ -127,7 +125,7 @@ def protection(folder: Path) -> Protection:
 
 
 def grant(broker: ServerProcess, protected: Protection) -> None:
-    """Give the healthy and the attacker a tenant each: an attacker who has an account is worse."""
+    """Give healthy clients and the attacker a tenant each: an attacker with an account is worse."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     for tenant, role in (("public", HEALTHY), ("hostile", ATTACKER)):
         url = f"{broker.web_url}/admin/v2/tenants/{tenant}"

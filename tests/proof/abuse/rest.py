@@ -1,4 +1,4 @@
-"""Measures what servers hold between rounds: memory, descriptors, the limiter's books."""
+"""Server measurements between rounds: memory, descriptors, the limiter's holdings."""
 
 import os
 import time
@@ -23,15 +23,15 @@ ALLOWED_GROWTH = 0.05
 
 @dataclass(frozen=True)
 class ServerRest:
-    """One server at rest; healthy clients are at work meanwhile.
+    """A server at rest, with healthy clients at work.
 
     Attributes:
-        resident_bytes: The least that was resident while it was looked at.
-        heap_bytes: What the process says that its C library has in use.
-        python_blocks: And how many pieces of memory Python has.
-        descriptors: Open files, of which the healthy have a part.
-        kinds: What these descriptors are, at the last look.
-        held: What the limiter holds; the least seen of each.
+        resident_bytes: The least resident memory observed.
+        heap_bytes: Bytes in use by the C library, as reported by the process.
+        python_blocks: Memory blocks of Python.
+        descriptors: Open files, including the healthy clients'.
+        kinds: Kinds of descriptors, at the last sample.
+        held: The limiter's holdings; the least of each.
     """
 
     resident_bytes: int
@@ -46,9 +46,9 @@ Rest = dict[str, ServerRest]
 
 
 def at_rest(servers: Sequence[ServerProcess], before: Rest | None = None) -> Rest:
-    """Wait until nothing is held and freed memory was given back, then take the least of looks.
+    """Wait until nothing is held and freed memory is released, then return the least of samples.
 
-    Descriptors are waited for, too, until they are as before: what HTTP keeps open has its time.
+    Wait for descriptors, too: HTTP keep-alive connections end after their timeout.
     """
     known = {
         int(url.rpartition(":")[2]): f"{each.module}{what}"
@@ -89,7 +89,7 @@ def _descriptors(pid: int) -> int:
 
 
 def _kinds(pid: int, known: Mapping[int, str]) -> dict[str, int]:
-    """Return how many descriptors of each kind there are; connections by what they lead to."""
+    """Return the number of descriptors by kind; connections by their peer."""
     ports = {}
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
@@ -113,16 +113,15 @@ def _held(found: Mapping[str, float], role: str) -> dict[str, float]:
 _HELD = ("memory_used_bytes", "queue_size")
 
 
-# Python's blocks are reported alone: what was deleted waits for the collector's next full pass.
+# Python's blocks are only reported: garbage remains until the collector's next full pass.
 _MEMORY = {"resident bytes": "resident_bytes", "heap bytes in use": "heap_bytes"}
 
 
 _POOLED = "socket, to broker, HTTP"
-"""While requests are forwarded these take turns, so that none is idle for long enough to end."""
+"""These alternate during forwarded requests, so that no connection idles until its timeout."""
 
 
 def judge_rest(rests: Sequence[Rest], result: ProofResult, *, quick: bool) -> None:
-    """Add the checks of memory, descriptors and books."""
     result.figures["rests"] = [
         {name: asdict(each) for name, each in rest.items()} for rest in rests
     ]

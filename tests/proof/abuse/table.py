@@ -1,4 +1,4 @@
-"""The figures of what healthy clients met beside each attack, and their table."""
+"""Figures of healthy clients beside each attack, and their table."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Beside:
-    """All that the healthy met beside one attack, in all rounds.
+    """Observations of healthy clients beside an attack, over all rounds.
 
     Attributes:
-        served: How many operations.
-        p99_ms: Of each kind, by nearest rank.
+        served: Number of operations.
+        p99_ms: By kind, nearest rank.
         worst_ms: The longest of any kind.
-        failures: What was not served.
-        waited_s: The most that each server was ready to run without a core, in one round.
-        peak_mb: The most that was resident of each.
+        failures: Operations not served.
+        waited_s: The longest time in a round that each server was ready to run without a core.
+        peak_mb: Peak resident memory of each server.
     """
 
     attack: str
@@ -44,7 +44,7 @@ class Beside:
 
     @classmethod
     def of(cls, rows: Sequence[dict[str, Any]], attack: str) -> Beside:
-        """Put the rounds of an attack together."""
+        """Combine the rounds of an attack."""
         own = [row for row in rows if row["attack"] == attack]
         met: dict[str, list[float]] = {}
         failures: list[str] = []
@@ -67,11 +67,9 @@ class Beside:
 
     @property
     def worst_p99_ms(self) -> float:
-        """The largest of all kinds."""
         return max(self.p99_ms.values(), default=math.inf)
 
     def sentence(self) -> str:
-        """Return all in words."""
         kind = max(self.p99_ms, key=lambda each: self.p99_ms[each], default="none")
         return (
             f"{self.title}: {self.served:,} healthy operations, {len(self.failures)} failed; the "
@@ -85,7 +83,7 @@ def _p99(ms: Sequence[float]) -> float:
 
 
 def write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write p99 in milliseconds, beside each attack, as a table of Markdown."""
+    """Write p99 in milliseconds beside each attack as a Markdown table."""
     lines = [
         f"| beside | {' | '.join(_KINDS.values())} | longest | failed | waited s | peak MB |",
         f"|---|{'---|' * (len(_KINDS) + 4)}",

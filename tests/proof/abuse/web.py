@@ -1,4 +1,4 @@
-"""Attacks on the web port: connections that say nothing, slow words, huge ones, and bombs."""
+"""Attacks on the web port: silent connections, slow and huge requests, and bombs."""
 
 import gzip
 import time
@@ -17,7 +17,7 @@ _BOMB_BYTES = 64 * 1024 * 1024
 
 
 async def idle_http(target: Target, seconds: float) -> Counter[str]:
-    """Open HTTP connections; half of them ask once and stay, half never ask."""
+    """Open HTTP connections; half send one request and stay, half stay silent."""
     counts: Counter[str] = Counter()
     asked = _get(target, "/admin/v2/brokers/ready")
     async with Crowd(target.web, counts) as crowd:
@@ -52,7 +52,7 @@ async def slow_http(target: Target, seconds: float) -> Counter[str]:
 
 
 async def huge_http(target: Target, seconds: float) -> Counter[str]:
-    """Send huge headers and paths, bodies that unpack to 64 MB, deep and wide JSON."""
+    """Send huge headers and paths, bodies that decompress to 64 MB, deep and wide JSON."""
     counts: Counter[str] = Counter()
     words = _huge(target)
 
@@ -69,7 +69,7 @@ async def huge_http(target: Target, seconds: float) -> Counter[str]:
 
 
 async def deaf_http(target: Target, seconds: float) -> Counter[str]:
-    """Ask for listings and metrics over HTTP, pipelined, and read nothing."""
+    """Pipeline HTTP requests for listings and metrics, and read nothing."""
     counts: Counter[str] = Counter()
     async with Crowd(target.web, counts) as crowd:
         for number in range(target.number(DEAF)):
@@ -83,7 +83,7 @@ async def deaf_http(target: Target, seconds: float) -> Counter[str]:
 
 
 async def request_flood(target: Target, seconds: float) -> Counter[str]:
-    """Ask without end, for what is there and what is not, a new connection each tenth."""
+    """Request existing and absent paths without end, each tenth over a new connection."""
     counts: Counter[str] = Counter()
     paths = (
         "/admin/v2/clusters",
@@ -119,7 +119,7 @@ def _credentials(target: Target) -> str:
 
 @cache
 def _bombs() -> tuple[bytes, bytes]:
-    """Return bodies that unpack to 64 MB each, by gzip and by deflate."""
+    """Return bodies that decompress to 64 MB each, by gzip and by deflate."""
     packed = gzip.compress(b"[" + b"1," * (_BOMB_BYTES // 2), 6)
     return packed, zlib.compress(b" " * _BOMB_BYTES, 6)
 

@@ -1,4 +1,4 @@
-"""The frames that hostile peers say."""
+"""The frames of hostile peers."""
 
 import struct
 from functools import lru_cache
@@ -17,7 +17,7 @@ def command(kind: int, **body: Any) -> bytes:
 
 @lru_cache(maxsize=64)
 def connect(token: str = "", target: str | None = None) -> bytes:
-    """Return CONNECT, with a token if there is one."""
+    """Return CONNECT, with an optional token."""
     said = pb.CommandConnect(
         client_version="hostile",
         protocol_version=20,
@@ -30,13 +30,11 @@ def connect(token: str = "", target: str | None = None) -> bytes:
 
 
 def listing(namespace: str, request_id: int, **more: Any) -> bytes:
-    """Return GET_TOPICS_OF_NAMESPACE."""
     asked = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=namespace, **more)
     return command(Type.GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=asked)
 
 
 def watch(namespace: str, number: int, pattern: str) -> bytes:
-    """Return WATCH_TOPIC_LIST."""
     asked = pb.CommandWatchTopicList(
         request_id=number, watcher_id=number, namespace=namespace, topics_pattern=pattern
     )
@@ -44,20 +42,17 @@ def watch(namespace: str, number: int, pattern: str) -> bytes:
 
 
 def lookup(topic: str, request_id: int) -> bytes:
-    """Return LOOKUP."""
     return command(
         Type.LOOKUP, lookupTopic=pb.CommandLookupTopic(topic=topic, request_id=request_id)
     )
 
 
 def producer(topic: str, number: int, **more: Any) -> bytes:
-    """Return PRODUCER."""
     asked = pb.CommandProducer(topic=topic, producer_id=number, request_id=number, **more)
     return command(Type.PRODUCER, producer=asked)
 
 
 def subscribe(topic: str, number: int, subscription: str, **more: Any) -> bytes:
-    """Return SUBSCRIBE, Shared."""
     asked = pb.CommandSubscribe(
         topic=topic,
         subscription=subscription,
@@ -70,12 +65,11 @@ def subscribe(topic: str, number: int, subscription: str, **more: Any) -> bytes:
 
 
 def flow(consumer: int, permits: int) -> bytes:
-    """Return FLOW."""
     return command(Type.FLOW, flow=pb.CommandFlow(consumer_id=consumer, messagePermits=permits))
 
 
 def send(number: int, sequence: int, payload: bytes, messages: int = 1) -> bytes:
-    """Return SEND of a message that says it is many."""
+    """Return SEND of a message that claims a large batch."""
     metadata = pb.MessageMetadata(
         producer_name="hostile",
         sequence_id=sequence,
@@ -90,10 +84,9 @@ def send(number: int, sequence: int, payload: bytes, messages: int = 1) -> bytes
 
 
 def ping() -> bytes:
-    """Return PING."""
     return command(Type.PING, ping=pb.CommandPing())
 
 
 def announced(total_bytes: int, command_bytes: int, start: bytes = b"\x08\x06") -> bytes:
-    """Return the start of a frame that announces more than comes."""
+    """Return the start of a frame that announces more bytes than follow."""
     return struct.pack(">II", total_bytes, command_bytes) + start

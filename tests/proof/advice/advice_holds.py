@@ -1,10 +1,10 @@
-"""Advice given to a real 4.2.4 as its broker.conf, for clusters of a seeded generator: it holds.
+"""Advice given to a real 4.2.4 as its broker.conf, for clusters of a seeded generator.
 
 Each cluster has a start of a real broker with today's limits and three storms: one cold, two warm.
-Where others are advised, they have a start as well, and so have, for two storms each, the edge that
-virtual time finds and half of it. In a network of its own: where readers are slow, its
-kernel buffers are bounded as those of a longer way are; on the plain loopback the kernel takes 4 MB
-of an answer at once. What was run already is in the folder of results, and is not run again.
+Clusters with different advice have a start with the advised limits as well, and, for two storms
+each, starts at virtual time's edge and at half the edge. The proof has a separate network: with
+slow readers, kernel buffers are bounded as on a longer path; on the plain loopback the kernel takes
+4 MB of an answer immediately. Results in the results folder are reused.
 """
 
 import json
@@ -27,13 +27,13 @@ from tests.proof.client.real_broker import COMMAND
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 STORMS = {"today": 3, "advised": 3, "edge": 2, "half": 2}
-"""Storms of each start: with the limits of today, the advised ones, the edge, and half the edge."""
+"""Storms of each start: today's limits, the advised limits, the edge, and half the edge."""
 MOST_OF_THE_EDGE = 3
-"""The advised limits are at most so many times the smallest that a real broker bears."""
+"""The largest factor of the advised limits over the smallest that a real broker bears."""
 MOST_LATE = 1.5
-"""By this factor, or by a second, the predicted time of the last client may be off."""
+"""Tolerance of the last client's predicted time: this factor, or a second."""
 MOST_REFUSED = 0.05
-"""By so much of all requests the predicted refusals may be outside of those seen."""
+"""Tolerance of the predicted refusals, as a share of all requests."""
 _ADVICE = "advice.json"
 _OWN_NETWORK = (
     'ip link set lo up && sysctl -qw net.ipv4.tcp_wmem="4096 16384 $1" && shift && exec "$@"'
@@ -41,7 +41,7 @@ _OWN_NETWORK = (
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Prove it for all clusters, or quickly for one; without a real broker say so."""
+    """Prove all clusters (quick: one); skip without a real broker."""
     result = ProofResult()
     if COMMAND not in os.environ:
         said = f"not given to a real Pulsar: {COMMAND} names no command that starts one"
@@ -69,10 +69,10 @@ def _in_own_network(cluster: ProvenCluster, out: Path) -> None:
 
 
 def play(cluster: ProvenCluster, out: Path) -> None:
-    """Seek advice for a cluster, and run what is missing of its storms."""
+    """Compute advice for a cluster, and run the missing storms."""
     for name, limits in _limits(_advice(cluster, out)).items():
         storms = STORMS[name]
-        # A storm that was run on its own would be a cold one again.
+        # A storm run separately would be cold again.
         if all(_file(out, name, number).exists() for number in range(storms)):
             continue
         setting = Setting(limits)
@@ -85,7 +85,7 @@ def play(cluster: ProvenCluster, out: Path) -> None:
 
 
 def _advice(cluster: ProvenCluster, out: Path) -> dict[str, Any]:
-    """Return today's and the advised limits, and what virtual time says of both."""
+    """Return today's limits, the advised limits, and virtual time's result for both."""
     file = out / _ADVICE
     if not file.exists():
         _say(f"{cluster.name}: seeking advice")
@@ -105,7 +105,7 @@ def _advice(cluster: ProvenCluster, out: Path) -> dict[str, Any]:
 
 
 def _limits(found: dict[str, Any]) -> dict[str, Limits]:
-    """Return the limits that a real broker is started with, by the names of their starts."""
+    """Return the limits of a real broker by the name of its start."""
     today, advised, edge = found["today"]["limits"], found["advised"]["limits"], found["edge"]
     starts = {"today": Limits(**today)}
     if advised and advised != today:
@@ -133,7 +133,7 @@ def _file(out: Path, name: str, number: int) -> Path:
 
 
 def _write(file: Path, told: dict[str, Any]) -> None:
-    """Write a document whole or not at all: a proof that was cut goes on behind it."""
+    """Write a document atomically: an interrupted proof resumes behind it."""
     half = file.with_suffix(".half")
     half.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
     half.replace(file)
@@ -143,7 +143,7 @@ def _write(file: Path, told: dict[str, Any]) -> None:
 
 
 def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
-    """Check what was seen of a cluster; say if virtual time was right about today."""
+    """Check a cluster's observations; return whether virtual time matched today's limits."""
     found = json.loads((out / _ADVICE).read_text(encoding="utf-8"))
     starts = _limits(found)
     seen = {name: _seen(out, name) for name in starts}
@@ -174,7 +174,7 @@ def _judge_edge(
     seen: Mapping[str, list[Outcome]],
     result: ProofResult,
 ) -> None:
-    """Check that half the edge misses, and that the advice is not far from what a broker bears."""
+    """Check that half the edge misses, and that the advice is close to a real broker's edge."""
     held = [name for name in seen if not any(map(cluster.goal.misses, seen[name]))]
     for name in ("half", "edge"):
         if name in seen:
@@ -211,7 +211,7 @@ def _say(sentence: str) -> None:
 
 
 def main(name: str, out: str) -> None:
-    """Play one cluster, in whatever network this process is."""
+    """Play one cluster in the current network."""
     folder = Path(out) / name
     folder.mkdir(parents=True, exist_ok=True)
     cluster = next(each for each in ALL if each.name == name)

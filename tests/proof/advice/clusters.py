@@ -1,8 +1,8 @@
-"""The clusters that advice is given for: shapes of a seeded generator, seen by nobody before.
+"""The clusters for advice: shapes of a seeded generator.
 
-Every other one is a crowd at limits that are tight already, of clients that limits can help.
+Odd clusters are crowds at tight limits, with clients that limits can help.
 
-Each namespace is one partitioned topic, so that a real broker makes a hundred thousand names in
+Each namespace is one partitioned topic, so that a real broker creates a hundred thousand names in
 seconds.
 """
 
@@ -21,27 +21,27 @@ from proto.names import TopicName
 
 CLUSTERS = 12
 NETWORK_BYTES, LOOPBACK_BYTES = 98_304, 4_194_304
-"""Bytes of an answer that lie between broker and client: with bounded send buffers, and without."""
+"""Bytes of an answer between broker and client: with bounded send buffers, and without."""
 SMALL_BUFFER_BYTES, USUAL_BUFFER_BYTES = 65_536, 4_194_304
-"""The most that a send buffer may have in the proof's own network (net.ipv4.tcp_wmem)."""
+"""Largest send buffer in the proof's separate network (net.ipv4.tcp_wmem)."""
 SEARCH_SECONDS = 240.0
 GOAL, POLITE_GOAL, SHIPPED = Goal(), Goal(back_within_seconds=100.0), Limits()
-"""Polite clients ask for their watch up to 90 s behind their list, whatever the limits."""
+"""Polite clients request their watch up to 90 s after their list, whatever the limits."""
 _LARGEST_ANSWER_BYTES = 4_500_000
-"""Below the frame limit of 5 MB, above which no limit helps."""
+"""Below the frame limit of 5 MB, above which limits are no help."""
 _TIGHT_MB = (1, 2, 3)
 _RATES = (200_000.0, 400_000.0, 1_000_000.0)
 
 
 @dataclass(frozen=True)
 class ProvenCluster:
-    """A cluster, and what its clients want.
+    """A cluster and its clients' load.
 
     Attributes:
-        sizes: Names that a listing of each namespace has, the largest first.
-        name_bytes: Of each name.
-        read_rate: Bytes a second that a client reads; 0: as fast as it comes.
-        today: The limits in force.
+        sizes: Names in each namespace's listing, the largest first.
+        name_bytes: Bytes of a name.
+        read_rate: Bytes a second that a client reads; 0: unbounded.
+        today: The effective limits.
     """
 
     name: str
@@ -54,7 +54,6 @@ class ProvenCluster:
 
     @property
     def title(self) -> str:
-        """What it is, in a line."""
         families = ", ".join(f"{count:,} {family}" for family, count in self.families.items())
         speed = f" at {self.read_rate / 1000:.0f} kB/s" if self.read_rate else ""
         return (
@@ -65,22 +64,22 @@ class ProvenCluster:
 
     @property
     def send_buffer_bytes(self) -> int:
-        """The most that a send buffer of its network has: with usual ones no reader is slow."""
+        """Largest send buffer of the network: with default buffers no reader is slow."""
         return SMALL_BUFFER_BYTES if self.read_rate else USUAL_BUFFER_BYTES
 
     def topics(self) -> list[tuple[TopicName, int]]:
-        """Return the partitioned topic of each namespace, and its partitions."""
+        """Return the partitioned topic of each namespace and its partitions."""
         found = []
         for number, size in enumerate(self.sizes):
             head = f"persistent://advice-{self.name}/ns{number:03d}/"
-            # The most partitions have names of the most digits.
+            # Most partitions have names with the largest number of digits.
             digits = len(str(size - 1))
             base = "t" * max(1, self.name_bytes - len(head) - len("-partition-") - digits)
             found.append((TopicName.parse(head + base), size))
         return found
 
     def question(self, seconds: float = SEARCH_SECONDS) -> Question:
-        """Return what is asked, with namespaces as their listings are."""
+        """Return the advice's question, with namespaces as their listings are."""
         shapes = tuple(
             NamespaceShape(
                 str(topic.namespace),
@@ -108,7 +107,7 @@ class ProvenCluster:
 
 
 def cluster(seed: int) -> ProvenCluster:
-    """Return the cluster of a seed; an odd one is a crowd at tight limits."""
+    """Return the cluster of a seed; odd seeds are crowds at tight limits."""
     draw, crowd = Random(seed), seed % 2 == 1
 
     def between(low: float, high: float) -> int:
@@ -125,7 +124,7 @@ def cluster(seed: int) -> ProvenCluster:
     kinds = draw.sample(known, draw.randint(1, 3))
     families = dict.fromkeys(kinds, max(1, clients // len(kinds)))
     answers = clients * sum(sizes) / namespaces * name_bytes
-    # Slow readers of much would take longer than their patience, whatever the limits.
+    # Slow readers of large lists would exceed their patience, whatever the limits.
     slow = draw.random() < 0.3 and max(sizes) * name_bytes < 2_000_000 and answers < 1e9
     tight = draw.choice(_TIGHT_MB) if crowd else 100
     return ProvenCluster(

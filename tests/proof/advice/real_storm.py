@@ -1,4 +1,4 @@
-"""A storm of an advice against a real broker: its topics, its limits, and what came of it."""
+"""A storm of an advice against a real broker: topics, limits and result."""
 
 import asyncio
 import json
@@ -30,17 +30,17 @@ from tests.proof.result import ProofError
 _START_SECONDS = 150.0
 _STOP_SECONDS = 20.0
 _SETTLE_SECONDS, _LOOK_SECONDS, _IDLE = 90.0, 3.0, 0.15
-"""How long a broker may take to settle; idle is so much of a core."""
+"""The longest time for a broker to settle; idle is this share of a core."""
 _CALLS_AT_ONCE = 16
 _CALL_SECONDS = 120.0
 
 
 @contextmanager
 def real_cluster(cluster: ProvenCluster, setting: Setting) -> Iterator[tuple[str, str]]:
-    """Run a real broker with limits and topics for a block; hand out its two addresses.
+    """Run a real broker with limits and topics for a block; yield its two addresses.
 
     Raises:
-        ProofError: It does not start.
+        ProofError: The broker does not start.
     """
     service, web = free_port(), free_port()
     keys = {
@@ -72,7 +72,7 @@ def real_cluster(cluster: ProvenCluster, setting: Setting) -> Iterator[tuple[str
 
 
 def _settle(pid: int) -> None:
-    """Wait until a broker has done what its new topics made it do: that is none of a storm."""
+    """Wait until a broker has finished the work of its new topics, which is not part of a storm."""
     give_up, books = time.monotonic() + _SETTLE_SECONDS, KernelBooks("broker", pid)
     spent = books.samples()["process_cpu_seconds_total"]
     while time.monotonic() < give_up:
@@ -101,7 +101,7 @@ async def _make_topics(cluster: ProvenCluster, admin_url: str) -> None:
 def storm(
     cluster: ProvenCluster, setting: Setting, addresses: tuple[str, str], out: Path, name: str
 ) -> Outcome:
-    """Run the storm that the advice was sought for, and return what came of it."""
+    """Run the advice's storm and return its result."""
     service_url, admin_url = addresses
     options = RunOptions(
         name=name, out=out, service_url=service_url, admin_urls={"broker": admin_url}
@@ -118,7 +118,7 @@ def storm(
 
 
 def limits_in_force(admin_url: str) -> dict[str, str]:
-    """Ask a broker for the configuration that it runs with."""
+    """Return the effective configuration of a broker."""
     url = f"{admin_url}/admin/v2/brokers/configuration/runtime"
     with urllib.request.urlopen(url, timeout=10) as answer:
         told: dict[str, str] = json.load(answer)

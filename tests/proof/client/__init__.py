@@ -1,1 +1,1 @@
-"""Proofs of the client against brokers of any make."""
+"""Proofs of the client against Floodgate and real brokers."""

@@ -1,4 +1,4 @@
-"""Tokens and TLS of the client against a real broker, and the official client beside it."""
+"""Tokens and TLS of the client against a real broker, beside the official client."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 TOKEN_SECONDS = 3
 REFRESHED_SECONDS = 9.0
-"""Long enough that a token has run out more than once."""
+"""Longer than several lifetimes of a token."""
 SEND_MILLIS = 4_000
 NAMESPACE_SECONDS = 60.0
 _PLUGIN = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
@@ -41,7 +41,7 @@ class Keys:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._secret = secrets.token_bytes(32)
-        rsa = trustme.KeyType.RSA  # The broker reads no other.
+        rsa = trustme.KeyType.RSA  # the broker's only supported form
         authority = trustme.CA(key_type=rsa)
         self.trust = self._written("ca.pem", authority.cert_pem.bytes())
         self.server = self._pair(authority, "127.0.0.1")
@@ -50,14 +50,12 @@ class Keys:
         self.stranger = self._pair(trustme.CA(key_type=rsa), "stranger")
 
     def token(self, role: str, seconds: float = 3_600.0, secret: bytes | None = None) -> str:
-        """Return a token that runs out after some time."""
         claims = {"sub": role, "exp": int(time.time() + seconds)}
         said = ".".join(_base64(json.dumps(one).encode()) for one in ({"alg": "HS256"}, claims))
         signed = hmac.digest(secret or self._secret, said.encode(), hashlib.sha256)
         return f"{said}.{_base64(signed)}"
 
     def token_file(self, role: str) -> str:
-        """Return the ``file:`` URL of a token."""
         return "file://" + self._written("token", self.token(role).encode() + b"\n")
 
     def broker_keys(self, ports: Ports, *, wants_certificate: bool) -> dict[str, str]:
@@ -99,8 +97,6 @@ class Keys:
 
 @dataclass(frozen=True)
 class Ports:
-    """The broker's."""
-
     plain: int
     tls: int
     web: int
@@ -108,12 +104,12 @@ class Ports:
 
 @dataclass(frozen=True)
 class Case:
-    """Credentials, and what becomes of who has them.
+    """Credentials, and their expected result.
 
     Attributes:
-        wanted: What arrives, or the name of the error.
-        options: Of the client, made of the import's names.
-        tls: Whether TLS is spoken.
+        wanted: The received message, or the name of the error.
+        options: Client options, made of the import's names.
+        tls: Whether TLS is used.
     """
 
     wanted: str
@@ -126,7 +122,7 @@ def _base64(data: bytes) -> str:
 
 
 def cases(keys: Keys) -> dict[str, Case]:
-    """Return what is tried where a certificate is welcome and not wanted."""
+    """Return the cases with optional client certificates."""
     trusts = {"tls_trust_certs_file_path": keys.trust, "tls_validate_hostname": True}
 
     def token(said: object, **more: object) -> Callable[[Any], Mapping[str, object]]:
@@ -161,7 +157,7 @@ def cases(keys: Keys) -> dict[str, Case]:
 
 
 def certificate_cases(keys: Keys) -> dict[str, Case]:
-    """Return what is tried where nobody gets in without a certificate."""
+    """Return the cases with required client certificates."""
     trusts = {"tls_trust_certs_file_path": keys.trust, "tls_validate_hostname": True}
 
     def files(pair: tuple[str, str]) -> Mapping[str, object]:
@@ -191,7 +187,7 @@ def certificate_cases(keys: Keys) -> dict[str, Case]:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Start a real broker twice, and try everything with both clients."""
+    """Start a real broker twice, and try every case with both clients."""
     result = ProofResult({"outcomes": {}})
     if COMMAND not in os.environ:
         said = f"not played to a real Pulsar: {COMMAND} names no command that starts one"
@@ -291,7 +287,7 @@ async def _challenged(api: Any, keys: Keys, ports: Ports, *, renewed: bool) -> s
 
 
 async def _addresses(keys: Keys, ports: Ports, topic: str) -> list[str]:
-    """Return from where a topic's producer and consumer are connected."""
+    """Return the source addresses of a topic's producer and consumer."""
     said = await asyncio.to_thread(_ask, keys, ports, f"{topic.replace('://', '/')}/stats")
     stats = json.loads(said)
     users = [*stats["publishers"], *stats["subscriptions"]["s"]["consumers"]]
@@ -309,7 +305,7 @@ def _ask(keys: Keys, ports: Ports, path: str) -> bytes:
 
 
 def _wait_for_namespace(keys: Keys, ports: Ports) -> None:
-    """Wait until a standalone has made its own: it answers before."""
+    """Wait until a standalone has created its namespace: it answers earlier."""
     give_up = time.monotonic() + NAMESPACE_SECONDS
     while time.monotonic() < give_up:
         with suppress(urllib.error.HTTPError):

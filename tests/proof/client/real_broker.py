@@ -1,4 +1,4 @@
-"""A real broker with keys of broker.conf, by a command that the environment names."""
+"""A real broker with keys of broker.conf, by a command from the environment."""
 
 import os
 import shlex
@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from tests.proof.result import ProofError
 
 COMMAND = "REAL_PULSAR"
-"""Names a command that takes ``key=value`` arguments, starts a broker, prints ``READY PID ...``
-when it answers, and ends."""
+"""Variable for a command that takes ``key=value`` arguments, starts a broker, prints ``READY PID
+...`` once the broker answers, and ends.
+"""
 PATIENCE_SECONDS = 150.0
 
 
 @contextmanager
 def real_broker(keys: Mapping[str, str]) -> Iterator[None]:
-    """Run one for a block.
+    """Run a real broker for a block.
 
     Raises:
-        ProofError: It does not start.
+        ProofError: The broker does not start.
     """
     command = [*shlex.split(os.environ[COMMAND]), *(f"{key}={keys[key]}" for key in keys)]
     started = subprocess.run(

@@ -1,4 +1,4 @@
-"""The suites of the client by URL: the same files against Floodgate and against a real broker."""
+"""The client's suites by URL: the same files against Floodgate and a real broker."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ NAMES = (SERVICE_URL, WEB_URL, PROXY_URL)
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run both suites against every server there is."""
+    """Run both suites against every available server."""
     result = ProofResult({"servers": {}})
     for profile in PROFILES[:1] if options.quick else PROFILES:
         folder = options.out / profile

@@ -1,7 +1,7 @@
-"""Thousands of this project's regex consumers start at once, start again, and lose their broker.
+"""Thousands of this project's regex consumers start simultaneously, restart, and lose their broker.
 
-Each has a client and a connection of its own and matches two of 10,000 topics. Broker and proxy
-have limits of 50 MB.
+Each has a client and a connection, and matches two of 10,000 topics. Broker and proxy have limits
+of 50 MB.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ from tests.proof.servers import (
 TOPICS = 10_000
 PROCESSES = 2
 PROXY_FILES_EACH = 3
-"""A client's connection for listings, the one to its broker, and what is behind that."""
+"""A client's connection for listings, its broker connection, and the proxy's connections behind
+both.
+"""
 MOST_SECONDS = 240.0
 PUBLISHED_AT_ONCE = 100
 COLD, RESTART, BROKER_RESTART = "cold", "restart", "broker restart"
@@ -49,14 +51,13 @@ COLD, RESTART, BROKER_RESTART = "cold", "restart", "broker restart"
 
 @dataclass(frozen=True)
 class Storm:
-    """One storm.
+    """A storm.
 
     Attributes:
         clients: In all processes together.
-        family: The discovery schedule's.
-        proxied: Whether the clients come through the proxy.
-        watched_seconds: As long is watched behind the broker's restart: a period of polls, and what
-            they are late.
+        family: Family of the discovery schedule.
+        proxied: Whether the clients connect through the proxy.
+        watched_seconds: Observation after the broker's restart: a polling period and its delays.
     """
 
     clients: int
@@ -79,7 +80,7 @@ QUICK = tuple(replace(storm, clients=storm.clients // 50, watched_seconds=5) for
 
 
 class Processes:
-    """The processes of one start of the clients; killed at the end of the block."""
+    """The client processes of one start; killed at the end of the block."""
 
     def __init__(self, storm: Storm, service_url: str, log: Path) -> None:
         each = storm.clients // PROCESSES
@@ -110,7 +111,6 @@ class Processes:
         self.kill()
 
     def kill(self) -> None:
-        """End all processes with SIGKILL, at the same moment."""
         for process in self._processes:
             process.kill()
         for process in self._processes:
@@ -118,17 +118,17 @@ class Processes:
         self._stack.close()
 
     def tell(self, words: str) -> None:
-        """Tell each to do something."""
+        """Send a command to each process."""
         for process in self._processes:
             assert process.stdin is not None
             process.stdin.write(f"{words}\n".encode())
             process.stdin.flush()
 
     def answers(self) -> list[dict[str, Any]]:
-        """Return what each says next.
+        """Return each process's next line.
 
         Raises:
-            ProofError: One ended instead.
+            ProofError: A process ended.
         """
         found = []
         for process in self._processes:
@@ -140,18 +140,17 @@ class Processes:
         return found
 
     def do(self, words: str) -> list[dict[str, Any]]:
-        """Tell each to do something, and return what they say."""
+        """Send a command to each process, and return the answers."""
         self.tell(words)
         return self.answers()
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Carry out all storms, one after the other."""
+    """Run all storms in sequence."""
     return prove_storms(options, QUICK if options.quick else FULL)
 
 
 def prove_storms(options: ProofOptions, storms: Sequence[Storm]) -> ProofResult:
-    """Carry out some storms."""
     result = ProofResult()
     for storm in storms:
         options.note(str(storm))
@@ -169,10 +168,10 @@ def prove_storms(options: ProofOptions, storms: Sequence[Storm]) -> ProofResult:
 
 
 class _Run:
-    """One storm, carried out.
+    """A running storm.
 
     Attributes:
-        figures: What was found.
+        figures: The measurements.
     """
 
     def __init__(self, storm: Storm, out: Path) -> None:
@@ -227,7 +226,7 @@ class _Run:
         self.figures[f"servers_{name}"] = Curves(watch, 0.0, {}).figures()
 
     def _phase(self, name: str, begun: float, said: list[dict[str, Any]]) -> None:
-        """Keep how long it took until half, 99 % and all were there."""
+        """Record the time until half, 99 % and all clients were attached."""
         seconds = sorted(at - begun for one in said for at in one["at"])
         refused = sum((Counter(one["refused"]) for one in said), Counter())
         self.figures[name] = {
@@ -240,7 +239,7 @@ class _Run:
         }
 
     def _message(self, token: str, clients: Processes) -> None:
-        """Publish to every topic that a pattern matches, and let everybody receive that."""
+        """Publish to every matched topic, and wait until all clients receive the message."""
         at = time.monotonic()
         clients.tell(f"receive {token} {MOST_SECONDS}")
         names = topic_names(min(TOPICS, TOPICS_EACH * self._storm.clients))
@@ -255,7 +254,7 @@ def topic_names(number: int = TOPICS) -> list[str]:
 
 
 async def _publish(url: str, names: list[str], token: str) -> float:
-    """Publish a message to each topic; return the seconds that it took."""
+    """Publish a message to each topic; return the seconds taken."""
     begun = time.monotonic()
     places = asyncio.Semaphore(PUBLISHED_AT_ONCE)
     async with Client(url) as client:
@@ -277,7 +276,7 @@ def _judge(storm: Storm, figures: dict[str, Any], result: ProofResult) -> None:
             sentence += f", half after {half:.1f} s, 99 % {nearly:.1f} s, all {curve[-1]:.1f} s"
         if found["refused"]:
             sentence += f"; {found['refused']}"
-        # What Java does not ask again it does not get: that is shown, and not judged.
+        # Java's client does not list again after a miss: reported, not judged.
         passed = found["done"] == storm.clients or storm.family != "polite"
         result.check(f"{storm}: {name}", passed, sentence)
     reports = figures["reports_behind_broker_restart"]
@@ -304,7 +303,7 @@ def _judge(storm: Storm, figures: dict[str, Any], result: ProofResult) -> None:
 
 
 def main() -> None:
-    """Carry out one storm of a size of its own."""
+    """Run one storm of a given size."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("clients", type=int)
     arguments.add_argument("--family", default="polite")

@@ -1,4 +1,4 @@
-"""Processes of regex consumers, with the official Python client, and what REST says of them."""
+"""Processes of regex consumers with the official Python client, and their REST statistics."""
 
 from __future__ import annotations
 
@@ -25,18 +25,15 @@ PATIENCE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class CrowdSize:
-    """The numbers of a crowd."""
-
     consumers: int
     processes: int
 
     @property
     def topics(self) -> int:
-        """All topics; each matches one consumer's pattern."""
+        """Number of topics; each matches one consumer's pattern."""
         return self.consumers * TOPICS_EACH
 
     def names(self) -> list[str]:
-        """Return the names of all topics."""
         return [
             f"persistent://{NAMESPACE}/group-{number // TOPICS_EACH:05d}-{number % TOPICS_EACH}"
             for number in range(self.topics)
@@ -49,9 +46,9 @@ class Attached:
 
     Attributes:
         seconds: From the first process's start until the last consumer had all its topics.
-        refused: The errors of clients.
+        refused: Clients' errors.
         threads, resident_bytes: Of all client processes together.
-        attachments: Consumers that REST counts, over all topics.
+        attachments: Consumers over all topics, by REST.
     """
 
     seconds: float = 0.0
@@ -81,7 +78,6 @@ class Crowd:
         self.kill()
 
     def start(self) -> None:
-        """Start all processes."""
         each = self._size.consumers // self._size.processes
         for number in range(self._size.processes):
             log = str(self._logs / f"clients-{number}.log")
@@ -96,7 +92,6 @@ class Crowd:
             )
 
     def kill(self) -> None:
-        """End all processes with SIGKILL."""
         processes, self._processes = self._processes, []
         for process in processes:
             process.kill()
@@ -104,10 +99,10 @@ class Crowd:
             process.communicate()
 
     def attached(self) -> Attached:
-        """Wait until every process has said how it went.
+        """Wait for every process's report.
 
         Raises:
-            ProofError: One ended instead.
+            ProofError: A process ended.
         """
         found = Attached()
         with ThreadPoolExecutor(len(self._processes)) as threads:
@@ -128,7 +123,7 @@ def _said(process: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def count_attachments(broker: ServerProcess, size: CrowdSize) -> int:
-    """Return how many consumers the statistics of all topics show."""
+    """Return the number of consumers in the statistics of all topics."""
     address = urlsplit(broker.web_url)
     found = 0
     with ExitStack() as stack:
@@ -140,7 +135,7 @@ def count_attachments(broker: ServerProcess, size: CrowdSize) -> int:
             answer = connection.getresponse()
             body = answer.read()
             if answer.status == http.client.NOT_FOUND:
-                continue  # not loaded: nobody has come
+                continue  # not loaded: without consumers
             stats = json.loads(body)
             found += sum(len(one["consumers"]) for one in stats["subscriptions"].values())
     return found

@@ -1,9 +1,9 @@
-"""Consumers of every kind are sent away together and come back through one place for lookups.
+"""Consumers of every kind, disconnected together, reattach with one lookup at a time.
 
-150 topics have a consumer, a reader and a producer each, three consumers by pattern and some table
-views, all of one client. Their namespace is unloaded three times, on a broker that lets one lookup
-in at a time; then the official Python client's consumers have the same. On Floodgate and, where a
-command names one, on a real broker.
+150 topics have a consumer, a reader and a producer each, three pattern consumers and some table
+views, all of one client. Their namespace is unloaded three times, on a broker that admits a single
+lookup at a time; then the same with the official Python client's consumers. On Floodgate and, where
+a command names it, on a real broker.
 """
 
 import asyncio
@@ -39,14 +39,12 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Where(NamedTuple):
-    """A broker."""
-
     name: str
     service_url: str
     web_url: str
 
     def put(self, path: str) -> None:
-        """Ask its REST API to do something."""
+        """Send a PUT to its REST API."""
         headers = {"Content-Type": "application/json"}
         url = f"{self.web_url}/admin/v2/{path}"
         request = urllib.request.Request(url, b"{}", headers, method="PUT")
@@ -56,13 +54,13 @@ class Where(NamedTuple):
 
 @dataclass
 class Group:
-    """Things of one kind.
+    """Consumers, readers or producers of one kind.
 
     Attributes:
-        size: How many there are, once for each of their topics.
-        attached_seconds: How long attaching took all of them.
-        back_seconds: For each unload, how long until all had the message sent afterwards.
-        missing: For each unload, how many never had it.
+        size: Number of members, one for each topic.
+        attached_seconds: Time until all were attached.
+        back_seconds: For each unload, time until all had the next message.
+        missing: For each unload, members that never had it.
     """
 
     size: int
@@ -72,15 +70,15 @@ class Group:
     _seen: dict[int, dict[object, float]] = field(default_factory=lambda: defaultdict(dict))
 
     def saw(self, member: object, data: bytes) -> None:
-        """Note that one has a message; called by any thread."""
+        """Note that a member has a message; called by any thread."""
         self._seen[int(data)].setdefault(member, time.monotonic())
 
     def missing_now(self, number: int) -> int:
-        """Return how many do not have a message yet."""
+        """Return the number of members without a message."""
         return self.size - len(self._seen[number])
 
     def note(self, number: int, since: float) -> None:
-        """Write down what came of an unload."""
+        """Record the result of an unload."""
         self.missing.append(self.missing_now(number))
         latest = max(self._seen[number].values(), default=since)
         self.back_seconds.append(round(latest - since, 1))
@@ -90,7 +88,7 @@ Groups = dict[str, Group]
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Send them away and count who is back, on each broker there is."""
+    """Unload the namespace and count reattached members, on each available broker."""
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     topics = [
@@ -173,7 +171,7 @@ async def _sent_away(where: Where, topics: Sequence[str], options: ProofOptions)
         options.note(f"{where.name}: the official ones attach")
         opened = await asyncio.to_thread(_attach_official, where, topics, official)
         await _rounds(where, producers, 2 * (1 + UNLOADS), {OFFICIAL: official}, options)
-        # It may wait for ever for a consumer that is not attached.
+        # It may wait forever for an unattached consumer.
         threading.Thread(target=opened.shutdown, daemon=True).start()
     return {**ours, ALONE: alone, OFFICIAL: official}
 
@@ -181,8 +179,8 @@ async def _sent_away(where: Where, topics: Sequence[str], options: ProofOptions)
 async def _rounds(
     where: Where, producers: Sequence[Producer], first: int, groups: Groups, options: ProofOptions
 ) -> None:
-    """Publish to each topic; then unload them, and publish again, some times."""
-    await _published(producers, first, groups)  # A reader has a place once it has read.
+    """Publish to each topic; then unload the topics and publish again, repeatedly."""
+    await _published(producers, first, groups)  # readers have a position once they read
     for number in range(first + 1, first + 1 + UNLOADS):
         options.note(f"{where.name}: {', '.join(groups)} are sent away")
         await asyncio.to_thread(where.put, f"namespaces/{NAMESPACE}/unload")
@@ -193,7 +191,7 @@ async def _rounds(
 
 
 async def _published(producers: Sequence[Producer], number: int, groups: Groups) -> None:
-    """Publish a message to each topic, and wait until all have theirs, or time is up."""
+    """Publish a message to each topic, and wait until all members have theirs, or time out."""
     await asyncio.gather(
         *(producer.send(b"%d" % number, partition_key="all") for producer in producers)
     )
@@ -245,7 +243,7 @@ async def _all_of(group: Group, *attaching: Coroutine[object, object, None]) -> 
 
 
 def _attach_official(where: Where, topics: Sequence[str], group: Group) -> pulsar.Client:
-    """Subscribe one after the other: at once, its lookups are refused and it raises."""
+    """Subscribe in sequence: simultaneous lookups are refused and raise."""
     since = time.monotonic()
     opened = pulsar.Client(where.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     for topic in topics:

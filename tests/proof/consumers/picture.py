@@ -16,12 +16,12 @@ KINDS = ("heap", "direct")
 
 @dataclass(frozen=True)
 class Curves:
-    """What was watched.
+    """The samples of a run.
 
     Attributes:
         samples: Of the servers.
         begun: The moment that is second 0.
-        spans: When a start of the crowd began, and how long it took, in seconds.
+        spans: Start and duration of each start of the crowd, in seconds.
     """
 
     samples: Samples
@@ -29,12 +29,10 @@ class Curves:
     spans: Mapping[str, tuple[float, float]]
 
     def points(self, module: str, metric: str) -> list[tuple[float, float]]:
-        """Return seconds and values of a metric."""
         moments, values = self.samples.series(module, metric)
         return [(at - self.begun, value) for at, value in zip(moments, values, strict=True)]
 
     def values(self, module: str, metric: str) -> list[float]:
-        """Return the values of a metric."""
         return list(self.samples.series(module, metric)[1])
 
     def figures(self) -> dict[str, dict[str, float]]:
@@ -58,17 +56,16 @@ class Curves:
 
 
 def permits_metric(module: str, kind: str) -> str:
-    """Return the name of the metric of permits in use."""
+    """Metric of permits in use."""
     return f"pulsar_{module}_topic_list_{kind}_memory_used_bytes"
 
 
 def waiting_metric(module: str, kind: str) -> str:
-    """Return the name of the metric of requests that wait for permits."""
+    """Metric of requests that wait for permits."""
     return f"pulsar_{module}_topic_list_{kind}_queue_size"
 
 
 def draw(curves: Curves, size: CrowdSize, out: Path) -> list[Path]:
-    """Write the picture into ``out`` and return its path."""
     spans = curves.spans.items()
     bands = [(at, at + seconds, f"{name}: {seconds:.1f} s") for name, (at, seconds) in spans]
     memory: list[Series] = []

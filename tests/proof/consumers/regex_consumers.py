@@ -1,7 +1,7 @@
 """A thousand regex consumers of the official Python client attach through the proxy, twice.
 
-Each has a client and a connection of its own and matches ten topics of one namespace. All are
-killed at once and come again at once. Broker and proxy list under limits that let few in at a time.
+Each has a client and a connection, and matches ten topics of one namespace. All are killed and
+restarted simultaneously. Broker and proxy list under tight limits.
 """
 
 import time
@@ -33,20 +33,20 @@ BROKER = {
     "metadataStoreUrl": "memory:local",
     "exposeTopicLevelMetricsInPrometheus": "false",
 }
-"""Samples of 10,000 topics four times a second would cost more than what they are to show."""
+"""Sampling 10,000 topics four times a second would cost more than the measured work."""
 COLD, RESTART = "cold", "restart"
 OWN_CONNECTIONS = 4
-"""Files a client costs the proxy: two connections of its own and the two behind them."""
+"""Descriptors of a client at the proxy: two connections and the two behind them."""
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Let the crowd attach, kill it, let it attach again."""
+    """Attach the crowd, kill it, attach it again."""
     size = QUICK if options.quick else FULL
     topics = options.out / "topics.txt"
     topics.write_text("".join(f"{name}\n" for name in size.names()), encoding="utf-8")
     raise_open_file_limit(OWN_CONNECTIONS * size.consumers + 1_000)
-    # The client asks for all topics and chooses itself. Shared, the one answer is charged once and
-    # nobody waits; private, each is charged, as upstream's are.
+    # The client lists all topics and filters locally. Shared answers are charged once, so that no
+    # request waits; private answers are charged each, as upstream's are.
     keys = {
         "floodgateProfile": "floodgate",
         "floodgateResponseBuffers": "private",
@@ -134,7 +134,7 @@ def _judge_permits(result: ProofResult) -> None:
 
 
 def _judge_waiting(result: ProofResult) -> None:
-    """Make sure that the limits were felt: else nothing is shown about them."""
+    """Check that requests waited for the limits: without waits the proof shows nothing."""
     waited = {
         module: max(found["heap_waiting_peak"], found["direct_waiting_peak"])
         for module, found in result.figures["servers"].items()

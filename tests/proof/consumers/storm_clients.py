@@ -1,13 +1,14 @@
-"""A process of thousands of this project's clients, each with one consumer of a pattern.
+"""A process of thousands of this project's clients, each with one pattern consumer.
 
 ``python -m tests.proof.consumers.storm_clients URL FAMILY FIRST COUNT GROUPS`` makes the clients
-from FIRST on and says so. Then it does what each line of its standard input says, and answers with
-a line:
+from FIRST on and reports. Then it runs each command line of its standard input, and answers with a
+line:
 
-- ``subscribe``: all at once, each once.
-- ``attached MOST_SECONDS``: wait until all that subscribed are attached again to all their topics.
-- ``receive TOKEN MOST_SECONDS``: each that subscribed receives this content from all its topics.
-- ``report``: what was asked, what is kept, and how large a client is.
+- ``subscribe``: all clients simultaneously, once.
+- ``attached MOST_SECONDS``: wait until all subscribed clients are attached again to all their
+  topics.
+- ``receive TOKEN MOST_SECONDS``: each subscribed client receives this content from all its topics.
+- ``report``: requests, held objects, and the size of a client.
 
 Times are the machine's monotonic clock.
 """
@@ -44,11 +45,11 @@ FILES_EACH = 2
 OPERATION_SECONDS = 120
 POLL_SECONDS = 0.05
 SAMPLE = 50
-"""Clients that are measured object by object."""
+"""Clients whose objects are measured."""
 
 
 class Wire:
-    """What all clients asked for."""
+    """Requests of all clients."""
 
     def __init__(self) -> None:
         self.listings: list[float] = []
@@ -60,7 +61,7 @@ class Wire:
         self._watch = TopicListWatch.open
 
     def tap(self) -> None:
-        """Count from now on."""
+        """Start to count."""
         wire = self
 
         async def topics_raw(cnx: ClientCnx, *arguments: Any) -> TopicsAnswer:
@@ -93,9 +94,9 @@ class Clients:
 
     Args:
         url: Of broker or proxy.
-        family: The discovery schedule's.
-        numbers: The clients'.
-        groups: Of topics; a client's pattern matches one.
+        family: Family of the discovery schedule.
+        numbers: Of the clients.
+        groups: Of topics; a client's pattern matches one group.
     """
 
     def __init__(self, url: str, family: str, numbers: range, groups: int) -> None:
@@ -108,7 +109,7 @@ class Clients:
         self.wire.tap()
 
     async def subscribe(self) -> dict[str, Any]:
-        """Let each subscribe, all at once."""
+        """Subscribe all clients simultaneously."""
         refused: Counter[str] = Counter()
         at = []
 
@@ -130,11 +131,11 @@ class Clients:
                 at.append(time.monotonic())
 
         await asyncio.gather(*map(one, self._numbers, self._clients))
-        gc.freeze()  # What is there stays: going through it again and again takes seconds.
+        gc.freeze()  # Freeze existing objects: scanning them repeatedly takes seconds.
         return {"at": at, "refused": refused}
 
     async def attached(self, most_seconds: float) -> dict[str, Any]:
-        """Wait until all are attached again."""
+        """Wait until all clients are attached again."""
         self._restarts += 1
         waiting, at = list(self._consumers), []
         give_up = time.monotonic() + most_seconds
@@ -152,7 +153,6 @@ class Clients:
         )
 
     async def receive(self, token: str, most_seconds: float) -> dict[str, Any]:
-        """Let each receive."""
         at = []
 
         async def one(consumer: PatternConsumer) -> None:
@@ -171,7 +171,7 @@ class Clients:
         return {"at": at, "refused": {"nothing received": missing} if missing else {}}
 
     def report(self) -> dict[str, Any]:
-        """Tell what was asked, and what is kept."""
+        """Return the requests and the held objects."""
         wire, resident = self.wire, resident_bytes_here()
         sizes = [size_of(client) for client in self._clients[:SAMPLE]]
         return {
@@ -192,12 +192,12 @@ class Clients:
 
 
 def resident_bytes_here() -> int:
-    """Return what of this process is resident."""
+    """Return the resident memory of this process."""
     return resident_bytes(os.getpid())
 
 
 def size_of(client: Client) -> tuple[int, int, int]:
-    """Return a client's objects, their bytes, and how many names of topics there are among them."""
+    """Return a client's objects, their bytes, and the number of topic names among them."""
     shared = (type, ModuleType, FunctionType, BuiltinFunctionType, uvloop.Loop, asyncio.Task)
     modules = {id(vars(module)) for module in tuple(sys.modules.values())}
     seen = {id(client)}
@@ -217,7 +217,7 @@ def size_of(client: Client) -> tuple[int, int, int]:
 
 
 async def main(url: str, family: str, first: str, count: str, groups: str) -> None:
-    """Make the clients, then do as told."""
+    """Make the clients, then run commands."""
     raise_open_file_limit(FILES_EACH * int(count))
     clients = Clients(url, family, range(int(first), int(first) + int(count)), int(groups))
     _say({"resident_bytes": resident_bytes_here()})

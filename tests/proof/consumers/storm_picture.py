@@ -1,4 +1,4 @@
-"""The families side by side: who is back when, and how often topics are asked for."""
+"""The families side by side: reattachment times and listing rates."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ def draw(storms: Sequence[Mapping[str, Any]], out: Path) -> list[Path]:
 
 
 def _a_second(storm: Mapping[str, Any], phase: str, report: str, seconds: int) -> list[int]:
-    """Return how many lists, those of watches too, were asked for in each second of a phase."""
+    """Return the number of lists, watches' lists included, in each second of a phase."""
     begun = storm[phase]["begun"]
     found = [0] * seconds
     for one in storm[report]:

@@ -1,4 +1,4 @@
-"""A pool of workers is ended by SIGTERM again and again; each message is done once."""
+"""A pool of workers ended by SIGTERM repeatedly; each message is processed once."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ LAST_SECONDS = 60.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Publish without a pause; start and end pools; then let one do the rest."""
+    """Publish without a pause; start and end pools; then finish with a last pool."""
     result = ProofResult()
     journal = options.out / "journal.txt"
     journal.unlink(missing_ok=True)
@@ -55,7 +55,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def start_pool(service_url: str, journal: Path) -> subprocess.Popen[bytes]:
-    """Start a pool; return it once it has subscribed."""
+    """Start a pool; return after it has subscribed."""
     command = [sys.executable, "-m", "examples.worker_pool", service_url, str(journal)]
     pool = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert pool.stdout is not None
@@ -64,7 +64,7 @@ def start_pool(service_url: str, journal: Path) -> subprocess.Popen[bytes]:
 
 
 def end_of_pool(service_url: str, journal: Path, options: ProofOptions, number: int) -> int:
-    """Let a pool live for a moment; return its exit code."""
+    """End a pool after a moment; return its exit code."""
     options.note(f"pool {number + 1}")
     pool = start_pool(service_url, journal)
     threading.Event().wait(random.uniform(*LIFE_SECONDS))
@@ -72,7 +72,6 @@ def end_of_pool(service_url: str, journal: Path, options: ProofOptions, number: 
 
 
 def ended(pool: subprocess.Popen[bytes]) -> int:
-    """Send SIGTERM; return the exit code."""
     pool.terminate()
     with pool:
         return pool.wait(END_SECONDS)
@@ -80,7 +79,7 @@ def ended(pool: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def published(service_url: str) -> Iterator[list[int]]:
-    """Publish in a thread while the block runs; the list has how many messages."""
+    """Publish in a thread while the block runs; the list holds the number of messages."""
     count, stopping = [0], threading.Event()
     thread = threading.Thread(
         target=lambda: asyncio.run(publish(service_url, count, stopping)), daemon=True
@@ -94,7 +93,7 @@ def published(service_url: str) -> Iterator[list[int]]:
 
 
 async def publish(service_url: str, count: list[int], stopping: threading.Event) -> None:
-    """Send numbers: to one topic in batches, to the other alone, some of them in parts."""
+    """Send numbers: batched to one topic, unbatched to the other, some in chunks."""
     async with Client(service_url) as client:
         alone = await client.create_producer(
             TOPICS[0], batching_enabled=False, chunking_enabled=True
@@ -108,13 +107,12 @@ async def publish(service_url: str, count: list[int], stopping: threading.Event)
 
 
 async def send(producer: Producer, count: list[int], behind: bytes = b"") -> None:
-    """Send the next number."""
     number, count[0] = count[0], count[0] + 1
     await producer.send(b"%12d" % number + behind)
 
 
 def wait_for(journal: Path, sent: int) -> None:
-    """Return when so many lines are written, or no more come."""
+    """Wait until so many lines are written, or no more follow."""
     known, unchanged = -1, 0
     while known < sent and unchanged < LAST_SECONDS:
         threading.Event().wait(1)

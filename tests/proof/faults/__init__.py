@@ -1,1 +1,1 @@
-"""Faults on command beneath official clients."""
+"""Injected faults beneath official clients."""

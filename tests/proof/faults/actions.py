@@ -1,4 +1,4 @@
-"""The faults beneath official clients, and what each client's application sees of them."""
+"""The faults beneath official clients, and each application's observations."""
 
 from typing import Any, NamedTuple
 
@@ -9,13 +9,13 @@ class Case(NamedTuple):
     """A fault.
 
     Attributes:
-        document: As it is posted, without ``where``.
-        python: What its application sees of it.
-        java: The same.
-        go: The same.
-        at_proxy: It can be set at a proxy too.
-        missing: Messages with a receipt that do not come, because the client itself drops them.
-        go_may_hide_it: Its client may try again before it tells its application.
+        document: The posted document, without ``where``.
+        python: Result for its application.
+        java: Likewise.
+        go: Likewise.
+        at_proxy: Whether a proxy supports it.
+        missing: Receipted messages dropped by the client itself.
+        go_may_hide_it: Go's client may retry before it notifies its application.
     """
 
     document: dict[str, Any]
@@ -27,7 +27,7 @@ class Case(NamedTuple):
     go_may_hide_it: bool = False
 
     def is_as_told(self, language: str, errors: list[str]) -> bool:
-        """Tell whether an application saw what it should."""
+        """Return whether an application saw the expected result."""
         expected: tuple[str, ...] = getattr(self, language)
         if language == "go" and self.go_may_hide_it:
             return set(errors) <= set(expected)
@@ -50,15 +50,15 @@ def _not_ready(on: str) -> dict[str, Any]:
 _LOST = ("send: Timeout",)
 _LOST_IN_GO = ("send: message send timeout",)
 CASES = {
-    # Go's client closes its connection before it looks whose answer this is: whichever comes first,
-    # the answer or the end of the connection, decides whether it tries again by itself.
+    # Go's client closes its connection before it matches the answer: the order of answer and close
+    # decides whether it retries.
     "an error for a lookup": Case(
         _not_ready("LOOKUP"),
         go=("subscribe: ServiceNotReady", "create: ServiceNotReady"),
         go_may_hide_it=True,
     ),
     "an error for a producer": Case(_not_ready("PRODUCER"), go=("create: ServiceNotReady",)),
-    # The Python client means to try again, and then takes itself for connected.
+    # The Python client intends a retry, and then considers itself connected.
     "an error for a consumer": Case(
         _not_ready("SUBSCRIBE"), ("subscribe: Timeout",), go=("subscribe: ServiceNotReady",)
     ),
@@ -84,7 +84,7 @@ CASES = {
     "an end behind a message": Case(_fault("SEND", "disconnect", 2, after=3, at="after")),
     "a server that stops reading": Case(_fault("SEND", "stopReading", after=3, forMs=1_500)),
     "a server that reads slowly": Case(_fault("SEND", "drain", bytesPerSecond=400)),
-    # The Python client gives the message up; the others send it again.
+    # The Python client drops the message; Java's and Go's resend.
     "a wrong checksum sent": Case(
         _fault("SEND", "corruptChecksum", after=3), ("send: ChecksumError",)
     ),
@@ -92,7 +92,7 @@ CASES = {
         _sent(_fault("MESSAGE", "corruptChecksum", after=3)), missing=1
     ),
     "a closed producer": Case(_fault("SEND", "closeProducer", 3, after=2)),
-    # Once: Go's client overlooks a CLOSE_CONSUMER that comes right behind its SUBSCRIBE's answer.
+    # Once: Go's client overlooks a CLOSE_CONSUMER right behind the answer to SUBSCRIBE.
     "a closed consumer": Case(_fault("SEND", "closeConsumer", after=2)),
     "a moved topic": Case(_fault("SEND", "moveTopic", after=2), at_proxy=False),
 }

@@ -1,4 +1,4 @@
-"""REST of a server whose faults are on."""
+"""REST of a server with enabled faults."""
 
 import json
 import urllib.request
@@ -13,7 +13,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 def rest(
     server: ServerProcess, method: str, document: object = None, path: str = "floodgate/faults"
 ) -> Any:
-    """Ask below ``/admin/v2``, and return the answer."""
+    """Send a request below ``/admin/v2``, and return the answer."""
     body = None if document is None else json.dumps(document).encode()
     request = urllib.request.Request(
         f"{server.web_url}/admin/v2/{path}",

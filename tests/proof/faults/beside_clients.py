@@ -1,8 +1,8 @@
 """Each action of a fault beneath the official clients of Python, Java and Go.
 
-A topic for each action and language, published to and consumed while the fault acts, at the broker
-and then at a proxy. Nothing that had a receipt is missing, but where the client itself drops it;
-every call ends; and what reaches the application is what the table says, no more and no less.
+A topic for each action and language, published to and consumed during the fault, at the broker and
+then at a proxy. No receipted message is missing, except where the client itself drops it; every
+call ends; and the application's result is exactly the table's.
 """
 
 import json
@@ -26,11 +26,11 @@ Clients = dict[str, subprocess.Popen[str]]
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Have each fault act beneath each client; a quick proof only at the broker."""
+    """Run each fault beneath each client; quick: only at the broker."""
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     with running_cluster(ClusterSettings(options.out, ON, {})) as (broker, proxy):
-        for language in LANGUAGES:  # a namespace each: what moves, moves with its bundle
+        for language in LANGUAGES:  # a namespace each: topics move with their bundle
             rest(broker, "PUT", {}, f"namespaces/public/{language}")
         for server in (broker,) if options.quick else (broker, proxy):
             with _running_clients(options.out, server) as clients:
@@ -60,7 +60,7 @@ def _judge(name: str, case: Case, seen: dict[str, Any], result: ProofResult) -> 
 
 
 def _seen(clients: Clients, server: ServerProcess, name: str, case: Case) -> dict[str, Any]:
-    """Set the fault for a topic of each language, and return what their applications saw."""
+    """Set the fault for a topic of each language, and return the applications' results."""
     ids = {}
     for language in clients:
         topic = f"persistent://public/{language}/{name.replace(' ', '-')}-{server.module}"
@@ -82,7 +82,7 @@ def official_command(language: str, python: str, java: str, go: str) -> Sequence
     """Return the command of an official client's program: a module, a class, a folder's name.
 
     Raises:
-        ProofError: This machine does not have it.
+        ProofError: The program is not available.
     """
     try:
         if language == "java":

@@ -1,7 +1,7 @@
-"""The official Python client above a topic beneath which something goes wrong.
+"""The official Python client on a topic with a fault.
 
 ``python -m tests.proof.faults.client FOLDER SERVICE_URL``: for each line, a topic, it publishes and
-consumes with a client of its own, and says in a line what the application saw of it.
+consumes with a new client, and prints the application's result as a line.
 """
 
 import json
@@ -19,7 +19,7 @@ QUIET_MILLIS = 3_000
 
 
 def run(client: Any, topic: str) -> dict[str, Any]:
-    """Publish and consume; return what came of it."""
+    """Publish and consume; return the result."""
     errors: list[str] = []
     sent: set[bytes] = set()
     received: set[bytes] = set()
@@ -58,7 +58,6 @@ def run(client: Any, topic: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do so for each line."""
     folder, url = sys.argv[1:]
     log = pulsar.FileLogger(pulsar.LoggerLevel.Info, str(Path(folder) / "client-python.log"))
     for line in sys.stdin:

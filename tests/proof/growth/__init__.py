@@ -1,1 +1,1 @@
-"""Growth: what commands, calls, watches, imports and starts cost with more and more names."""
+"""Growth: costs of commands, calls, watches, imports and starts with more and more names."""

@@ -1,4 +1,4 @@
-"""One connection that asks one thing after the other, and reads answers of any size."""
+"""A connection with sequential requests and answers of any size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.proof.result import ProofError
 PATIENCE_SECONDS = 300.0
 _LENGTH_BYTES = 4
 _PARSED_BYTES = 4_096
-"""Longer answers are lists, of which the size says whether all names are there."""
+"""Longer answers are lists, whose size shows completeness."""
 _READ_BYTES = 1 << 20
 _TAIL_BYTES = 64
 
@@ -24,8 +24,8 @@ class Answer(NamedTuple):
 
     Attributes:
         size_bytes: The whole frame.
-        command: What is in it; None for a long one.
-        tail: Its last bytes, where a list's hash is.
+        command: The parsed command; None for a long frame.
+        tail: The last bytes, with a list's hash.
     """
 
     size_bytes: int
@@ -37,8 +37,8 @@ class Asker:
     """A connection.
 
     Args:
-        url: The server that it leads to.
-        tunnel_to: ``host:port`` of the broker that a proxy passes everything on to.
+        url: Of the server.
+        tunnel_to: ``host:port`` of the broker behind a proxy's tunnel.
     """
 
     def __init__(self, url: str, tunnel_to: str | None = None) -> None:
@@ -56,12 +56,10 @@ class Asker:
         self._socket.close()
 
     def next_id(self) -> int:
-        """Return the id of a new request."""
         self._requests += 1
         return self._requests
 
     def ask(self, command: pb.BaseCommand) -> Answer:
-        """Send a command and return its answer."""
         self.send(command)
         return self.answer()
 
@@ -70,7 +68,7 @@ class Asker:
         self._socket.sendall(encode_command(command))
 
     def answer(self) -> Answer:
-        """Return the next answer, keep-alives left out.
+        """Return the next answer, without keep-alives.
 
         Raises:
             ProofError: The connection was closed, or a request refused.

@@ -16,7 +16,7 @@ from tests.proof.result import ProofError
 Type = pb.BaseCommand
 MODES = pb.CommandGetTopicsOfNamespace
 MORE_BYTES = 16_384
-"""What is in a list beside the corpus: its head, and topics that other rows made."""
+"""Bytes of a list beside the corpus: its head, and topics of other rows."""
 CLIENT_SECONDS = 60.0
 NAMESPACES_LISTED = 1_000
 _HASH = re.compile(rb'"\x08([0-9a-f]{8})')
@@ -24,7 +24,6 @@ _HASH = re.compile(rb'"\x08([0-9a-f]{8})')
 
 
 def listing(asker: Asker, namespace: str, **fields: object) -> Answer:
-    """Ask for the topics of a namespace."""
     request = pb.CommandGetTopicsOfNamespace(
         request_id=asker.next_id(), namespace=namespace, **fields
     )
@@ -33,16 +32,15 @@ def listing(asker: Asker, namespace: str, **fields: object) -> Answer:
 
 
 def partitions_request(asker: Asker, topic: str) -> pb.BaseCommand:
-    """Return the question how many partitions a topic has."""
     request = pb.CommandPartitionedTopicMetadata(topic=topic, request_id=asker.next_id())
     return pb.BaseCommand(type=Type.PARTITIONED_METADATA, partitionMetadata=request)
 
 
 def check_names(size_bytes: int, names: int) -> None:
-    """Compare the size of a list with that of as many names.
+    """Compare the size of a list with its expected size.
 
     Raises:
-        ProofError: It is another one.
+        ProofError: The sizes differ.
     """
     wanted = names * ENTRY_BYTES
     if not wanted <= size_bytes <= wanted + MORE_BYTES:
@@ -50,7 +48,6 @@ def check_names(size_bytes: int, names: int) -> None:
 
 
 def _hash_in(answer: Answer) -> str:
-    """Return the hash of a list."""
     if answer.command is not None:
         return answer.command.getTopicsOfNamespaceResponse.topics_hash
     found = _HASH.search(answer.tail)
@@ -70,7 +67,6 @@ class BinaryCommands:
         self._namespace = stage.corpus.namespace(0)
 
     def measure_all(self) -> None:
-        """Measure each command."""
         with Asker(self._url) as asker:
             for what, work in self._asked(asker):
                 self._stage.measure(what, self._way, work)

@@ -1,7 +1,7 @@
-"""Names in one namespace and in many, of which it is known what a pattern keeps.
+"""Names in one namespace and in many, with known matches of patterns.
 
-Every name has 100 bytes. Of ten topics in a row four are the partitions of one topic. One topic in
-a hundred is called rare, the others often; all have ``app`` in them, and are numbered.
+Every name has 100 bytes. Of ten consecutive topics four are the partitions of one topic. One topic
+in a hundred is called rare, the rest often; all contain ``app``, and are numbered.
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 NAME_BYTES = 100
 ENTRY_BYTES = NAME_BYTES + 2
-"""A name as it goes on the wire."""
+"""A name on the wire."""
 NAMES_PER_NAMESPACE = 10
 """In a corpus of many namespaces."""
 TENANT = "load"
-"""Has every other of many namespaces; each of the rest has a tenant of its own."""
+"""Tenant of every second of many namespaces; the rest have a tenant each."""
 TEAMS = 100
 _GROUP, _PLAIN = 10, 6
 _RARE = 100
@@ -26,11 +26,11 @@ _ROWS_AT_ONCE = 100_000
 
 @dataclass(frozen=True)
 class Corpus:
-    """The topics of one run.
+    """The topics of a run.
 
     Attributes:
-        names: How many there are.
-        namespaces: The number of namespaces they lie in, as many in each.
+        names: Number of names.
+        namespaces: Number of namespaces, of equal size.
     """
 
     names: int
@@ -43,16 +43,13 @@ class Corpus:
 
     @property
     def title(self) -> str:
-        """The corpus in words."""
         where = "1 namespace" if self.namespaces == 1 else f"{self.namespaces:,} namespaces"
         return f"{self.names:,} names in {where}"
 
     def namespace(self, number: int) -> str:
-        """Return the name of a namespace."""
         return f"t{number:07d}/own" if number % 2 else f"{TENANT}/n{number:07d}"
 
     def name(self, number: int) -> str:
-        """Return the name of a topic."""
         prefix = f"persistent://{self.namespace(number // self.each)}/"
         group, place = divmod(number, _GROUP)
         kind = "rare" if group % _RARE == 0 else "often"
@@ -73,7 +70,7 @@ class Corpus:
         return self.name(_PLAIN).rpartition("-partition-")[0]
 
     def write(self, path: Path) -> None:
-        """Write Parquet as an import reads it: two properties a topic."""
+        """Write Parquet for an import: two properties a topic."""
         schema = pa.schema(
             {
                 "namespace": pa.string(),

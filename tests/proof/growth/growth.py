@@ -1,10 +1,10 @@
-"""What everything costs with more and more names, in one namespace and in many.
+"""Costs of all operations with more and more names, in one namespace and in many.
 
-A broker, and a proxy before it, are processes of their own. Each binary command about topics, each
-kind of REST call, watches, imports, starts and patterns are done directly and by the proxy, in both
-profiles, with all metadata stores. Told are time, memory and the longest turn of the loop, by the
-processor time of its thread; judged are errors, and turns of more than 20 ms. Passes of Python's
-collector are told apart.
+Broker and proxy are separate processes. Each binary command about topics, each kind of REST call,
+watches, imports, starts and patterns run directly and through the proxy, in both profiles, with all
+metadata stores. Reported are time, memory and the longest turn of the loop, by the processor time
+of its thread; judged are errors, and turns of more than 20 ms. Passes of Python's collector are
+reported separately.
 """
 
 import time
@@ -36,19 +36,19 @@ PLACES = (
     ("sqlite", "floodgate"),
     ("postgresql", "pulsar"),
 )
-"""Stores and profiles if nobody says otherwise: all six take half as long again."""
+"""Default stores and profiles: all six take half as long again."""
 WAYS = ("direct", "proxy")
 START_SECONDS = 3_600.0
 _LIMIT_BYTES = 400
-"""Memory for listings, and the largest message, by name: more than any list takes."""
+"""Memory for listings, and the largest message, by name: above every list."""
 _WATCH_BYTES, _LEAST_WATCHED = 400, 10_000
-"""Memory for watches by name, and the fewest names it is for: all names, and some sets of most."""
+"""Memory for watches by name, and the fewest names for it: all names, and some large subsets."""
 _MOST_LIMIT_MB, _LEAST_LIMIT_MB = 2_000, 100
 _MIB = 1024 * 1024
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Measure everything with each number of names."""
+    """Measure all operations with each number of names."""
     result = ProofResult()
     by_corpus: dict[Corpus, list[Row]] = {}
     with ExitStack() as stack:
@@ -81,7 +81,7 @@ def _places(options: ProofOptions) -> Sequence[tuple[str, str]]:
     """Return the stores and profiles to measure.
 
     Raises:
-        ProofError: There is no such store or profile.
+        ProofError: The store or profile is unknown.
     """
     if not (options.stores or options.profiles):
         return PLACES
@@ -111,7 +111,6 @@ def _measured(
 
 
 def _url(out: Path, store: str, database: PostgresqlServer | None) -> str:
-    """Return the URL of an empty store."""
     if store == "memory":
         return "memory:local"
     if database is not None and store == "postgresql":
@@ -138,7 +137,7 @@ def _measure_all(stage: Stage, topics: Path) -> None:
 def _stage(
     options: ProofOptions, corpus: Corpus, store: str, profile: str, url: str, topics: Path
 ) -> Iterator[Stage]:
-    """Run a broker that has imported a corpus, where that lasts started again, and a proxy."""
+    """Run a broker with an imported corpus, restarted if the store is persistent, and a proxy."""
     both = _keys(corpus, profile)
     keys = {
         **both,
@@ -209,7 +208,6 @@ def _keys(corpus: Corpus, profile: str) -> dict[str, str]:
 
 
 def _judge(corpus: Corpus, rows: Sequence[Row], result: ProofResult) -> None:
-    """Add the checks of one corpus."""
     for kind, some in (
         ("", [row for row in rows if not _is_of_pattern(row)]),
         (" by patterns", [row for row in rows if _is_of_pattern(row)]),
@@ -221,7 +219,7 @@ def _judge(corpus: Corpus, rows: Sequence[Row], result: ProofResult) -> None:
         if failed:
             what = f"{len(failed)} of {len(some)} things{kind} failed: {'; '.join(failed[:3])}"
         result.check(f"{corpus.title}{kind}: no error", not failed, f"{corpus.title}: {what}")
-        # Until a broker has started it serves nobody.
+        # A broker serves no client until it has started.
         worst = max((row for row in some if "start" not in row.what), key=lambda row: row.millis)
         result.check(
             f"{corpus.title}{kind}: no long turn",

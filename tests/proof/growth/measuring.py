@@ -1,4 +1,4 @@
-"""One measured thing after the other: its time, and what it costs broker and proxy."""
+"""Sequential measurements: time, and costs of broker and proxy."""
 
 import time
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from tests.proof.result import ProofError
 BOUND_MILLIS = 20.0
 TRIES = 3
 AFTER_SECONDS = 0.05
-"""What follows from an answer, such as the feed of changes, counts as part of it."""
+"""Work after an answer, as the feed of changes, counts as part of the operation."""
 SETTLED_SECONDS = LOOKS * LOOK_SECONDS + 3.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """Something that was done with one corpus, in one place.
+    """An operation with one corpus, in one place.
 
     Attributes:
-        what: What was done.
+        what: The operation.
         place: Store, profile and way.
-        seconds: Until it was answered.
-        grown_bytes: The most that the server grew by meanwhile, broker or proxy.
+        seconds: Until the answer.
+        grown_bytes: Largest growth of a server meanwhile, broker or proxy.
         millis: The longest turn of either, without the collector's passes.
         collector_millis: The longest pass of Python's collector in a turn.
-        explained: Where that turn was seen.
-        error: Why it failed; empty if it did not.
+        explained: Stack of the longest turn.
+        error: Cause of failure; empty on success.
     """
 
     what: str
@@ -46,14 +46,14 @@ class Row:
 
 @dataclass
 class Stage:
-    """A broker, a proxy before it, and what was done with them. Mutable: the rows.
+    """A broker, a proxy before it, and their rows. Mutable: the rows.
 
     Attributes:
-        corpus: The topics that the broker has.
-        store: Its metadata store.
-        profile: Its profile.
-        broker: Its process.
-        proxy: The proxy's.
+        corpus: The broker's topics.
+        store: Metadata store.
+        profile: Profile.
+        broker: The broker's process.
+        proxy: The proxy's process.
         urls: ``service_url`` and ``web_url`` by way: "direct" to the broker, or by the "proxy".
     """
 
@@ -69,19 +69,19 @@ class Stage:
 
     @property
     def tunnel(self) -> str:
-        """The broker as a client of the proxy names it."""
+        """The broker's address for the proxy."""
         return self.urls["direct"]["service_url"].removeprefix("pulsar://")
 
     def fresh(self) -> int:
-        """Return a number that was not used before."""
+        """Return an unused number."""
         self._fresh += 1
         return self._fresh
 
     def measure(self, what: str, way: str, work: Callable[[], object], tries: int = TRIES) -> bool:
-        """Do some work; again while a turn is above the bound, of which the least counts.
+        """Measure some work; repeat while a turn is above the bound, and keep the least.
 
         Returns:
-            Whether it did not fail.
+            Whether it succeeded.
         """
         self.note(f"{self.corpus.title}, {self.store}, {self.profile}, {way}: {what}")
         found = [self._measured(what, way, work)]
@@ -91,14 +91,14 @@ class Stage:
         return not self.rows[-1].error
 
     def resident_bytes(self) -> list[int]:
-        """Return the memory that broker and proxy hold now."""
+        """Return the resident memory of broker and proxy."""
         return [server.ask("take")["resident_bytes"] for server in (self.broker, self.proxy)]
 
     def held(self, what: str, way: str, before: list[int]) -> None:
-        """Add a row of the memory that is still held after something, by broker or proxy.
+        """Add a row of the memory still held after an operation, by broker or proxy.
 
-        What nobody needs is freed in steps, and the C library gives it back after five seconds
-        without use: it is measured then, or when there is little.
+        Memory is freed in steps, and the C library releases it after five seconds without use: the
+        measurement waits for that, or for a small value.
         """
         ends = time.monotonic() + SETTLED_SECONDS
         while True:
@@ -131,7 +131,7 @@ class Stage:
         after: list[dict[str, Any]],
         error: str = "",
     ) -> Row:
-        """Return a row of what servers said before and after."""
+        """Return a row from the servers' reports before and after."""
         worst = max(after, key=lambda one: float(one["millis"]))
         grown = [
             two["peak_bytes"] - one["resident_bytes"]

@@ -1,6 +1,6 @@
 """Patterns of each engine that keep none, few, most and all names, by listing and by watch.
 
-And patterns that never end: they are refused, while others are served.
+And patterns that never end: they are refused while other requests are served.
 """
 
 import threading
@@ -17,9 +17,9 @@ from tests.proof.growth.watches import Watches
 from tests.proof.result import ProofError
 
 _WORDS = "|".join(f"z{number * 2_654_435_761 % 2**32:08x}" for number in range(1, 1_000))
-"""Words that no name has and that begin unlike each other: 9,000 instructions of RE2."""
+"""Words absent from all names, with distinct beginnings: 9,000 instructions of RE2."""
 MOST_CHARACTERS = 12_000
-"""What the longest pattern takes, its namespace included."""
+"""Bytes of the longest pattern, its namespace included."""
 PATTERNS = {
     "literal": (".*absent.*", ".*rare.*", ".*often.*", ".*app.*"),
     "beginning": ("zzz.*", "rare-.*", "often-.*", "[or].*"),
@@ -38,10 +38,10 @@ PATTERNS = {
     "look-ahead": ("(?!.*app).*", "(?=rare).*", "(?!rare).*", "(?=.*app).*"),
     "back-reference": (r".*(z)\1", r"(r)a\1e-.*", r"often-.*(x)\1", r"[or].*(x)\1"),
 }
-"""By engine what is behind the namespace: for none, few, most and all names."""
+"""By engine, the pattern's part after the namespace: for none, few, most and all names."""
 SHARES = ("none", "few", "most", "all")
 ENDLESS = r"(?!zz).*(?:(?:x|x)*)*q"
-"""Tries each way to part the x at a name's end: more than there are particles."""
+"""Tries each partition of the x at a name's end: more than there are particles."""
 REFUSED_SECONDS = 60.0
 _REMEDY = "floodgatePatternTimeoutMs"
 _MOST_REFUSAL_CHARACTERS = 400
@@ -51,8 +51,6 @@ _ASKED_EVERY_SECONDS = 0.005
 
 
 class Patterns:
-    """The patterns, by one way."""
-
     def __init__(self, stage: Stage, way: str) -> None:
         self._stage = stage
         self._way = way
@@ -60,7 +58,7 @@ class Patterns:
         self._namespace = stage.corpus.namespace(0)
 
     def measure_all(self) -> None:
-        """Measure each pattern by a listing, and by a watch; then the endless one."""
+        """Measure each pattern by a listing and by a watch; then the endless pattern."""
         for engine, patterns in PATTERNS.items():
             for share, pattern in zip(SHARES, patterns, strict=True):
                 self._stage.measure(
@@ -99,10 +97,10 @@ class Patterns:
         self._watch(ENDLESS, "none")
 
     def _refused(self, ask: Callable[[], None]) -> None:
-        """Ask for what is refused in a sentence.
+        """Send a request that is refused with a sentence.
 
         Raises:
-            ProofError: It is not, or others were not served meanwhile.
+            ProofError: The request is not refused, or other requests were not served meanwhile.
         """
         began = time.perf_counter()
         with _served_others(self._stage, self._way):
@@ -120,10 +118,10 @@ class Patterns:
 
 @contextmanager
 def _served_others(stage: Stage, way: str) -> Iterator[None]:
-    """Ask for a topic's partitions again and again while a block runs.
+    """Request a topic's partitions repeatedly during a block.
 
     Raises:
-        ProofError: An answer took more than a second, or none came.
+        ProofError: An answer took more than a second, or none arrived.
     """
     ended, waits, failures = threading.Event(), list[float](), list[Exception]()
 

@@ -1,4 +1,4 @@
-"""Calls of REST about tenants, namespaces and topics as rows of growth."""
+"""REST calls about tenants, namespaces and topics as rows of growth."""
 
 import json
 from collections.abc import Callable
@@ -19,12 +19,12 @@ _READ_BYTES = 1 << 20
 
 
 class Call(NamedTuple):
-    """A call: what it is called in the table, and what is asked.
+    """A call and its title in the table.
 
     Attributes:
         body: JSON; None for none.
-        least: Bytes that the answer has at least.
-        statuses: Those that it may have.
+        least: Minimum bytes of the answer.
+        statuses: Allowed statuses.
     """
 
     what: str
@@ -39,7 +39,7 @@ def called(url: str, call: Call) -> int:
     """Make a call; return the size of its answer.
 
     Raises:
-        ProofError: It has another status, or is too short.
+        ProofError: The status is different, or the answer too short.
     """
     with requests.request(
         call.method,
@@ -58,23 +58,18 @@ def called(url: str, call: Call) -> int:
 
 
 def topic_path(topic: str) -> str:
-    """Return the path of a topic."""
     return f"{ADMIN}/{topic.replace('://', '/')}"
 
 
 def created(url: str, topic: str) -> None:
-    """Create a topic."""
     called(url, Call("", "PUT", topic_path(topic)))
 
 
 def deleted(url: str, topic: str) -> None:
-    """Delete a topic."""
     called(url, Call("", "DELETE", topic_path(topic)))
 
 
 class Rest:
-    """The calls, by one way."""
-
     def __init__(self, stage: Stage, way: str) -> None:
         self._stage = stage
         self._way = way
@@ -84,7 +79,6 @@ class Rest:
         self._at = f"{ADMIN}/namespaces/{self._namespace}"
 
     def measure_all(self) -> None:
-        """Measure each call."""
         for call in (*self._lists(), *self._questions(), *self._policies()):
             self._stage.measure(f"REST {call.what}", self._way, partial(called, self._url, call))
         for what, work in self._lives():
@@ -180,11 +174,11 @@ class Rest:
 
 
 class Ends:
-    """Calls after which the corpus is another one, made last and directly.
+    """Calls that change the corpus, made last and directly.
 
     Args:
-        stage: Where they are made.
-        topics: The file that the broker has imported.
+        stage: The servers.
+        topics: The broker's imported file.
     """
 
     def __init__(self, stage: Stage, topics: Path) -> None:
@@ -193,7 +187,7 @@ class Ends:
         self._url = stage.urls["direct"]["web_url"]
 
     def measure_all(self) -> None:
-        """Import more, delete a namespace with its topics, and everything; import it again."""
+        """Import more, delete a namespace with its topics, then everything; import again."""
         namespace = self._stage.corpus.namespace(0)
         more = self._topics.with_name("more.txt")
         names = [f"persistent://{namespace}/more-{number}\n" for number in range(1_000)]

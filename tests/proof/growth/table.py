@@ -1,4 +1,4 @@
-"""The table of growth: a row for what was done, columns for each number of names."""
+"""The table of growth: a row for each operation, columns for each number of names."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ def growth_table(title: str, by_names: Mapping[int, Sequence[Row]]) -> str:
     """Return a table as text: of each row the worst of all places, for each number of names.
 
     Args:
-        title: What the rows have in common.
+        title: The rows' common title.
         by_names: The rows of each number of names.
     """
     table = Table(title=f"{title}: s, MB more, longest turn in ms", title_justify="left")
@@ -39,7 +39,6 @@ def _short(names: int) -> str:
 
 
 def _cell(what: str, rows: Sequence[Row]) -> str:
-    """Return the worst of a row's places: time, memory and turn."""
     found = [row for row in rows if row.what == what]
     if not found:
         return "-"

@@ -1,7 +1,7 @@
-"""A broker or a proxy whose turns are timed: ``python -m tests.proof.growth.timed_server ROLE``.
+"""A broker or a proxy with timed turns: ``python -m tests.proof.growth.timed_server ROLE``.
 
-See ``benchmarks.controlled_process``. It is the server that ``python -m broker`` starts, on
-asyncio's own loop, whose turns can be timed.
+See ``benchmarks.controlled_process``. The same server as ``python -m broker``, on asyncio's pure
+loop, whose turns can be timed.
 """
 
 import asyncio
@@ -27,19 +27,17 @@ from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident
 from tests.proof.rest.explained_turns import TimedTurns, timed_turns
 
 LOADED_BEFORE = (postgresql_store,)
-"""Imported by a store's URL otherwise: a long turn before anybody is served."""
+"""Otherwise imported by a store's URL: a long turn before clients are served."""
 
 
 class TimedServer:
-    """The commands."""
-
     def __init__(self, role: str, exits: AsyncExitStack, turns: TimedTurns) -> None:
         self._role = role
         self._exits = exits
         self._turns = turns
 
     async def start(self, settings: Mapping[str, str], imports: Sequence[str]) -> dict[str, Any]:
-        """Start; return when clients are served, and where."""
+        """Start; return the addresses when clients are served."""
         server = (
             BrokerService(
                 BrokerConfig.from_properties(settings), Imports(tuple(map(Path, imports)))
@@ -51,7 +49,7 @@ class TimedServer:
         return {"service_url": server.service_url, "web_url": server.web_service_url}
 
     async def take(self) -> dict[str, Any]:
-        """Return what was since this was last asked: the longest turns, and memory."""
+        """Return the longest turns and the memory since the last take."""
         turn, own = self._turns.take()
         pid = os.getpid()
         found = {
@@ -66,7 +64,6 @@ class TimedServer:
 
 
 async def serve(role: str) -> None:
-    """Answer commands until there are no more."""
     gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     with timed_turns() as turns:
         async with AsyncExitStack() as exits:

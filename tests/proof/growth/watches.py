@@ -1,4 +1,4 @@
-"""Topic list watches as rows of growth: set up, told of what comes and goes, closed."""
+"""Topic list watches as rows of growth: opened, notified of changes, closed."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -12,14 +12,12 @@ from tests.proof.result import ProofError
 
 Type = pb.BaseCommand
 MANY_WATCHES = 50
-"""Equal ones, each on a connection of its own."""
+"""Equal watches, each on its own connection."""
 DIFFERENT_WATCHES = 40
-"""Each keeps nine names of ten: more than the budget for watches has room for."""
+"""Each keeps nine names of ten: more than the budget for watches."""
 
 
 class Watches:
-    """Watches of the first namespace, by one way."""
-
     def __init__(self, stage: Stage, way: str) -> None:
         self._stage = stage
         self._way = way
@@ -29,7 +27,7 @@ class Watches:
         self._each = stage.corpus.each
 
     def measure_all(self) -> None:
-        """Measure a watch of some names, one of all, many of all, and some that are refused."""
+        """Measure a watch of some names, a watch of all, many of all, and some refused watches."""
         before = self._stage.resident_bytes()
         for of, pattern in (("few", ".*rare.*"), ("all", ".*")):
             with self.asker() as asker:
@@ -52,7 +50,6 @@ class Watches:
         return Asker(self._stage.urls[self._way]["service_url"], self._tunnel)
 
     def watch(self, asker: Asker, pattern: str) -> int:
-        """Watch the namespace; return the answer's size."""
         return asker.ask(self._request(asker, pattern)).size_bytes
 
     def _request(self, asker: Asker, pattern: str) -> pb.BaseCommand:
@@ -66,17 +63,17 @@ class Watches:
         return pb.BaseCommand(type=Type.WATCH_TOPIC_LIST, watchTopicList=asked)
 
     def _watch_at_once(self, askers: list[Asker]) -> None:
-        """Ask for all watches before an answer is read."""
+        """Request all watches before an answer is read."""
         for asker in askers:
             asker.send(self._request(asker, ".*"))
         for asker in askers:
             check_names(asker.answer().size_bytes, self._each)
 
     def _watch_too_many(self, asker: Asker) -> None:
-        """Watch with one pattern after the other until there is no room.
+        """Watch with pattern after pattern until the capacity is exhausted.
 
         Raises:
-            ProofError: There always is, or the refusal is another one.
+            ProofError: It never is, or the refusal is different.
         """
         for number in range(DIFFERENT_WATCHES):
             tens, digit = divmod(number, 10)
@@ -89,7 +86,9 @@ class Watches:
         raise ProofError(f"none of {DIFFERENT_WATCHES} watches was refused")
 
     def _events(self, asker: Asker, of: str) -> None:
-        """Measure what a watch costs when a topic comes and goes; all watches are told of both."""
+        """Measure the cost of a watch when a topic is created and deleted; all watches are notified
+        of both.
+        """
         topics: list[str] = []
 
         def comes() -> None:

@@ -1,8 +1,8 @@
-"""Images without a container engine: buildah with chroot isolation, on a base made by debootstrap.
+"""Images without a container engine: buildah with chroot isolation, on a debootstrap base.
 
-Everything lies in one folder that the caller names: the store of layers, and what is mounted. The
-base is Debian's own Python under the name that the Dockerfile asks for, because registries of
-images are not reached everywhere; what lies beyond the base is the same.
+One folder, named by the caller, holds the store of layers and all mounts. The base is Debian's
+Python under the Dockerfile's base name, because image registries are not reachable everywhere; all
+layers above the base are the same.
 """
 
 import json
@@ -26,18 +26,18 @@ _STEP_SECONDS = 1500.0
 
 
 def missing_tools() -> list[str]:
-    """Return the tools that are not on this machine."""
+    """Return the tools missing on this machine."""
     return [name for name in NEEDED if shutil.which(name) is None]
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image that is mounted for reading.
+    """An image mounted for reading.
 
     Attributes:
         name: Its tag.
         root: Its root file system.
-        config: What it says of itself: Cmd, Env, User, Healthcheck, ...
+        config: Its declared configuration: Cmd, Env, User, Healthcheck, ...
     """
 
     name: str
@@ -46,11 +46,10 @@ class Image:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that it sets."""
         return dict(text.split("=", 1) for text in self.config["Env"])
 
     def size_bytes(self) -> int:
-        """Return what its files take; a file with several names counts once."""
+        """Return the size of its files; a file with several names counts once."""
         files = (
             status for path in self.root.rglob("*") if S_ISREG((status := path.lstat()).st_mode)
         )
@@ -61,8 +60,8 @@ class Buildah:
     """The images in one folder.
 
     Args:
-        folder: Where all of it lies.
-        log: File that receives what the tools say.
+        folder: Folder of all images.
+        log: File for the tools' output.
     """
 
     def __init__(self, folder: Path, log: Path) -> None:
@@ -70,18 +69,18 @@ class Buildah:
         self._log = log
 
     def make_base(self) -> None:
-        """Make Debian's Python and give it the name of the base.
+        """Make Debian's Python and tag it as the base.
 
         Raises:
             ProofError: A tool failed.
         """
         root = self._folder / "debian"
         command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", _RELEASE]
-        # What it mounts goes with it, however it ends.
+        # Its mounts end with it, however it ends.
         self._run(["unshare", "--mount", *command, str(root)], "debootstrap")
         for name in ("python", "python3"):
             (root / "usr" / "local" / "bin" / name).symlink_to("/usr/bin/python3")
-        # Whatever this machine trusts to reach its package index.
+        # Certificates that this machine trusts for its package index.
         shutil.copyfile(Path("/") / _CERTIFICATES, root / _CERTIFICATES)
         container = self._buildah(["from", "scratch"]).strip()
         self._buildah(["add", "--quiet", container, str(root), "/"])
@@ -93,7 +92,7 @@ class Buildah:
         """Build one target of the context's Dockerfile.
 
         Raises:
-            ProofError: It could not be built.
+            ProofError: The build failed.
         """
         options = ["--isolation", "chroot", "--format", "docker", "--pull-never"]
         named = ["--target", target, "--tag", name]
@@ -103,7 +102,7 @@ class Buildah:
         """Mount an image.
 
         Raises:
-            ProofError: There is none of this name.
+            ProofError: The image is absent.
         """
         container = self._buildah(["from", "--pull-never", name]).strip()
         root = Path(self._buildah(["mount", container]).strip())
@@ -111,10 +110,10 @@ class Buildah:
         return Image(name, root, described["Docker"]["config"])
 
     def close(self) -> None:
-        """Give back all that was mounted, and the disk.
+        """Release all mounts and the disk.
 
         Raises:
-            ProofError: Something is still in use.
+            ProofError: A mount is still in use.
         """
         self._buildah(["umount", "--all"])
         self._buildah(["rm", "--all"])

@@ -1,8 +1,8 @@
 """Commands in an image, as a container engine with a read-only root would run them.
 
-They have a mount namespace of their own, in which the image's root is read-only, with /proc, /dev,
-an empty /tmp and what is mounted; the image's environment and nothing else; and a user without
-rights. Network and processes are the machine's: ports are free ones.
+They have a separate mount namespace, in which the image's root is read-only, with /proc, /dev, an
+empty /tmp and the mounts; only the image's environment; and an unprivileged user. Network and
+processes are the machine's: ports are free ports.
 """
 
 import shlex
@@ -23,19 +23,18 @@ _PATIENCE_SECONDS = 900.0
 
 @dataclass(frozen=True)
 class Container:
-    """A way to run commands in an image.
+    """Runs commands in an image.
 
     Attributes:
         image: The image.
-        mounts: Folders of this machine by the path at which the commands see them; they may
-            write there if the folder lets them.
+        mounts: Folders of this machine by the path in the container; writable if the folder
+            permits.
     """
 
     image: Image
     mounts: Mapping[str, Path] = field(default_factory=dict)
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """Return the command line that runs ``words`` in the image."""
         root = shlex.quote(str(self.image.root))
         lines = [f"mount --bind {root} {root}"]
         # An engine makes the mount points, too.
@@ -53,7 +52,6 @@ class Container:
         return ["unshare", "--mount", "--", "sh", "-ec", "\n".join(lines)]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
         return subprocess.run(
             self.command(words),
             capture_output=True,
@@ -65,8 +63,6 @@ class Container:
 
 @dataclass(frozen=True)
 class _ContainedLaunch(ServerLaunch):
-    """A server that is started in a container."""
-
     words: Sequence[str] = ()
 
     def command(self) -> list[str]:
@@ -79,7 +75,7 @@ class Served:
 
     Attributes:
         process: Its addresses.
-        exit_code: What it ended with after a SIGTERM; None before.
+        exit_code: After a SIGTERM; None before.
     """
 
     process: ServerProcess
@@ -91,7 +87,7 @@ def serving(container: Container, role: str, words: Sequence[str], log: Path) ->
     """Run a server until the block ends.
 
     Raises:
-        ServerStartError: It did not say that it is ready.
+        ServerStartError: The server did not report ready.
     """
     launch = _ContainedLaunch(role, {}, log, words=container.command(words))
     with log.open("wb") as errors:

@@ -21,7 +21,7 @@ ANY_WEB_PORT = ("--set", "webServicePort=0")
 
 
 def run_all(servers: Image, loadgen: Image, shared: Path, logs: Path, result: ProofResult) -> None:
-    """Run everything; ``shared`` is an empty folder that lasts as long as this."""
+    """Run everything; ``shared`` is an empty folder with this lifetime."""
     shared.chmod(0o755)
     mounts = {path: shared / path[1:] for path in ("/data", "/out")}
     for folder in mounts.values():
@@ -37,7 +37,7 @@ def run_all(servers: Image, loadgen: Image, shared: Path, logs: Path, result: Pr
         topics = ("--topics", str(TOPICS), "--namespaces", "2", "--place", "spark")
         _ends(client, ("loadgen", "topics", *topics, "--out", "/data/topics"), result)
         _storm(server, client, logs, result)
-    # A storm of so few clients need not show a difference: the verdict is the page alone.
+    # With so few clients a difference is not required: the page itself is the verdict.
     words = ("--profiles", "--repeats", "1", *STORM[2:4], "--out", "/out/compose")
     done = client.run("loadgen", "compare", STORM[1], *words)
     made = (shared / "out" / "compose" / "beside.html").exists()
@@ -46,7 +46,7 @@ def run_all(servers: Image, loadgen: Image, shared: Path, logs: Path, result: Pr
 
 
 def _commands(image: Image, result: ProofResult) -> None:
-    """Ask every command for its help, and try to write where nothing may be written."""
+    """Run every command's help, and try to write to the read-only root."""
     container = Container(image)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for command in project["scripts"]:
@@ -57,7 +57,7 @@ def _commands(image: Image, result: ProofResult) -> None:
 
 
 def _storm(server: Container, client: Container, logs: Path, result: ProofResult) -> None:
-    """Run the image's own command and a proxy on PostgreSQL, and a storm through both."""
+    """Run the image's command and a proxy on PostgreSQL, and a storm through both."""
     with ExitStack() as stack:
         command = [*server.image.config["Cmd"], *ANY_WEB_PORT, "--set", "brokerServicePort=0"]
         command += ["--set", f"metadataStoreUrl={DATABASE}", "--import", "/data/topics"]
@@ -94,7 +94,7 @@ def _answered(client: Container, broker: Served, proxy: Served, result: ProofRes
 
 
 def _ends(container: Container, words: tuple[str, ...], result: ProofResult) -> None:
-    """Run a command, which must end with 0."""
+    """Run a command, which must exit with 0."""
     done = container.run(*words)
     text = " ".join(words[:2])
     said = "" if done.returncode == 0 else f" {_last_line(done)}"

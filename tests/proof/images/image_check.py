@@ -17,12 +17,11 @@ _MEGABYTE = 1_000_000
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Build, measure, run."""
     result = ProofResult()
     if problem := _obstacle():
         result.check("built", True, f"not here: {problem}")
         return result
-    # Beside the results: a store of layers is larger than what /tmp may have.
+    # Beside the results: a store of layers may exceed /tmp.
     folder = Path(tempfile.mkdtemp(prefix="store-", dir=options.out))
     folder.chmod(0o755)
     images = Buildah(folder, options.out / "tools.log")
@@ -43,14 +42,14 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _obstacle() -> str:
-    """Return what keeps this machine from building images; empty if nothing does."""
+    """Return the obstacle to building images; empty if none."""
     if missing := missing_tools():
         return f"{', '.join(missing)} of {', '.join(NEEDED)}; Debian: apt-get install buildah"
     return "" if os.geteuid() == 0 else "images are built and mounted by root"
 
 
 def check_images(base: Image, servers: Image, loadgen: Image, result: ProofResult) -> None:
-    """Judge sizes, and what the images say of themselves and hold."""
+    """Judge sizes, configurations and contents of the images."""
     beyond = {each.name: (each.size_bytes() - base.size_bytes()) for each in (servers, loadgen)}
     result.figures["megabytes"] = {name: round(n / _MEGABYTE) for name, n in beyond.items()}
     megabytes = beyond[SERVERS] / _MEGABYTE

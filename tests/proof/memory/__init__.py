@@ -1,1 +1,1 @@
-"""Servers with less memory than a storm asks for."""
+"""Servers with less memory than a storm requires."""

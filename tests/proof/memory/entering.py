@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Enter a control group, or take RLIMIT_DATA; then run the command in this process."""
+    """Enter a control group, or set RLIMIT_DATA; then run the command in this process."""
     where, *command = sys.argv[1:]
     if where.isdigit():
         resource.setrlimit(resource.RLIMIT_DATA, (int(where), int(where)))

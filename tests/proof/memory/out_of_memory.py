@@ -1,7 +1,7 @@
-"""A broker with 400 MB: the storm without limits ends it, and with limits everybody is served.
+"""A broker with 400 MB: the storm without limits kills it; with limits all clients are served.
 
-The same storm three times, each against a broker of its own in the same bound of memory. What was
-seen is written as a transcript, which docs/out-of-memory.md shows.
+The same storm three times, each against a new broker in the same memory bound. The transcript of
+the results is shown by docs/out-of-memory.md.
 """
 
 import signal
@@ -23,7 +23,7 @@ from tests.proof.servers import limited
 LIMIT_BYTES = 400 * 1024 * 1024
 TOPICS = 100_000
 CLIENTS = 800
-"""A megabyte each: twice what the process may have."""
+"""A megabyte each: twice the process's bound."""
 READ_RATE_BYTES_PER_SECOND = 1_000_000
 RECEIVE_BUFFER_BYTES = 65_536
 MEASURE_SECONDS = 60.0
@@ -33,7 +33,7 @@ _LINE = 120
 
 
 class Storm(NamedTuple):
-    """One storm: the profile and the limits of its broker; 0 is off."""
+    """A storm: profile and limits of its broker; 0 is off."""
 
     name: str
     label: str
@@ -50,17 +50,17 @@ RUNS = (
 
 @dataclass(frozen=True)
 class Fate:
-    """The end of one storm.
+    """The end of a storm.
 
     Attributes:
-        bound: What bounded the broker's memory.
-        limit_bytes: To so much.
-        exit_code: The broker's before anybody asked it to end; None: it lived.
-        kills: How often the kernel killed in its group.
-        peak_bytes: The most that its group had in use.
+        bound: Kind of the broker's memory bound.
+        limit_bytes: Size of the bound.
+        exit_code: The broker's before shutdown; None: it lived.
+        kills: Kernel kills in its group.
+        peak_bytes: Peak memory of its group.
         last_lines: The end of its log.
-        clients: What came of the clients, by name.
-        error: Why the run itself ended; nothing if it did not.
+        clients: Results of the clients, by name.
+        error: Cause of the run's end; empty on success.
     """
 
     bound: str
@@ -74,11 +74,10 @@ class Fate:
 
     @property
     def lived(self) -> bool:
-        """True if the broker was there at the end."""
+        """True if the broker lived to the end."""
         return self.exit_code is None
 
     def end_in_words(self) -> str:
-        """Return how the broker ended."""
         if self.exit_code is None:
             return "lived"
         if self.exit_code < 0:
@@ -149,7 +148,7 @@ def _clients(corpus: Path, told: RunOptions) -> tuple[dict[str, Any], str]:
 
 
 def _told(run: Storm, fate: Fate) -> list[str]:
-    """Return one storm for people."""
+    """Return a storm's report for people."""
     limit = f"{fate.limit_bytes / 1024**2:.0f} MiB ({fate.bound})"
     peak = "" if fate.peak_bytes is None else f", at most {fate.peak_bytes / 1024**2:.0f} MiB used"
     kills = f"; the kernel killed {fate.kills} in its group" if fate.kills else ""
@@ -169,7 +168,7 @@ def _told(run: Storm, fate: Fate) -> list[str]:
 
 def _judge(fates: dict[str, Fate], result: ProofResult) -> None:
     off = fates["off"]
-    # RLIMIT_DATA kills nobody: what asks for more fails, and may be survived.
+    # RLIMIT_DATA kills no process: allocations above it fail, and may be survived.
     failed = off.kills is None and off.clients.get("answered", 0) < CLIENTS
     result.check(
         "without limits it dies",

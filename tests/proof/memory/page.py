@@ -1,6 +1,6 @@
 """Puts the last transcript of out_of_memory into its page: ``python -m tests.proof.memory.page``.
 
-The proof must have been run from the checkout's folder, so that no path leads out of it.
+Run the proof from the checkout's folder, so that the page has no path outside of it.
 """
 
 from benchmarks.processes import ROOT
@@ -11,7 +11,6 @@ _BEGIN, _END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"
 
 
 def main() -> None:
-    """Write the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(_BEGIN)
     _, _, behind = rest.partition(_END)

@@ -1,4 +1,4 @@
-"""A bound of memory for one process: a control group where one can be made, else RLIMIT_DATA.
+"""A memory bound for a process: a control group where possible, else RLIMIT_DATA.
 
 Source: the kernel's admin guides to cgroup v1 (memory) and v2, getrlimit(2).
 """
@@ -21,10 +21,10 @@ _RESERVED_BYTES = 300 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Room:
-    """A bound of memory, and what the kernel says of it.
+    """A memory bound and its kernel counters.
 
     Attributes:
-        kind: What bounds it, in words.
+        kind: Kind of the bound, in words.
         limit_bytes: The bound.
         group: The control group; None with RLIMIT_DATA.
     """
@@ -34,7 +34,7 @@ class Room:
     group: Path | None
 
     def kills(self) -> int | None:
-        """Return how often the kernel killed in it; None if it does not say."""
+        """Return the number of kernel kills in it; None if unknown."""
         if self.group is None:
             return None
         for name in ("memory.events", "memory.oom_control"):
@@ -44,7 +44,7 @@ class Room:
         return None
 
     def peak_bytes(self) -> int | None:
-        """Return the most that was in use; None if the kernel does not say."""
+        """Return the peak of memory in use; None if unknown."""
         if self.group is None:
             return None
         for name in ("memory.peak", "memory.max_usage_in_bytes"):
@@ -55,7 +55,7 @@ class Room:
 
 @contextmanager
 def room(name: str, limit_bytes: int) -> Iterator[Room]:
-    """Have a bound for a block; a control group is removed at its end."""
+    """Make a bound for a block; a control group is removed at its end."""
     for kind, top, limit in (
         ("cgroup v2", _V2, "memory.max"),
         ("cgroup v1", _V1, "memory.limit_in_bytes"),
@@ -67,7 +67,7 @@ def room(name: str, limit_bytes: int) -> Iterator[Room]:
             finally:
                 _remove(group)
             return
-    # It counts what is reserved and never touched as well, as allocators do.
+    # RLIMIT_DATA also counts memory reserved and never touched, as by allocators.
     yield Room("RLIMIT_DATA, with what is only reserved", limit_bytes + _RESERVED_BYTES, None)
 
 
@@ -77,7 +77,7 @@ def _made(group: Path, limit: str, limit_bytes: int) -> bool:
     except OSError:
         return False
     try:
-        # Where the kernel has no memory control there is a folder, and none of its files.
+        # Without the kernel's memory control the folder has none of its files.
         _write(group / limit, limit_bytes)
         if (group / _SWAP).exists():
             _write(group / _SWAP, 0)
@@ -93,7 +93,7 @@ def _write(file: Path, value: int) -> None:
 
 
 def _remove(group: Path) -> None:
-    """Remove a group, once the kernel has let go of the last process in it."""
+    """Remove a group after the kernel has released its last process."""
     give_up = time.monotonic() + _LEAVING_SECONDS
     while group.exists() and time.monotonic() < give_up:
         with suppress(OSError):
@@ -103,12 +103,12 @@ def _remove(group: Path) -> None:
 
 @dataclass(frozen=True)
 class LaunchInRoom(ServerLaunch):
-    """A start of a server within a bound: the bound is there before the program is."""
+    """Start of a server within a bound, effective before the program runs."""
 
     room: Room | None = None
 
     def command(self) -> list[str]:
-        """Return the command line: a process that enters the room and becomes the server."""
+        """Return the command line: a process that enters the bound and becomes the server."""
         assert self.room is not None
         where = str(self.room.group) if self.room.group else str(self.room.limit_bytes)
         return [sys.executable, "-m", "tests.proof.memory.entering", where, *super().command()]

@@ -1,1 +1,1 @@
-"""Strangers, with the wheel and a page."""
+"""Newcomers with the wheel and a page."""

@@ -1,4 +1,4 @@
-"""Strangers have the wheel, a page, and programs in Python, Java and Go: every step works."""
+"""Newcomers with the wheel, a page, and programs in Python, Java and Go: every step works."""
 
 import os
 import re
@@ -21,7 +21,7 @@ TOOLS = {
     "Go": ("go",),
     "the page": ("bash", "mkfifo", "curl", "grep"),
 }
-# What each project says when it has passed, by the beginning of its command.
+# Each project's success message, by the beginning of its command.
 PASSED = {
     "pytest": r"\b3 passed\b",
     "mvn -B -ntp -f junit": r"Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n",
@@ -35,7 +35,7 @@ _NOT_IN_A_CLONE = shutil.ignore_patterns(
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Make the wheel by its page, and use it by its page where there is nothing else of ours."""
+    """Build the wheel by its page, and use it by its page without other files of the project."""
     result = ProofResult()
     for who, tools in TOOLS.items():
         missing = [tool for tool in tools if shutil.which(tool) is None]
@@ -44,7 +44,7 @@ def prove(options: ProofOptions) -> ProofResult:
             result.check(f"tools of {who}", False, said)
     if result.checks:
         return result
-    # Elsewhere: tools look for their projects in the folders above, too.
+    # In another folder: tools look for their projects in parent folders, too.
     with tempfile.TemporaryDirectory(prefix="newcomer-") as folder:
         _newcomer(Path(folder), options, result)
     return result
@@ -74,7 +74,7 @@ def _follow(
     options: ProofOptions,
     result: ProofResult,
 ) -> set[str]:
-    """Follow a page; return the programs that said that tests passed."""
+    """Follow a page; return the programs that reported passed tests."""
     records = options.out.resolve() / page.stem
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)

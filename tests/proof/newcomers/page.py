@@ -1,4 +1,4 @@
-"""A page, followed step by step as it is written, in one shell."""
+"""A page, followed literally step by step, in one shell."""
 
 import os
 import signal
@@ -16,18 +16,18 @@ _STEP = """{{
 {command}
 }} > {said} 2>&1 || exit
 """
-"""In the shell itself: what a step sets and starts is there for the next ones."""
+"""In the shell itself: variables and processes of a step remain for the next."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command of a page, and what came of it.
+    """A command of a page and its result.
 
     Attributes:
-        command: As it is written.
-        expected: What the page shows below it; None where it shows nothing.
-        said: What it printed.
-        done: False if it failed, or a step before it.
+        command: As written.
+        expected: The output shown by the page; None if absent.
+        said: The actual output.
+        done: False if the step, or an earlier step, failed.
     """
 
     command: str
@@ -37,15 +37,15 @@ class Step:
 
     @property
     def as_written(self) -> bool:
-        """True if it worked, and printed what the page shows."""
+        """True if the command succeeded with the page's output."""
         return self.done and (self.expected is None or prints(self.expected, self.said))
 
 
 def follow(page: Path, folder: Path, variables: Mapping[str, str], records: Path) -> Iterator[Step]:
-    """Run all commands of a page in a folder; yield what came of each, up to one that failed.
+    """Run a page's commands in a folder; yield each result, up to the first failure.
 
     Raises:
-        ProofError: They did not end.
+        ProofError: The commands did not end.
     """
     found = list(_commands(page))
     said = [records / f"{number:02}.txt" for number in range(len(found))]
@@ -69,7 +69,7 @@ def _commands(page: Path) -> Iterator[tuple[str, str | None]]:
 
 
 def _run(script: str, folder: Path, variables: Mapping[str, str]) -> int:
-    """Run a script in a shell; end all that it has left running."""
+    """Run a script in a shell; end all its remaining processes."""
     with subprocess.Popen(
         ["bash", "-o", "pipefail", "-c", script],
         cwd=folder,

@@ -1,7 +1,8 @@
-"""A storm of 10,000 sockets through the proxy, of each family: all are back, all is checked.
+"""A storm of 10,000 sockets through the proxy, of each family: all reattach, all answers are
+checked.
 
-A client whose family tunnels has two sockets, so there are half as many. Broker and proxy have the
-limits and socket buffers of their own. In a second part fewer clients attach to topics as well.
+Families that tunnel have two sockets a client, so half as many clients. Broker and proxy have their
+default limits and socket buffers. In a second part fewer clients attach to topics as well.
 """
 
 from dataclasses import asdict
@@ -34,14 +35,15 @@ SOCKETS, QUICK_SOCKETS = 10_000, 400
 LIMIT_MB = 50
 TIMEOUT_MILLIS = 25_000
 PATTERN = "order.*"
-"""A twentieth of the names of each namespace. With the namespace it has less than 50 characters:
-a broker does not apply longer ones as shipped, and answers with all."""
+"""A twentieth of the names of each namespace. With the namespace it is shorter than 50 characters:
+a broker does not apply longer patterns as shipped, and returns all names.
+"""
 TOPICS_EACH = 2
 ONCE = "once"
-"""Clients that list once, beside those that discover as a library does."""
+"""Clients that list once, beside clients that discover as a library does."""
 MEASURE_SECONDS = 240.0
 HELD_MEASURE_SECONDS, HOLD_SECONDS = 30.0, 15.0
-"""Both are waited for in full where there is a hold."""
+"""Both are waited for in full where a hold is set."""
 _GROUP: TypeAdapter[AnyGroup] = TypeAdapter(AnyGroup)
 
 
@@ -60,7 +62,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _group(family: str, sockets: int, attach: int = 0) -> AnyGroup:
-    """Return a group that has as many sockets in all."""
+    """Return a group with this total of sockets."""
     what: dict[str, Any] = {"do": "list"}
     if family != ONCE:
         what = {"do": "discover", "library": family, "pattern": PATTERN, "attach": attach}
@@ -106,7 +108,7 @@ def _storm(options: ProofOptions, corpus: Path, group: AnyGroup, result: ProofRe
 
 
 def _phases(group: AnyGroup) -> Phases:
-    """Return how long all goes on: java-poll makes its second connection when it is back."""
+    """Return the phases' durations: java-poll opens its second connection on reattaching."""
     if group.family == "java-poll":
         return Phases(measure=HELD_MEASURE_SECONDS, hold=HOLD_SECONDS)
     return Phases(measure=MEASURE_SECONDS)

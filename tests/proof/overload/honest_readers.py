@@ -1,9 +1,9 @@
-"""500 peers that read 100 kB/s each, against a limiter in which somebody always waits.
+"""500 peers that read 100 kB/s each, against a limiter with permanent waiters.
 
-Every peer has more asked for than the kernel's buffers hold, so that it always pins memory that
-others wait for. It acknowledges bytes all the time, so nobody may be closed. With small kernel
-buffers an answer leaves in as many seconds as the peer takes to read it; with the kernel's own
-send buffer the server sees nothing leave for much longer than the grace.
+Every peer requests more than the kernel's buffers hold, so that it always pins contended memory. It
+acknowledges bytes continuously, so no peer may be closed. With small kernel buffers an answer
+leaves as fast as the peer reads; with the kernel's default send buffer the server sees no progress
+for much longer than the grace.
 """
 
 import json
@@ -37,15 +37,15 @@ BYTES_PER_SECOND = 100_000
 PIPELINED = 16
 LIMIT_MB = 48
 DEFAULT_BUFFERS_LIMIT_MB = 16
-"""Large kernel buffers are filled in bursts; less memory is asked for between them."""
+"""Large kernel buffers fill in bursts; less memory is requested between bursts."""
 QUICK_PART = 6
-"""A quick look has so many times less memory to give."""
+"""Factor by which a quick proof's memory is smaller."""
 TIMEOUT_MILLIS = 25_000
 RECEIVE_BUFFER_BYTES = 65_536
 SMALL_SEND_BUFFER_BYTES = 65_536
 LOOK_SECONDS = 0.5
 DIRECT_SHARE = 0.8
-"""When the kernel makes room for all at once, nobody waits for direct memory for a moment."""
+"""When the kernel takes all answers simultaneously, briefly no request waits for direct memory."""
 WARM_UP_SECONDS = 5.0
 START_SECONDS = 60.0
 Peers = list[dict[str, Any]]
@@ -53,43 +53,38 @@ Peers = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One run: which server, and how much its sockets buffer (0: the kernel's own size)."""
+    """A run: its server, and the socket buffer size (0: the kernel's default)."""
 
     role: str
     send_buffer_bytes: int
 
     @property
     def title(self) -> str:
-        """The case in a few words."""
         size = f"{self.send_buffer_bytes // 1024} KiB" if self.send_buffer_bytes else "default"
         return f"{self.role}, {size} send buffers"
 
     @property
     def name(self) -> str:
-        """The case as a file's name."""
         return f"{self.role}-{self.send_buffer_bytes}"
 
     @property
     def limit_mb(self) -> int:
-        """Each limit of the servers."""
         return LIMIT_MB if self.send_buffer_bytes else DEFAULT_BUFFERS_LIMIT_MB
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """The numbers of waiting requests, sampled."""
+    """Samples of the number of waiting requests."""
 
     heap: int
     direct: int
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.heap + self.direct
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run all cases."""
     topics = options.out / "mid.parquet"
     write_mid_topics(topics, [MID])
     result = ProofResult()
@@ -118,7 +113,7 @@ def _prove_case(options: ProofOptions, case: Case, result: ProofResult) -> None:
 
 
 def _read(server: ServerProcess, options: ProofOptions) -> tuple[Peers, list[Waiting]]:
-    """Let the peers read; meanwhile look how many requests wait."""
+    """Read with all peers while sampling the number of waiting requests."""
     number, seconds = (QUICK_PEERS, QUICK_SECONDS) if options.quick else (PEERS, SECONDS)
     expected = mid_expectation(MID)
     what = [MID, expected.topics, expected.hash, number, PIPELINED, BYTES_PER_SECOND, seconds]
@@ -127,7 +122,7 @@ def _read(server: ServerProcess, options: ProofOptions) -> tuple[Peers, list[Wai
     command = [sys.executable, "-m", "tests.proof.peers.honest_peers", address, *words]
     output = options.out / "readers.json"
     waiting: list[Waiting] = []
-    # A pipe would hold less than what 500 peers have to say.
+    # A pipe would hold less than the output of 500 peers.
     with output.open("wb") as file, running(command, file) as process:
         give_up = time.monotonic() + seconds + START_SECONDS
         while process.poll() is None and time.monotonic() < give_up:
@@ -141,7 +136,7 @@ def _read(server: ServerProcess, options: ProofOptions) -> tuple[Peers, list[Wai
 
 @contextmanager
 def running(command: list[str], output: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process for a block; it is killed with the block's end."""
+    """Run a process for a block; kill it at the end."""
     process = subprocess.Popen(command, stdout=output, cwd=ROOT)
     try:
         yield process
@@ -151,7 +146,7 @@ def running(command: list[str], output: IO[bytes]) -> Iterator[subprocess.Popen[
 
 
 def _while_all_read(waiting: list[Waiting]) -> list[Waiting]:
-    """Leave out what was seen while the peers came and went."""
+    """Drop the samples from the peers' arrival and departure."""
     first = next((index for index, one in enumerate(waiting) if one.total), len(waiting))
     return waiting[first + int(WARM_UP_SECONDS / LOOK_SECONDS) : -2]
 

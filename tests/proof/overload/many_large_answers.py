@@ -1,7 +1,7 @@
 """One client pipelines 2,048 listings of 4 MB, reads nothing for a while, and then reads all.
 
-Whatever it has asked for, the server may hold little more than the direct limit; and as nobody
-else waits, nobody may be closed. On broker and proxy, with shared and with private buffers.
+The server may hold little more than the direct limit, whatever the number of requests; and without
+other waiters no peer may be closed. On broker and proxy, with shared and with private buffers.
 """
 
 from __future__ import annotations
@@ -38,33 +38,32 @@ TIMEOUT_MILLIS = 25_000
 OVER_LIMIT_BYTES = 64_000_000
 READ_SECONDS = 240.0
 PATIENCE_SECONDS = 60.0
-"""So long the client waits for a byte, or for room for its requests."""
+"""Longest wait of the client for a byte, or for writability."""
 _READ = bytearray(1 << 20)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: which server, and how it holds answers."""
+    """A run: its server, and the sharing of answers."""
 
     role: str
     buffers: str
 
     @property
     def title(self) -> str:
-        """The case in a few words."""
         return f"{self.role}, {self.buffers} buffers"
 
 
 @dataclass
 class Reading:
-    """The answers that the client got.
+    """The client's answers.
 
     Attributes:
-        asked: How many listings it asked for.
-        answered: Request ids of right answers, each as often as it came.
-        problems: Everything that was no right answer.
-        seconds: How long it took to read all.
-        received_bytes: How much came.
+        asked: Requested listings.
+        answered: Request ids of right answers, repeated if duplicated.
+        problems: Wrong answers.
+        seconds: Time to read all.
+        received_bytes: Bytes received.
         grown_bytes: Peak resident memory over idle, of each server on the way.
     """
 
@@ -82,7 +81,6 @@ class Reading:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run all cases."""
     topics = options.out / "topics.txt"
     write_text_file(topics, NAMES)
     result = ProofResult()
@@ -118,13 +116,13 @@ def _prove_case(options: ProofOptions, case: Case, result: ProofResult) -> None:
 
 
 def _read_all(server: ServerProcess, options: ProofOptions) -> Reading:
-    """Ask, wait, read everything."""
+    """Request, wait, read everything."""
     asked = QUICK_ANSWERS if options.quick else ANSWERS
     found = Reading(asked)
     expected = Namespace(name=NAMESPACE, topics=NAMES, hash=topics_hash(listing_names(NAMES)))
     with silent_peers(server_address(server), [NAMESPACE]) as (peer,):
         peer.socket.settimeout(PATIENCE_SECONDS)
-        # The server stops reading before it has all requests: they leave while answers come.
+        # The server stops reading before it has all requests: the rest is sent between answers.
         asking = threading.Thread(target=peer.ask, args=(asked,), daemon=True)
         asking.start()
         time.sleep(QUICK_SILENT_SECONDS if options.quick else SILENT_SECONDS)
@@ -138,7 +136,7 @@ def _read_all(server: ServerProcess, options: ProofOptions) -> Reading:
 
 
 class _Reader:
-    """Reads one connection; every answer is compared with the first, which is verified."""
+    """Reads a connection; every answer is compared with the first, which is verified."""
 
     def __init__(self, peer: SilentPeer, expected: Namespace, found: Reading) -> None:
         self._socket = peer.socket
@@ -147,7 +145,7 @@ class _Reader:
         self._stream = AnswerStream(lambda _: self._checker.body(expected))
 
     def read_until(self, give_up: float) -> None:
-        """Read until as many answers came as were asked for."""
+        """Read until this number of answers has arrived."""
         found, view = self._found, memoryview(_READ)
         while len(found.answered) + len(found.problems) < found.asked:
             if time.monotonic() > give_up:

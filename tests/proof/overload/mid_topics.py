@@ -1,7 +1,7 @@
 """The namespaces of the recorded overload: one topic of 4,000 partitions in each.
 
-A listing of one is a command of COMMAND_BYTES and is estimated at HEAP_BYTES, as it was on a real
-broker, whatever the namespace is called: the topic's own name fills the names up to 89 bytes.
+A listing of each is a command of COMMAND_BYTES and is estimated at HEAP_BYTES, as on a real broker,
+whatever the namespace's name: the topic's name pads names to 89 bytes.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _PARTITION = "-partition-"
 
 
 def mid_names(namespace: str, partitions: int = PARTITIONS) -> list[str]:
-    """Return the full names of the partitions of a namespace's one topic."""
+    """Return the full names of the partitions of a namespace's topic."""
     start = f"persistent://{namespace}/"
     topic = "t" * (PREFIX_BYTES - len(start) - len(_PARTITION))
     return [f"{start}{topic}{_PARTITION}{index}" for index in range(partitions)]
@@ -37,15 +37,15 @@ def mid_names(namespace: str, partitions: int = PARTITIONS) -> list[str]:
 
 @lru_cache(maxsize=256)
 def mid_expectation(namespace: str) -> Namespace:
-    """Return what a listing of a namespace must hold."""
+    """Return the expected listing of a namespace."""
     return Namespace(name=namespace, topics=PARTITIONS, hash=topics_hash(mid_names(namespace)))
 
 
 def check_recorded_sizes() -> None:
-    """Make sure that these are the names of the recording.
+    """Check that the names match the recording.
 
     Raises:
-        ProofError: Command or heap estimate have another size than recorded.
+        ProofError: Command or heap estimate differ from the recorded sizes.
     """
     listing = TopicListing(TopicSequence.from_names([name.encode() for name in mid_names(MID)]))
     response = topics_response(1, listing, listing.hash, filtered=False, changed=True)

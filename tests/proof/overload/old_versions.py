@@ -1,9 +1,9 @@
 """Topics change while 200 slow readers each hold an older version of the namespace.
 
-Four readers ask for each version, and read nothing until all versions are held: what is charged
-must be the sum of the distinct answers. Then they read slowly, while topics go on changing,
-and each must get its own version, whole. Topics come by the broker's import over REST; the readers
-are the broker's clients, or the proxy's.
+Four readers request each version, and read nothing until all versions are held: the charge must be
+the sum of the distinct answers. Then they read slowly while topics continue to change, and each
+must receive its version, whole. Topics are imported by the broker over REST; the readers are the
+broker's clients, or the proxy's.
 """
 
 import json
@@ -41,12 +41,12 @@ READERS_PER_VERSION = 4
 VERSIONS, QUICK_VERSIONS = 50, 10
 LATER_CHANGES = 20
 NEW_TOPICS = 10
-"""Topics that each change adds."""
+"""Topics added by each change."""
 BYTES_PER_SECOND = 100_000
 LIMIT_MB = 100
 TIMEOUT_MILLIS = 25_000
 REQUEST_ID_BYTES = 9
-"""A proxy's own request id may be so much longer than its clients'; it is charged as well."""
+"""Largest excess of a proxy's request id over its clients'; it is charged as well."""
 SEND_BUFFER_BYTES = 65_536
 RECEIVE_BUFFER_BYTES = 16_384
 HOLD_SECONDS = 10.0
@@ -57,12 +57,12 @@ _IMPORT = "/admin/v2/floodgate/import"
 
 @dataclass(frozen=True)
 class Version:
-    """One state of the namespace.
+    """A state of the namespace.
 
     Attributes:
-        number: How many changes came before it.
-        expected: What a listing must hold.
-        command_bytes: What a listing is charged with in direct memory.
+        number: Number of earlier changes.
+        expected: The expected listing.
+        command_bytes: A listing's charge of direct memory.
     """
 
     number: int
@@ -72,14 +72,14 @@ class Version:
 
 @dataclass
 class Found:
-    """The observations of one run.
+    """The observations of a run.
 
     Attributes:
         held_bytes: Direct memory acquired when all versions were held.
         expected_bytes: The sum of the commands of all distinct versions.
-        all_bytes: What all outstanding answers would be without sharing.
-        right: Answers that are the version their reader asked for.
-        problems: What else came.
+        all_bytes: All outstanding answers without sharing.
+        right: Answers with the reader's version.
+        problems: All remaining answers.
         closed: Readers whose connection was closed.
         resident_bytes: Of the server while all versions were held.
     """
@@ -94,7 +94,6 @@ class Found:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run on broker and proxy."""
     versions = QUICK_VERSIONS if options.quick else VERSIONS
     imports = _write_changes(options.out / "imports", versions + LATER_CHANGES)
     result = ProofResult()
@@ -117,7 +116,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _write_changes(imports: Path, changes: int) -> Path:
-    """Write what the broker imports first, and what each change adds."""
+    """Write the broker's first import, and each change's additions."""
     imports.mkdir(parents=True, exist_ok=True)
     names = mid_names(MID, PARTITIONS + changes * NEW_TOPICS)
     _change(imports, 0).write_text("\n".join(names[:PARTITIONS]))
@@ -141,7 +140,7 @@ def version(number: int) -> Version:
 
 
 class _Run:
-    """The readers of one server, and the changes of the broker behind it."""
+    """The readers of a server, and the changes of the broker behind it."""
 
     def __init__(
         self, servers: tuple[ServerProcess, ServerProcess], role: str, imports: Path
@@ -153,7 +152,7 @@ class _Run:
         self._readers: list[HonestPeer] = []
 
     def carried_out(self, versions: int) -> Found:
-        """Let the readers hold all versions, then read them while topics change."""
+        """Hold all versions in the readers, then read while topics change."""
         asked = [MID] * (versions * READERS_PER_VERSION)
         address = server_address(self._server)
         with silent_peers(address, asked, RECEIVE_BUFFER_BYTES) as peers:
@@ -167,7 +166,7 @@ class _Run:
         return self._found
 
     def _hold(self, state: Version, peers: list[SilentPeer]) -> None:
-        """Let the readers of a version ask for it, and wait until the server has their answers."""
+        """Request a version by its readers, and wait until the server holds their answers."""
         before = held(limiter_report(self._server))["direct_bytes"]
         self._found.expected_bytes += state.command_bytes
         self._found.all_bytes += state.command_bytes * len(peers)
@@ -180,7 +179,7 @@ class _Run:
             peer.socket.setblocking(False)
             self._readers.append(reader)
         wanted = before + state.command_bytes
-        with suppress(ProofError):  # what is held in the end is judged
+        with suppress(ProofError):  # the final holdings are judged
             wait_until(lambda: self._settled(wanted), HOLD_SECONDS, "the answers of a version")
 
     def _settled(self, wanted: int) -> bool:
@@ -188,7 +187,7 @@ class _Run:
         return figures["direct_bytes"] >= wanted and not figures["heap_bytes"]
 
     def _read(self, versions: int) -> None:
-        """Read everything slowly; meanwhile topics change."""
+        """Read everything slowly while topics change."""
         started, turn, changes = time.monotonic(), 0, versions
         while any(not _done(one) for one in self._readers):
             if time.monotonic() - started > READ_SECONDS:

@@ -1,4 +1,4 @@
-"""The limits of the recorded overload, and what a server's limiter says it holds."""
+"""The limits of the recorded overload, and the limiter's report of a server."""
 
 import json
 import urllib.request
@@ -29,23 +29,21 @@ def limits(limit_mb: int = LIMIT_MB, timeout_millis: int = TIMEOUT_MILLIS) -> di
 def cluster(
     logs: Path, both: Mapping[str, str], imports: Sequence[Path], **broker: str
 ) -> AbstractContextManager[tuple[ServerProcess, ServerProcess]]:
-    """Return a block in which a broker and a proxy run, with topics in memory."""
+    """Run a broker and a proxy for a block, with topics in memory."""
     keys = {"metadataStoreUrl": "memory:local", **broker}
     return running_cluster(ClusterSettings(logs, both, keys, imports))
 
 
 def server_of(role: str, servers: tuple[ServerProcess, ServerProcess]) -> ServerProcess:
-    """Return the broker or the proxy."""
     return servers[ROLES.index(role)]
 
 
 def port_of(server: ServerProcess) -> int:
-    """Return the port of a server's binary protocol."""
     return server_address(server)[1]
 
 
 def limiter_report(server: ServerProcess) -> dict[str, Any]:
-    """Return what the limiter's endpoint says now, with all holders it lists."""
+    """Return the current report of the limiter's endpoint, with all listed holders."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"{server.web_url}{_LIMITER}?limit=500", timeout=10) as response:
         report: dict[str, Any] = json.load(response)

@@ -1,6 +1,6 @@
-"""The recorded overload under profile ``pulsar``: one silent client, and nobody else is served.
+"""The recorded overload under profile ``pulsar``: a silent client blocks all clients.
 
-Broker first, as recorded on a real one; then the same through the proxy, whose own limiter the
+Broker first, as recorded on a real broker; then the same through the proxy, whose limiter the
 silent client fills.
 
 Source: facts recorded on Apache Pulsar 4.2.4, overload, point 3.
@@ -39,7 +39,7 @@ LOOK_AFTER_SECONDS = 1.0
 STUCK_SECONDS = 15.0
 QUICK_STUCK_SECONDS = 9.0
 HEALTHY = 2
-"""As many as fit beside each other in the heap of the recording."""
+"""The number that fits simultaneously in the recording's heap."""
 PERIOD_MS = 100
 REFUSALS = {
     "broker": "TooManyRequests: Cannot acquire permits for direct memory",
@@ -47,9 +47,9 @@ REFUSALS = {
 }
 EARLY_REFUSAL = "TooManyRequests: Failed due to heap memory limit exceeded"
 EARLY_SECONDS = 2 * TIMEOUT_MILLIS / 1000
-"""Until then requests of the stuck client's own may still wait, two of them with all the heap."""
+"""Until then requests of the stuck client may still wait, two of its requests with all the heap."""
 REFUSED_AFTER_SECONDS = (2.9, 5.5)
-"""Recorded were 3 to 5 s; timers are late on a machine that is busy."""
+"""Recorded were 3 to 5 s; timers are late on a busy machine."""
 BACK_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
 PAUSING = "pulsarChannelPauseReceivingRequestsIfUnwritable"
@@ -58,30 +58,29 @@ RECORDED = {"direct_bytes": 2 * COMMAND_BYTES, "heap_bytes": 2 * HEAP_BYTES, "di
 
 @dataclass(frozen=True)
 class Case:
-    """One run: which server the clients talk to, and whether reading is paused."""
+    """A run: the clients' server, and whether reading is paused."""
 
     role: str
     pausing: bool
 
     @property
     def title(self) -> str:
-        """The case in a few words."""
         return f"{self.role}, pausing {'on' if self.pausing else 'off'}"
 
 
 @dataclass(frozen=True)
 class Overload:
-    """The observations of one run.
+    """The observations of a run.
 
     Attributes:
         at_one_second: Acquired bytes and queues, a second after the requests.
-        swallowed: Whole answers that the kernel's buffers held then.
-        refused: Listings of healthy clients that were refused direct memory, as recorded.
-        refused_early: Those refused heap, while requests of the stuck client had it.
-        others: All other outcomes of healthy listings while the client was stuck.
+        swallowed: Whole answers in the kernel's buffers then.
+        refused: Healthy clients' listings refused direct memory, as recorded.
+        refused_early: Listings refused heap, held by requests of the stuck client.
+        others: Remaining outcomes of healthy listings during the block.
         refused_after: Shortest and longest wait for a refusal, seconds.
         still_open: Whether the stuck connection was open at the end.
-        back_after: Seconds from the stuck client's leaving until nothing was held.
+        back_after: Seconds from the stuck client's close until all was released.
     """
 
     at_one_second: dict[str, int]
@@ -95,7 +94,6 @@ class Overload:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run all cases."""
     check_recorded_sizes()
     topics = options.out / "mid.parquet"
     write_mid_topics(topics, [MID])
@@ -147,18 +145,20 @@ def _overload(server: ServerProcess, stuck_seconds: float, refusal: str) -> Over
 
 
 def _early(listing: Listing, started: float) -> bool:
-    """Tell whether a listing was refused heap while the stuck client's own still waited."""
+    """Return whether a listing was refused heap while the stuck client's requests still waited."""
     return listing.outcome == EARLY_REFUSAL and listing.started < started + EARLY_SECONDS
 
 
 def _leave(
     peer: SilentPeer, server: ServerProcess, healthy: HealthyClients, started: float
 ) -> tuple[list[Listing], float]:
-    """Let the stuck client leave; return what others met before, and when all was back."""
+    """Close the stuck client; return the earlier outcomes of healthy clients, and the time of
+    release.
+    """
     met = healthy.since(started)
     left = time.monotonic()
     peer.leave()
-    # The healthy clients are idle between two listings: nothing is held then.
+    # The healthy clients are idle between two listings, and hold no memory then.
     at_rest = wait_until(
         lambda: not any(held(limiter_report(server)).values()),
         PATIENCE_SECONDS,
@@ -173,7 +173,7 @@ def _leave(
 
 
 def _right_after(moment: float, healthy: HealthyClients) -> list[float]:
-    """Return when right answers came after a moment."""
+    """Return when right answers arrived after a moment."""
     return [one.answered for one in healthy.since(0.0) if one.right and one.answered > moment]
 
 

@@ -1,11 +1,11 @@
-"""Profile ``floodgate``: 200 silent peers with a namespace each, and how long others wait for it.
+"""Profile ``floodgate``: 200 silent peers with a namespace each, and the wait of healthy clients.
 
-The limits hold two of the lists. Ten clients list once a second each; a listing counts from when it
-was due, also when it is asked for late because the one before it was. Nobody is known to be silent
-within the first grace, so who is due then may have to wait for its end; who is due later may not.
+The limits hold two of the lists. Ten clients list once a second each; a listing counts from its due
+time, even if sent late because its predecessor was. No peer is known to be silent within the first
+grace, so listings due within it may wait for its end; later listings may not.
 
-An eleventh client connects anew for each listing: nobody can tell it from a silent peer before it
-is asked. It is only measured.
+An eleventh client connects anew for each listing and is only measured: before its request it is
+indistinguishable from a silent peer.
 """
 
 import time
@@ -32,11 +32,11 @@ PIPELINED = 64
 HEALTHY = 10
 PERIOD_MS = 1_000
 ALONE_LISTINGS = 3 * HEALTHY
-"""What the clients list before the silent peers ask."""
+"""The clients' listing before the silent peers' requests."""
 SECONDS = 60
 QUICK_SECONDS = 15
 LAST_ANSWER_SECONDS = 35.0
-"""An answer to what was due last comes in this time, or its client has given it up."""
+"""Longest wait for the last listing's answer, beyond a client's timeout."""
 GRACE_SECONDS = 3.0
 LONGEST_SECONDS = GRACE_SECONDS + 0.5
 LATER_P99_SECONDS = 1.0
@@ -51,15 +51,15 @@ class Row:
     """The observations of the clients.
 
     Attributes:
-        listings: How many were due and came to an end.
-        wanted: How many were due.
-        not_right: Outcomes that were not the right answer.
-        early_longest_s: The longest wait of what was due within the first grace.
-        later_p99_s: The 99th percentile of what was due later.
-        later_longest_s: The longest.
-        closed: Silent connections that the server closed.
-        newcomers_longest_s: The longest wait of the client that connects anew each time.
-        newcomers_not_right: Its outcomes that were not the right answer.
+        listings: Due and finished listings.
+        wanted: Due listings.
+        not_right: Outcomes other than the right answer.
+        early_longest_s: The longest wait of a listing due within the first grace.
+        later_p99_s: The 99th percentile of later listings.
+        later_longest_s: The longest of later listings.
+        closed: Silent connections closed by the server.
+        newcomers_longest_s: The longest wait of the client that connects anew.
+        newcomers_not_right: Wrong outcomes of the client that connects anew.
     """
 
     listings: int
@@ -73,7 +73,7 @@ class Row:
     newcomers_not_right: list[str]
 
     def holds(self) -> bool:
-        """True if nobody waited longer than the grace explains."""
+        """True if no wait exceeded the bound by the grace."""
         return (
             self.listings == self.wanted
             and not self.not_right
@@ -83,7 +83,6 @@ class Row:
         )
 
     def sentence(self) -> str:
-        """Return the row in words."""
         return (
             f"{self.listings} of {self.wanted} listings, {len(self.not_right)} not right; due "
             f"within the first grace at most {self.early_longest_s:.2f} s, later p99 "
@@ -95,7 +94,7 @@ class Row:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run one row after the other, each against servers of its own."""
+    """Run rows in sequence, each against new servers."""
     check_recorded_sizes()
     result = ProofResult()
     rows: list[dict[str, Any]] = []
@@ -123,7 +122,7 @@ def prove(options: ProofOptions) -> ProofResult:
 def run_row(
     server: ServerProcess, namespaces: Sequence[str], seconds: int, *, comes_again: bool
 ) -> Row:
-    """Carry out one row against a server that runs."""
+    """Run a row against a running server."""
     address, wanted = server_address(server), HEALTHY * seconds * 1_000 // PERIOD_MS
     with (
         healthy_clients(address, mid_expectation(MID), HEALTHY, PERIOD_MS, DUE) as healthy,
@@ -134,7 +133,7 @@ def run_row(
         started = time.monotonic()
         crowd.ask()
         time.sleep(seconds)
-        # A little more is due until the last of these has its answer.
+        # A few more fall due until the last has its answer.
         healthy.listings(wanted + HEALTHY, started, LAST_ANSWER_SECONDS)
         closed = len(crowd.closings)
     met = [one for one in healthy.since(started) if one.started < started + seconds]

@@ -1,8 +1,8 @@
-"""Profile ``floodgate``: clients that ask and read nothing, and healthy ones that must not notice.
+"""Profile ``floodgate``: non-reading peers, and healthy clients that must not notice them.
 
-The limits are those of the recorded overload. On broker and proxy, with one namespace and shared
-buffers nothing is pinned that others need; with private buffers, or with a namespace for each
-stuck peer, peers must be closed before others are served.
+The limits are the recorded overload's. On broker and proxy, with one namespace and shared buffers
+no contended memory is pinned; with private buffers, or with a namespace for each stuck peer, peers
+must be closed before healthy clients are served.
 """
 
 from dataclasses import asdict
@@ -27,7 +27,7 @@ TABLE = (
 
 
 def variants(*, quick: bool) -> list[Variant]:
-    """Return all variants; two of each server for a quick look."""
+    """Return all variants; two of each server for a quick proof."""
     found = []
     for role in ROLES:
         found += [Variant(role, "shared", stuck, False) for stuck in (1, MANY)]
@@ -37,7 +37,7 @@ def variants(*, quick: bool) -> list[Variant]:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run one variant after the other, each against servers of its own."""
+    """Run variants in sequence, each against new servers."""
     check_recorded_sizes()
     result = ProofResult()
     rows: list[dict[str, Any]] = []
@@ -68,7 +68,7 @@ def _carried_out(options: ProofOptions, variant: Variant) -> tuple[Row, dict[str
 
 
 def _topics(out: Path, variant: Variant) -> Path:
-    """Write the namespaces of a variant, unless another variant had the same."""
+    """Write the namespaces of a variant, unless already written."""
     own = variant.namespaces() if variant.own_namespaces else []
     path = out / f"topics-{len(own)}.parquet"
     write_mid_topics(path, [MID, *own])

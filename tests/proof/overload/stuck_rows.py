@@ -1,8 +1,8 @@
-"""One row of the proof about stuck clients: healthy clients list before, during and after.
+"""A row of the proof about stuck clients: healthy clients list before, during and after.
 
-Phases: the healthy clients alone; then the stuck peers ask, all at once, and the kernel swallows
-what it can; then whatever the server does about them, until it has closed nobody for a while; then
-as many listings as before.
+Phases: the healthy clients alone; then simultaneous requests of the stuck peers, swallowed by the
+kernel as far as possible; then the server's evictions, until none happens for a while; then as many
+listings as before.
 """
 
 import time
@@ -18,13 +18,13 @@ from tests.proof.peers.silent_peers import SilentPeer, silent_peers
 from tests.proof.servers import server_address
 
 GRACE_SECONDS = 3.0
-"""floodgateSlowPeerGraceMs, its default."""
+"""Default of floodgateSlowPeerGraceMs."""
 FIRST_ANSWER_SECONDS = GRACE_SECONDS + 0.5
 QUIET_SECONDS = GRACE_SECONDS + 1.5
-"""Nobody was closed for so long: nobody will be."""
+"""After this time without a close no further close is expected."""
 EVICTING_SECONDS = 90.0
 FULL_SECONDS = 1.0
-"""The kernel's buffers took nothing for so long: they are full."""
+"""After this time without progress the kernel's buffers are full."""
 P99_SECONDS = 0.05
 PIPELINED = 64
 HEALTHY = 4
@@ -35,13 +35,13 @@ LISTINGS_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant: the stuck peers' requests, and how answers are held.
+    """A variant: the stuck peers' requests, and the sharing of answers.
 
     Attributes:
-        role: Which server all clients talk to.
+        role: Server of all clients.
         buffers: floodgateResponseBuffers of both servers.
-        stuck: How many peers read nothing.
-        own_namespaces: Whether each has a namespace of its own, else all ask for the healthy one.
+        stuck: Number of non-reading peers.
+        own_namespaces: Whether each has a separate namespace, else all list the healthy clients'.
     """
 
     role: str
@@ -51,23 +51,21 @@ class Variant:
 
     @property
     def title(self) -> str:
-        """The variant in a few words."""
         where = "a namespace each" if self.own_namespaces else "one namespace"
         return f"{self.role}, {self.buffers} buffers, {self.stuck} stuck, {where}"
 
     @property
     def name(self) -> str:
-        """The variant as a file's name."""
         where = "each" if self.own_namespaces else "one"
         return f"{self.role}-{self.buffers}-{self.stuck}-{where}"
 
     @property
     def evicts(self) -> bool:
-        """True if memory is pinned that others need, so that somebody must go first."""
+        """True if contended memory is pinned, so that peers must be evicted."""
         return self.own_namespaces or self.buffers == "private"
 
     def namespaces(self) -> list[str]:
-        """Return what each stuck peer asks for."""
+        """Return the namespace of each stuck peer."""
         if self.own_namespaces:
             return [f"public/stuck-{number}" for number in range(self.stuck)]
         return [MID] * self.stuck
@@ -75,22 +73,22 @@ class Variant:
 
 @dataclass(frozen=True)
 class Row:
-    """The observations of a variant; seconds since the stuck peers asked, or of a listing.
+    """The observations of a variant; seconds since the stuck peers' requests, or of a listing.
 
     Attributes:
-        not_right: Outcomes of healthy listings that were not the right answer.
+        not_right: Outcomes of healthy listings other than the right answer.
         first_answer_s: When the first healthy answer was complete; None if none was.
-        longest_s: The longest healthy listing since then. Not judged: the first answer may come
-            before anything is pinned, and the percentile begins after the last was closed, so
-            only this figure shows how long somebody waited while peers were being closed.
-        slow: Healthy listings that took longer than a first answer may.
-        closed: Stuck connections that the server closed.
-        last_closed_s: When it closed the last; None if none.
+        longest_s: The longest healthy listing since then. Not judged: the first answer may arrive
+            before memory is pinned, and the percentile begins after the last close, so only this
+            figure shows the wait during evictions.
+        slow: Healthy listings slower than a first answer's bound.
+        closed: Stuck connections closed by the server.
+        last_closed_s: Time of the last close; None if none.
         p99_without_s: 99th percentile without stuck clients.
-        p99_at_once_s: The same over the listings since the stuck peers asked.
-        p99_with_s: The same once the kernel's buffers were full, or the last peer was closed.
-        listings: Over how many listings the last percentile was taken.
-        listings_wanted: Over how many it had to be.
+        p99_at_once_s: Likewise, over the listings since the stuck peers' requests.
+        p99_with_s: Likewise, once the kernel's buffers were full, or the last peer was closed.
+        listings: Number of listings of the last percentile.
+        listings_wanted: Its required number.
     """
 
     not_right: list[str]
@@ -107,11 +105,11 @@ class Row:
 
     @property
     def p99_bound_s(self) -> float:
-        """The largest percentile that is allowed with stuck clients."""
+        """The largest allowed percentile with stuck clients."""
         return max(2 * self.p99_without_s, P99_SECONDS)
 
     def holds(self) -> bool:
-        """Tell whether nobody healthy noticed more than is allowed."""
+        """Return whether all healthy listings are within the bounds."""
         first = self.first_answer_s
         return (
             not self.not_right
@@ -122,7 +120,6 @@ class Row:
         )
 
     def sentence(self) -> str:
-        """Return the row in words."""
         first = "never" if self.first_answer_s is None else f"after {self.first_answer_s:.3f} s"
         last = "" if self.last_closed_s is None else f", the last after {self.last_closed_s:.1f} s"
         return (
@@ -136,7 +133,7 @@ class Row:
 
 
 def run_variant(server: ServerProcess, variant: Variant, listings: int) -> Row:
-    """Carry out one row against a server that runs.
+    """Run a row against a running server.
 
     Raises:
         ProofError: The healthy clients could not list as often as wanted.
@@ -189,7 +186,7 @@ def _row(phases: _Phases, closed: int, closings: Sequence[float]) -> Row:
 
 
 def _closings(server: ServerProcess, peers: Sequence[SilentPeer], started: float) -> list[float]:
-    """Watch until nobody was closed for a while; return when each was, in seconds."""
+    """Watch until no peer is closed for a while; return the time of each close, in seconds."""
     closings: list[float] = []
     open_before, last_change = len(peers), time.monotonic()
     while time.monotonic() - started < EVICTING_SECONDS:
@@ -204,7 +201,7 @@ def _closings(server: ServerProcess, peers: Sequence[SilentPeer], started: float
 
 
 def _await_full_buffers(server: ServerProcess, peers: Sequence[SilentPeer]) -> None:
-    """Wait until the kernel swallows no more: what the peers asked for is no work any longer."""
+    """Wait until the kernel swallows no more: the stuck peers' requests are no work any longer."""
     ports = {peer.port for peer in peers}
     held, last_change = -1, time.monotonic()
     while time.monotonic() - last_change < FULL_SECONDS:

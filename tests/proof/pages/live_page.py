@@ -21,7 +21,7 @@ LOOKS = (
 ROLES = ("broker", "proxy")
 NAMESPACES = ("acme/orders", "acme/billing-and-invoices", "public/default")
 TOPICS = {name: topic_names(name, 20_000, 240) for name in NAMESPACES}
-"""Three lists of 5 MB, of which the limit lets one through at a time."""
+"""Three lists of 5 MB, of which the limit admits a single list at a time."""
 DIRECT_BYTES = 6_000_000
 WAIT_SECONDS = 12.0
 _NO_CLOSING = {"floodgateSlowPeerGraceMs": "3600000"}
@@ -33,10 +33,10 @@ _STATE = 'document.getElementById("state")'
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Look at the page of both servers in all ways, and keep the pictures.
+    """View both servers' page in all ways, and keep the pictures.
 
     Raises:
-        ProofError: There is no Chromium.
+        ProofError: Chromium is missing.
     """
     path = program()
     if path is None:
@@ -75,7 +75,7 @@ async def _until_alone(parts: Cluster, role: str) -> None:
 
 
 async def _who_do_not_read(parts: Cluster, role: str) -> list[RawPeer]:
-    """Let a client for each namespace ask for its list, and read nothing; one gets it."""
+    """Request each namespace's list by a non-reading client; a single request is granted."""
     part, peers = parts.part(role), []
     for name in NAMESPACES:
         peers.append(await parts.peer(role))
@@ -110,7 +110,7 @@ async def _look(
 async def _change(
     parts: Cluster, role: str, browser: Browser, peers: list[RawPeer], result: ProofResult
 ) -> None:
-    """Look at one page while a client leaves, the server is not reached, and is again."""
+    """View a page while a client leaves, the server is unreachable, and reachable again."""
     address = parts.part(role).web_service_url + PAGE_PATH
     async with browser.opened(address, LOOKS[0]) as page:
         await page.until(f"{_HOLDERS} === 3")
@@ -132,7 +132,7 @@ async def _change(
 async def _without_credentials(
     browser: Browser, options: ProofOptions, result: ProofResult
 ) -> None:
-    """Give the page of a broker that asks for credentials a wrong token, and then a right one."""
+    """Give the page of a broker with authentication a wrong token, and then a right token."""
     keys = properties(options.out, superUserRoles="ann")
     async with BrokerService(broker_config(keys)) as broker:
         address = broker.web_service_url + PAGE_PATH
@@ -171,7 +171,7 @@ async def _offline(page: Page) -> str:
 
 
 def _faults(seen: Seen, address: str) -> list[str]:
-    """Return errors, requests to elsewhere, and what does not fit."""
+    """Return errors, requests to foreign hosts, and overflowing elements."""
     own = urlsplit(address).netloc
     elsewhere = [one for one in seen.requests if urlsplit(one).netloc != own]
     return [
@@ -182,7 +182,7 @@ def _faults(seen: Seen, address: str) -> list[str]:
 
 
 def _missing(shown: str) -> list[str]:
-    """Return what the page should say, and does not."""
+    """Return the expected texts missing on the page."""
     expected = (
         *("waiting, policy", f"the oldest for {WAIT_SECONDS} s", "slowly", "10 minutes ago"),
         *(f"waiting at most 2, for {WAIT_SECONDS} s", "0 timed out, 0 refused at once"),

@@ -1,4 +1,6 @@
-"""Pages of runs in a real browser: silent, alone, and legible on a phone, a desktop and paper."""
+"""Pages of runs in a real browser: without errors or requests, and legible on phone, desktop and
+paper.
+"""
 
 import asyncio
 import math
@@ -31,10 +33,10 @@ _LONG = "Clients of five libraries restart together, each with its retries, besi
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Make a page of each kind of run, look at all of them in all ways, and keep the pictures.
+    """Make a page of each kind of run, view all in all ways, and keep the pictures.
 
     Raises:
-        ProofError: There is no Chromium.
+        ProofError: Chromium is missing.
     """
     path = program()
     if path is None:
@@ -47,7 +49,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _pages(out: Path) -> dict[str, str]:
-    """Write a page of a storm, of one that went wrong, of several side by side; return where."""
+    """Write a page of a storm, of a failed storm, and of several side by side; return the files."""
     runs = out / "runs"
     runs.mkdir(exist_ok=True)
     places = [_storm(runs / name, name, share) for name, share in _STORMS.items()]
@@ -70,7 +72,7 @@ def _pages(out: Path) -> dict[str, str]:
 
 
 def _storm(directory: Path, title: str, answered: float, **said: Any) -> Path:
-    """Write a run of 200 clients, of which a share is answered; the proxy is started again."""
+    """Write a run of 200 clients with a share of answers; the proxy restarts meanwhile."""
     rows, samples = [], []
     for number in range(200):
         got = number < 200 * answered
@@ -96,7 +98,7 @@ def _storm(directory: Path, title: str, answered: float, **said: Any) -> Path:
     for process in ("broker", "proxy"):
         for step in range(60):
             held = 40e6 * math.exp(-((step / 4 - 5) ** 2) / 8)
-            if process == "proxy" and 8 < step < 18:  # It is started again meanwhile.
+            if process == "proxy" and 8 < step < 18:  # restarted meanwhile
                 continue
             figures = {"resident": 8e7 + held, "direct.used": held, "direct.limit": 50 * 2.0**20}
             if process == "broker":

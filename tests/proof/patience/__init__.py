@@ -1,1 +1,1 @@
-"""Errors at each step of attaching, and what clients make of them."""
+"""Errors at each step of attaching, and the clients' reactions."""

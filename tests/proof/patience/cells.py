@@ -1,4 +1,4 @@
-"""One error at one step beneath one client: set, let act, cleared; then the client is used."""
+"""One error at one step beneath one client: set, triggered, cleared; then the client is used."""
 
 import asyncio
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ ERRORS = (
 )
 CONNECT = "CONNECT"
 ASKED = {"GET_LAST_MESSAGE_ID": "last", "SEEK": "seek"}
-"""Steps that the program takes when it is told to, attached as it is."""
+"""Steps that the attached program runs on command."""
 STEPS = (CONNECT, "LOOKUP", "PARTITIONED_METADATA", "SUBSCRIBE", "PRODUCER", *ASKED)
 FIRST, AGAIN = "first", "again"
 GOES_ON, ENDED, NOT_ASKED = "goes on", "ended", "not asked"
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
     """An error at a step.
 
     Attributes:
-        when: At the first attachment, or when that is lost.
+        when: At the first attachment, or after its loss.
     """
 
     when: str
@@ -45,7 +45,7 @@ class Cell(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The thing that is attached."""
+        """The kind of client object."""
         return "producer" if self.step == "PRODUCER" else "consumer"
 
 
@@ -63,26 +63,24 @@ class Place:
         self._publishing = Client(server.service_url)
 
     async def ask(self, method: str, document: object = None, path: str = "") -> Any:
-        """Ask by REST: of faults, or of another path."""
+        """Send a REST request about faults, or to another path."""
         path = path or "floodgate/faults"
         return await asyncio.to_thread(rest, self.server, method, document, path)
 
     async def connect(self) -> None:
-        """Have the connection by which messages are published."""
+        """Open the publishing connection."""
         await self._publishing.connect()
 
     async def publish(self, topic: str) -> None:
-        """Publish one message."""
         async with await self._publishing.create_producer(topic) as producer:
             await producer.send(b"x")
 
     async def close(self) -> None:
-        """End the client."""
         await self._publishing.close()
 
 
 class Playing:
-    """One cell with one program."""
+    """A cell with a program."""
 
     def __init__(self, place: Place, program: Program, cell: Cell) -> None:
         self._place = place
@@ -93,7 +91,7 @@ class Playing:
         self._fault = ""
 
     async def outcome(self) -> str:
-        """Return what the client makes of it."""
+        """Return the client's reaction."""
         await self._place.connect()
         first = self._cell.when == FIRST
         try:
@@ -127,7 +125,7 @@ class Playing:
         self._fault = (await self._place.ask("POST", document))["id"]
 
     async def _lose(self) -> None:
-        """Have the broker close what is attached; or, to see a CONNECT, the connection."""
+        """Close the attachment from the broker; for CONNECT, the connection."""
         if self._cell.step != CONNECT:
             path = self._topic.replace("://", "/")
             await self._place.ask("PUT", None, f"{path}/unload")
@@ -147,7 +145,7 @@ class Playing:
         return next((int(one["fired"]) for one in found if one["id"] == fault), 0)
 
     async def _acting(self, fault: str = "", times: int = TIMES) -> None:
-        """Wait until a fault has acted as often as it may, or for a while."""
+        """Wait until a fault has triggered its maximum number of times, or for a while."""
         for _ in range(int(ACTING_SECONDS / LOOK_SECONDS)):
             if await self._fired(fault or self._fault) >= times:
                 return
@@ -159,7 +157,7 @@ class Playing:
             self._fault = ""
 
     async def _used(self, said: str) -> str:
-        """Return what came of it, once the error is gone."""
+        """Use the client after the error is cleared; return the result."""
         fired = await self._fired(self._fault)
         await self._clear()
         if said != OK:

@@ -1,4 +1,4 @@
-"""The official Python client as a program that the proof talks to; see program.py."""
+"""The official Python client as the proof's conversation program; see program.py."""
 
 import os
 import sys
@@ -13,14 +13,13 @@ _lock = threading.Lock()
 
 
 def answer(cell: str, word: str) -> None:
-    """Say one line."""
     with _lock:
         sys.stdout.write(f"{cell} {word}\n")
         sys.stdout.flush()
 
 
 class Cell:
-    """One client with one consumer or producer."""
+    """A client with a consumer or producer."""
 
     def __init__(self, log: Any) -> None:
         self._log = log
@@ -28,7 +27,7 @@ class Cell:
         self._attached: Any = None
 
     def do(self, cell: str, verb: str, arguments: list[str]) -> None:
-        """Do what is asked, and answer."""
+        """Run a command, and answer."""
         try:
             getattr(self, verb)(*arguments)
             answer(cell, "ok")
@@ -36,12 +35,10 @@ class Cell:
             answer(cell, type(error).__name__)
 
     def consumer(self, url: str, topic: str) -> None:
-        """Subscribe."""
         self._open(url)
         self._attached = self._client.subscribe(topic, "s")
 
     def producer(self, url: str, topic: str) -> None:
-        """Make a producer."""
         self._open(url)
         self._attached = self._client.create_producer(topic, send_timeout_millis=1_000 * SECONDS)
 
@@ -49,27 +46,25 @@ class Cell:
         self._client = pulsar.Client(url, operation_timeout_seconds=SECONDS, logger=self._log)
 
     def use(self) -> None:
-        """Receive or send a message."""
         if isinstance(self._attached, pulsar.Producer):
             self._attached.send(b"x")
         else:
             self._attached.acknowledge(self._attached.receive(1_000 * SECONDS))
 
     def last(self) -> None:
-        """Ask for the last message's id."""
+        """Request the last message's id."""
         self._attached.get_last_message_id()
 
     def seek(self) -> None:
-        """Go back to the beginning."""
+        """Seek to the beginning."""
         self._attached.seek(pulsar.MessageId.earliest)
 
     def close(self) -> None:
-        """End the client."""
         self._client.shutdown()
 
 
 def main() -> None:
-    """Do so for each line, each in a thread."""
+    """Run each line's command in a thread."""
     folder = Path(sys.argv[1])
     log = pulsar.FileLogger(pulsar.LoggerLevel.Info, str(folder / "client-python.log"))
     cells: dict[str, Cell] = {}

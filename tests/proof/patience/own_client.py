@@ -1,4 +1,4 @@
-"""This project's client as a program that the proof talks to; see program.py."""
+"""This project's client as the proof's conversation program; see program.py."""
 
 import asyncio
 import logging
@@ -12,14 +12,14 @@ SECONDS = 5
 
 
 class Cell:
-    """One client with one consumer or producer."""
+    """A client with a consumer or producer."""
 
     def __init__(self) -> None:
         self._client: Any = None
         self._attached: Any = None
 
     async def do(self, cell: str, verb: str, arguments: list[str]) -> None:
-        """Do what is asked, and answer."""
+        """Run a command, and answer."""
         word = "ok"
         try:
             await getattr(self, verb)(*arguments)
@@ -29,39 +29,35 @@ class Cell:
         sys.stdout.flush()
 
     async def consumer(self, url: str, topic: str) -> None:
-        """Subscribe."""
         self._client = Client(url, operation_timeout_seconds=SECONDS)
         self._attached = await self._client.subscribe(topic, "s")
 
     async def producer(self, url: str, topic: str) -> None:
-        """Make a producer."""
         self._client = Client(url, operation_timeout_seconds=SECONDS)
         self._attached = await self._client.create_producer(
             topic, send_timeout_millis=1_000 * SECONDS
         )
 
     async def use(self) -> None:
-        """Receive or send a message."""
         if isinstance(self._attached, Producer):
             await self._attached.send(b"x")
         else:
             await self._attached.acknowledge(await self._attached.receive(1_000 * SECONDS))
 
     async def last(self) -> None:
-        """Ask for the last message's id."""
+        """Request the last message's id."""
         await self._attached.get_last_message_id()
 
     async def seek(self) -> None:
-        """Go back to the beginning."""
+        """Seek to the beginning."""
         await self._attached.seek(MessageId.earliest)
 
     async def close(self) -> None:
-        """End the client."""
         await self._client.close()
 
 
 async def main() -> None:
-    """Do so for each line, each in a task."""
+    """Run each line's command in a task."""
     logging.basicConfig(filename=Path(sys.argv[1]) / "client-own.log", level=logging.INFO)
     cells: dict[str, Cell] = {}
     lines = asyncio.StreamReader()

@@ -1,12 +1,12 @@
-"""A client as a program: a line on its input asks, a line on its output answers.
+"""A client as a program: a line on its input is a request, a line on its output an answer.
 
-The last argument of the program is the folder for its logs. Each answer is the first word of the
-line, and ``ok`` or the name of an error, at any time. Each first word (``A``) is a client of its
-own, asked again after its answer; all timeouts are 5 s.
+The last argument of the program is the folder for its logs. Each answer, at any time, is the first
+word of the line, and ``ok`` or the name of an error. Each first word (``A``) is a separate client
+with one request at a time; all timeouts are 5 s.
 
 ``A consumer URL TOPIC``, ``A producer URL TOPIC``: make a client, and subscribe or make a producer.
-``A use``: receive and acknowledge a message (``Timeout`` without one), or send a message.
-``A last``, ``A seek``, ``A close``: ask for the last message's id, go to the beginning, end.
+``A use``: receive and acknowledge a message (``Timeout`` without a message), or send a message. ``A
+last``, ``A seek``, ``A close``: request the last message's id, seek to the beginning, close.
 """
 
 import asyncio
@@ -24,15 +24,13 @@ SILENT = "no answer"
 
 
 class Program:
-    """A running program."""
-
     def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
         self.name = name
         self._process = process
         self._asked: dict[str, asyncio.Future[str]] = {}
 
     async def ask(self, cell: str, *words: str) -> str:
-        """Return ``ok``, the name of an error, or that no answer came.
+        """Return ``ok``, the name of an error, or the note of a missing answer.
 
         Raises:
             ProofError: The program ended.
@@ -49,7 +47,7 @@ class Program:
             return SILENT
 
     async def listen(self) -> None:
-        """Take its answers until it ends."""
+        """Read its answers until it ends."""
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
             cell, _, word = line.decode().strip().partition(" ")
@@ -68,7 +66,7 @@ class Program:
 async def running_program(
     name: str, command: Sequence[str], folder: Path
 ) -> AsyncIterator[Program]:
-    """Run one for a block; its errors go to ``NAME.err``."""
+    """Run a program for a block; its errors go to ``NAME.err``."""
     with (folder / f"{name}.err").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *command,

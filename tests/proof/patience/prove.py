@@ -1,7 +1,7 @@
-"""What four clients make of errors at each step of attaching: ours is as patient as any.
+"""Four clients' reactions to errors at each step of attaching: ours is as patient as any.
 
-Each error is answered twice and then no more, at each step of a first attachment and of one that
-was lost: to the official clients of Python, Java and Go, to ours, and to one that is named.
+Each error is returned twice and then cleared, at each step of a first attachment and of a lost
+attachment: to the official clients of Python, Java and Go, to ours, and to a named client.
 """
 
 import asyncio

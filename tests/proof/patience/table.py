@@ -1,13 +1,13 @@
-"""The table of errors by step: a row for the errors of which all clients make the same."""
+"""The table of errors by step: one row for errors with equal reactions of all clients."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.proof.patience.cells import AGAIN, CONNECT, ERRORS, FIRST, GOES_ON, STEPS, Cell
 
 Outcomes = dict[str, dict[Cell, str]]
-"""What each client made of each cell."""
+"""Each client's reaction in each cell."""
 TOLD_AT_ONCE = Cell(FIRST, CONNECT, "AuthenticationError")
-"""A client that was never let in tells its program at once that its credentials are wrong."""
+"""On the first connection a client immediately reports wrong credentials to its program."""
 
 OTHER_NAMES = {
     "TooManyRequests": {"TooManyLookupRequestException"},
@@ -17,7 +17,7 @@ OTHER_NAMES = {
     "UnknownError": {"PulsarClient"},
     "TopicNotFound": {"TopicDoesNotExist"},
 }
-"""The names that clients have for errors, beside the error's own, without "Error" in Java."""
+"""Clients' names for errors, beside the error's name, without Java's "Error"."""
 
 
 def table_of(outcomes: Outcomes) -> str:
@@ -50,13 +50,13 @@ def _alike(outcomes: Outcomes, when: str, step: str) -> Mapping[tuple[str, ...],
 
 
 def _told(error: str, outcome: str) -> str:
-    """Return an outcome, whatever the client calls the error that it was answered."""
+    """Return an outcome, independent of the client's name for the error."""
     names = {error, error.removesuffix("Error"), *OTHER_NAMES.get(error, ())}
     return "raises it" if outcome.removeprefix("raises ") in names else outcome
 
 
 def less_patient(outcomes: Outcomes, own: str, official: Sequence[str]) -> Iterator[Cell]:
-    """Yield the cells in which an official client goes on and ours does not, but should."""
+    """Yield the cells in which an official client retries and ours does not, but should."""
     for cell, said in outcomes[own].items():
         if cell == TOLD_AT_ONCE or said == GOES_ON:
             continue

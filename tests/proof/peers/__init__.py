@@ -1,1 +1,1 @@
-"""The clients and peers of proofs, most of them processes of their own."""
+"""The clients and peers of proofs, most of them separate processes."""

@@ -1,9 +1,8 @@
-"""The clients of a soak, in a process of their own.
+"""The clients of a soak, in a separate process.
 
-``python -m tests.proof.peers.churn_clients CORPUS SECONDS CLIENTS SEED STAGES HOST:PORT...`` lets
-each client have one conversation after the other, with a server and a stage drawn by chance, and
-prints as JSON how often what came of it. STAGES is ``any``, or ``whole`` for clients that never
-vanish.
+``python -m tests.proof.peers.churn_clients CORPUS SECONDS CLIENTS SEED STAGES HOST:PORT...`` runs
+sequential conversations of each client, with a random server and stage, and prints the counts of
+outcomes as JSON. STAGES is ``any``, or ``whole`` for clients that never vanish.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ REQUEST_IDS = (1, 127, 128, 2**32, 2**64 - 2)
 
 
 class Churn:
-    """All clients; the mutable state is the counts."""
+    """All clients; mutable state: the counts."""
 
     def __init__(self, truth: Truth, addresses: list[tuple[str, int]], stages: list[Stage]) -> None:
         self._truth = truth
@@ -61,7 +60,6 @@ class Churn:
 
 
 async def churn(corpus: Path, seconds: float, clients: int, rest: list[str]) -> dict[str, object]:
-    """Run all clients and return the counts."""
     seed, stages, *servers = rest
     addresses = [(host, int(port)) for host, _, port in (s.rpartition(":") for s in servers)]
     drawn = [Stage.WHOLE] if stages == "whole" else list(Stage)
@@ -78,7 +76,6 @@ async def churn(corpus: Path, seconds: float, clients: int, rest: list[str]) -> 
 
 
 def main() -> None:
-    """Run and print."""
     corpus, seconds, clients, *rest = sys.argv[1:]
     raise_open_file_limit(2 * int(clients))
     found = run(churn(Path(corpus), float(seconds), int(clients), rest))

@@ -1,6 +1,6 @@
-"""The conversation of one client of a soak: connect, ask, and leave at a stage of its choice.
+"""The conversation of a soak's client: connect, request, and leave at a random stage.
 
-Every answer that comes in whole is verified: number of topics, their hash, request id.
+Every whole answer is verified: number of topics, their hash, request id.
 """
 
 import asyncio
@@ -42,8 +42,6 @@ class Stage(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The outcome of a client's conversation."""
-
     RIGHT = "right answers"
     WRONG = "wrong answers"
     REFUSED = "refused requests"
@@ -54,11 +52,11 @@ class Outcome(StrEnum):
 
 
 class WrongAnswerError(Exception):
-    """An answer is not what the namespace holds; with the reason."""
+    """An answer differs from the namespace; with the reason."""
 
 
 class Truth:
-    """The right listings; an answer once verified is compared as bytes from then on.
+    """The right listings; after its verification an answer is compared as bytes.
 
     Bound: one answer a namespace.
     """
@@ -71,7 +69,7 @@ class Truth:
         """Check an answer without its request id.
 
         Raises:
-            WrongAnswerError: It is wrong.
+            WrongAnswerError: The answer is wrong.
         """
         if self._right.get(expected.name) == body:
             return
@@ -92,10 +90,10 @@ class Plan:
 
 
 async def converse(plan: Plan, truth: Truth, chance: random.Random) -> list[Outcome]:
-    """Carry a conversation out.
+    """Run a conversation.
 
     Returns:
-        An outcome for each request that was answered, and one for how it ended otherwise.
+        An outcome for each answered request, and an outcome for any other end.
 
     Raises:
         WrongAnswerError: An answer was wrong.
@@ -129,7 +127,7 @@ class _Conversation:
         try:
             await self._talk(reader, writer)
         finally:
-            # Half of them leave with a reset, as a process that is killed does.
+            # Half of the clients close with a reset, as a killed process does.
             if self._chance.random() < 0.5:
                 with suppress(OSError):
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -213,7 +211,7 @@ class _Conversation:
 
 
 async def _frame(reader: asyncio.StreamReader, pause_seconds: float = 0.0) -> bytes:
-    """Read one frame and return what follows its length field."""
+    """Read a frame and return its bytes after the length field."""
     (size,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     chunks: list[bytes] = []
     while size:

@@ -1,4 +1,4 @@
-"""The healthy clients as the proof sees them: a child process and what each listing came to."""
+"""The healthy clients as the proof sees them: a child process and its listings' outcomes."""
 
 import math
 import subprocess
@@ -21,12 +21,12 @@ END_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Listing:
-    """One listing of a healthy client.
+    """A healthy client's listing.
 
     Attributes:
-        started: Monotonic clock when it was asked for, or due; see healthy_clients.
+        started: Monotonic clock of the request, or its due time; see healthy_clients.
         seconds: Until its answer was complete.
-        outcome: ``right``, or what came instead.
+        outcome: ``right``, or the failure.
     """
 
     started: float
@@ -35,7 +35,6 @@ class Listing:
 
     @property
     def right(self) -> bool:
-        """True if the whole right answer came."""
         return self.outcome == RIGHT
 
     @property
@@ -53,11 +52,11 @@ class HealthyClients:
         self._thread.start()
 
     def since(self, moment: float) -> list[Listing]:
-        """Return the listings asked for since a moment, in the order of their answers."""
+        """Return the listings started since a moment, in the order of their answers."""
         return [listing for listing in list(self._listings) if listing.started >= moment]
 
     def listings(self, number: int, moment: float, seconds: float) -> list[Listing]:
-        """Return so many listings asked for since a moment; fewer if they take too long."""
+        """Return so many listings started since a moment; fewer at the timeout."""
         with suppress(ProofError):
             wait_until(lambda: len(self.since(moment)) >= number, seconds, f"{number} listings")
         return self.since(moment)[:number]
@@ -76,7 +75,7 @@ def healthy_clients(
     period_ms: int,
     pace: str = ASKED,
 ) -> Iterator[HealthyClients]:
-    """Let clients list a namespace on a schedule, for a block."""
+    """List a namespace by clients on a schedule, for a block."""
     what = [expected.name, str(expected.topics), str(expected.hash)]
     what += [str(clients), str(period_ms), pace]
     server = "{}:{}".format(*address)
@@ -100,10 +99,10 @@ def healthy_clients(
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> float:
-    """Look until something is so, and return the monotonic clock then.
+    """Poll a condition, and return the monotonic clock at success.
 
     Raises:
-        ProofError: It was not so in time.
+        ProofError: The condition stayed false until the timeout.
     """
     give_up = time.monotonic() + seconds
     while not condition():

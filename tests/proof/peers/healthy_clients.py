@@ -1,14 +1,14 @@
-"""Clients that behave, in a process of their own, so that what they see is not their neighbours'.
+"""Healthy clients in a separate process, so that their times exclude their neighbours' work.
 
 ``python -m tests.proof.peers.healthy_clients HOST:PORT NAMESPACE TOPICS HASH CLIENTS PERIOD_MS
-PACE`` lets each client list the namespace every PERIOD_MS, or as soon as it has its answer, until
-standard input ends. Each listing is one line of output: the monotonic clock when it was asked for,
-how many seconds the answer took, and what it was: ``right``, or why not.
+PACE`` lists the namespace by each client every PERIOD_MS, or directly after a late answer, until
+standard input ends. Each listing is a line of output: the monotonic clock of the request, the
+seconds until the answer, and its outcome: ``right``, or the failure.
 
-With the pace ``due`` listings are due by the clock, those of the clients evenly apart: one that is
-asked for late, because the one before it was answered late, counts from when it was due. ``anew``
-is the same with a new connection for each, made when it is due. With the pace ``asked`` the next is
-due a period after the last was asked for.
+With the pace ``due`` listings are due by the clock, evenly spread over the clients: a listing
+delayed by its predecessor counts from its due time. ``anew`` is the same with a new connection for
+each, opened at the due time. With the pace ``asked`` the next is due a period after the last
+request.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from server.loop import run
 from tests.proof.peers.conversation import Truth, WrongAnswerError
 
 OPERATION_SECONDS = 30.0
-"""How long a client of Pulsar waits for an answer."""
+"""Request timeout of a Pulsar client."""
 RECONNECT_SECONDS = 0.05
 RIGHT = "right"
 ASKED = "asked"
@@ -40,7 +40,7 @@ _READ_LIMIT_BYTES = 1 << 20
 
 
 class HealthyClient:
-    """One connection that lists, waits for the answer, and lists again on its schedule."""
+    """A connection that lists on a schedule, one listing at a time."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class HealthyClient:
         self._anew = anew
 
     async def run(self) -> None:
-        """Connect and list, again and again."""
+        """Connect and list repeatedly."""
         while True:
             with suppress(OSError, asyncio.IncompleteReadError):
                 await self._talk()
@@ -84,7 +84,7 @@ class HealthyClient:
             writer.transport.abort()
 
     async def _next_start(self) -> float:
-        """Return from when the next listing counts, once that has come."""
+        """Wait for the next listing; return its start time."""
         if self._due is None:
             return time.monotonic()
         due = self._due
@@ -109,7 +109,7 @@ class HealthyClient:
         _report(started, self._judged(frame, expected))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-        """Return the next frame that is not a PING, which is answered."""
+        """Return the next frame that is not a PING; answer PINGs."""
         while True:
             frame = await _frame(reader)
             if read_topics_head(frame) is not None:
@@ -151,7 +151,6 @@ async def _frame(reader: asyncio.StreamReader) -> bytes:
 async def list_until_input_ends(
     address: tuple[str, int], truth: Truth, clients: int, period_seconds: float, pace: str
 ) -> None:
-    """Run all clients until standard input ends."""
     begun, apart = time.monotonic(), period_seconds / clients
     dues = [None if pace == ASKED else begun + number * apart for number in range(clients)]
     tasks = [
@@ -167,7 +166,6 @@ async def list_until_input_ends(
 
 
 def main() -> None:
-    """Run."""
     server, namespace, topics, topics_hash, clients, period_ms, pace = sys.argv[1:]
     host, _, port = server.rpartition(":")
     expected = Namespace(name=namespace, topics=int(topics), hash=topics_hash)

@@ -1,8 +1,8 @@
-"""Peers that read at a steady rate, slowly but always, in a process of their own.
+"""Peers that read at a steady rate, slowly but always, in a separate process.
 
 ``python -m tests.proof.peers.honest_peers HOST:PORT NAMESPACE TOPICS HASH PEERS PIPELINED
-BYTES_PER_SECOND SECONDS RECEIVE_BUFFER_BYTES`` keeps as many listings of each peer asked for, reads
-each connection at its rate, verifies every answer, and prints as JSON what became of each peer.
+BYTES_PER_SECOND SECONDS RECEIVE_BUFFER_BYTES`` keeps PIPELINED listings of each peer outstanding,
+reads each connection at its rate, verifies every answer, and prints each peer's result as JSON.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 TURN_SECONDS = 0.1
 """Each peer reads once in this time."""
 MOST_AT_ONCE_SECONDS = 0.3
-"""A peer that was late reads no more than this long's worth at once."""
+"""A late peer reads no more than this long's worth in a read."""
 SHORTEST_SLEEP_SECONDS = 0.001
 _READ = bytearray(1 << 20)
 
 
 class HonestPeer:
-    """One connection, read at a rate; what it met so far.
+    """A connection read at a rate, and its counts.
 
     Args:
-        peer: The connection, greeted.
+        peer: The connection, after its handshake.
         checker: Verifies the answers.
-        expected: What they must hold.
+        expected: The expected listing.
         rate: Bytes a second.
-        again: Whether it asks again for each answer it gets.
+        again: Whether each answer is followed by a new request.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class HonestPeer:
         self.closed_after: float | None = None
 
     def ask(self, listings: int = 1) -> None:
-        """Ask for so many listings; what the socket does not take goes with a later turn."""
+        """Request so many listings; bytes that the socket does not take wait for a later turn."""
         self._unsent += list_frame(1, self._namespace) * listings
 
     def turn(self, started: float) -> None:
-        """Send what waits, and read what the rate allows by now."""
+        """Send buffered requests, and read up to the rate's current allowance."""
         if self.closed_after is not None:
             return
         now = time.monotonic()
@@ -126,7 +126,6 @@ class HonestPeer:
             self.ask(self._again)
 
     def figures(self) -> dict[str, object]:
-        """Return what this peer met."""
         problems = [answer.verdict().problem for answer in self.answers]
         return {
             "answers": len(problems),
@@ -139,17 +138,17 @@ class HonestPeer:
 
 
 def read_for(peers: Sequence[HonestPeer], seconds: float) -> None:
-    """Give each peer its turns for so long."""
+    """Run the peers' turns for a duration."""
     started = time.monotonic()
     turn = 0
     while time.monotonic() - started < seconds:
         take_turns(peers, started, turn)
-        # Who is late does not read more often afterwards: what was missed is missed.
+        # A late peer does not read more often afterwards: missed turns are dropped.
         turn = max(turn + 1, int((time.monotonic() - started) / TURN_SECONDS))
 
 
 def take_turns(peers: Sequence[HonestPeer], started: float, turn: int) -> None:
-    """Give each peer one turn, evenly spread over TURN_SECONDS."""
+    """Run one turn of each peer, evenly spread over TURN_SECONDS."""
     for number, peer in enumerate(peers):
         early = started + (turn + number / len(peers)) * TURN_SECONDS - time.monotonic()
         if early > SHORTEST_SLEEP_SECONDS:
@@ -158,7 +157,6 @@ def take_turns(peers: Sequence[HonestPeer], started: float, turn: int) -> None:
 
 
 def main() -> None:
-    """Run and print."""
     server, namespace, topics, topics_hash, *rest = sys.argv[1:]
     number, pipelined, rate, seconds, buffer_bytes = (float(word) for word in rest)
     host, _, port = server.rpartition(":")

@@ -1,7 +1,7 @@
-"""A server's TCP connections as the kernel knows them: which are open, and their buffers.
+"""A server's TCP connections in the kernel: the open connections and their buffers.
 
-It is asked and not the peers, because a peer that does not read cannot see that it was closed: the
-end of the stream stands behind what it has not read.
+The kernel is the source, because a non-reading peer cannot see a close: the end of the stream is
+behind its unread bytes.
 
 Source: proc(5), /proc/net/tcp.
 """
@@ -16,10 +16,10 @@ _ESTABLISHED = "01"
 
 @dataclass(frozen=True)
 class KernelSocket:
-    """One end of a connection.
+    """An end of a connection.
 
     Attributes:
-        port: Its own port.
+        port: Its port.
         peer_port: The other end's.
         unacknowledged_bytes: Written here, not yet acknowledged by the other end's kernel.
         unread_bytes: Arrived here, not yet read by the process.
@@ -32,12 +32,12 @@ class KernelSocket:
 
 
 def open_peer_ports(server_port: int) -> set[int]:
-    """Return the clients' ports of all connections that a server has not closed."""
+    """Return the clients' ports of all connections not closed by a server."""
     return {end.peer_port for end in _established() if end.port == server_port}
 
 
 def swallowed_bytes(server_port: int, peer_ports: Collection[int]) -> int:
-    """Return what the buffers of both ends hold of what a server wrote to clients."""
+    """Return the bytes from server to clients in the buffers of both ends."""
     total = 0
     for end in _established():
         if end.port == server_port and end.peer_port in peer_ports:

@@ -1,4 +1,4 @@
-"""One client that sends PINGs and notes how long each PONG takes, in a process of its own.
+"""A client that sends PINGs and measures each PONG, in a separate process.
 
 ``python -m tests.proof.peers.pinging``; see benchmarks.controlled_process.
 """
@@ -18,9 +18,9 @@ _PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandP
 
 
 class Pinger(asyncio.Protocol):
-    """Sends a PING every 5 ms, but none before the last one was answered.
+    """Sends a PING every 5 ms, one at a time.
 
-    The mutable state is when the last was sent, if it is unanswered, and how long the others took.
+    Mutable state: the time of an unanswered PING, and the earlier response times.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,9 @@ class Pinger(asyncio.Protocol):
             self._transport.write(_PING)
 
     async def take(self) -> dict[str, Any]:
-        """Return what was seen since the last call, in ms; one that is unanswered counts, too."""
+        """Return the response times since the last call, in ms, including an unanswered PING's
+        wait.
+        """
         seconds, self._seconds = self._seconds, []
         if self._sent_at is not None:
             seconds.append(perf_counter() - self._sent_at)

@@ -1,4 +1,4 @@
-"""A crowd of silent peers: when the server closed each, and those who come again at once."""
+"""A crowd of silent peers: the time of each close, and peers that reconnect immediately."""
 
 import select
 import threading
@@ -14,13 +14,13 @@ _CLOSED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
 
 class SilentCrowd:
-    """Watches silent peers in a thread: a reset is told to who polls, though nothing is read.
+    """Watches silent peers in a thread: polling reveals a reset without a read.
 
     Args:
         address: The server.
-        peers: Those there are at first.
-        pipelined: Listings that each asks for at once.
-        comes_again: Whether one that is closed connects and asks again at once.
+        peers: The initial peers.
+        pipelined: Listings requested by each.
+        comes_again: Whether a closed peer reconnects and requests again immediately.
 
     Attributes:
         closings: Monotonic clock of each.
@@ -44,13 +44,12 @@ class SilentCrowd:
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def ask(self) -> None:
-        """Let all ask, and watch them from now on."""
+        """Send all requests, and watch the peers from now on."""
         for peer in self._open.values():
             self._begin(peer)
         self._thread.start()
 
     def end(self) -> None:
-        """Let all leave."""
         self._ending.set()
         self._thread.join()
         for peer in self._open.values():
@@ -59,7 +58,7 @@ class SilentCrowd:
 
     def _begin(self, peer: SilentPeer) -> None:
         self._poll.register(peer.socket.fileno(), _CLOSED)
-        with suppress(OSError):  # It may be closed already, which is seen when it is polled.
+        with suppress(OSError):  # possibly closed already, as polling reveals
             peer.ask(self._pipelined)
 
     def _watch(self) -> None:
@@ -83,7 +82,7 @@ class SilentCrowd:
 def silent_crowd(
     address: tuple[str, int], namespaces: Sequence[str], pipelined: int, *, comes_again: bool
 ) -> Iterator[SilentCrowd]:
-    """Have one greeted peer for each namespace named, for a block; they have asked nothing yet."""
+    """Connect a peer for each namespace for a block, handshake done and without requests."""
     with silent_peers(address, namespaces) as peers:
         crowd = SilentCrowd(address, peers, pipelined, comes_again=comes_again)
         yield crowd

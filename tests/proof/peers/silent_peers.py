@@ -1,4 +1,4 @@
-"""Peers that ask and read nothing: plain sockets, so that hundreds of them cost nothing."""
+"""Non-reading peers: plain sockets, so that hundreds are cheap."""
 
 import socket
 import struct
@@ -16,11 +16,11 @@ _LENGTH = struct.Struct(">I")
 
 
 class SilentPeer:
-    """One connection that is greeted, asks, and then only exists.
+    """A connection that sends requests and reads nothing.
 
     Args:
         address: The server.
-        namespace: What it asks for.
+        namespace: Its requests' namespace.
         receive_buffer_bytes: Its socket's buffer; 0 is the kernel's default.
     """
 
@@ -42,17 +42,17 @@ class SilentPeer:
 
     @property
     def port(self) -> int:
-        """Its own port, by which the server's end is found."""
+        """Its port, by which the server's end is found."""
         port: int = self.socket.getsockname()[1]
         return port
 
     def ask(self, listings: int) -> None:
-        """Send as many requests at once; their ids count from 1."""
+        """Send so many requests in a single write; their ids count from 1."""
         frames = [list_frame(number + 1, self.namespace) for number in range(listings)]
         self.socket.sendall(b"".join(frames))
 
     def leave(self) -> None:
-        """Close the socket; what was not read is lost, which the server sees as a reset."""
+        """Close the socket; unread bytes are lost, which the server sees as a reset."""
         self.socket.close()
 
     def _read_connected(self) -> None:
@@ -75,7 +75,7 @@ class SilentPeer:
 def silent_peers(
     address: tuple[str, int], namespaces: Sequence[str], receive_buffer_bytes: int = 0
 ) -> Iterator[list[SilentPeer]]:
-    """Have one greeted peer for each namespace named, for a block; they have asked nothing yet."""
+    """Connect a peer for each namespace for a block, handshake done and without requests."""
     raise_open_file_limit(2 * len(namespaces))
     with ExitStack() as stack:
         peers = []

@@ -1,1 +1,1 @@
-"""Calls of the REST that a server describes."""
+"""Calls of the REST API that a server describes."""

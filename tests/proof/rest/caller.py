@@ -1,4 +1,4 @@
-"""The calls of one pair of servers, and what was seen of them."""
+"""The calls of a pair of servers, and their observations."""
 
 import http.client
 import time
@@ -19,25 +19,25 @@ MESSAGES = 20
 _PATIENCE_SECONDS = 60.0
 _TURNS_KEPT = 20
 _IDLE_SECONDS = 20.0
-"""Servers close what is idle for 30 s, and calls of the other server may take as long."""
+"""Servers close connections idle for 30 s, and calls of the other server may take as long."""
 
 
 @dataclass
 class Seen:
-    """All that was seen in one profile.
+    """All observations in a profile.
 
     Attributes:
         kinds: Calls by their kind.
-        statuses: Answers by their status; 0: there was none.
-        done: Calls that the description allows, answered 2xx or 3xx, by kind.
+        statuses: Answers by their status; 0: without an answer.
+        done: Described calls, answered 2xx or 3xx, by kind.
         operations: Answers of each operation by status.
-        failed: Answers of 500 and more, but for 501 of what is not built, and none at all.
-        undescribed: Answers whose status the description does not give.
-        turns: The longest, with what led to them, and where the time went: milliseconds of
-            processor time.
+        failed: Missing answers, and answers of 500 and more, except 501 of unimplemented
+            operations.
+        undescribed: Answers with an undescribed status.
+        turns: The longest turns, with their calls and stacks: milliseconds of processor time.
         memory: Resident bytes after each block.
         refused: Examples that could not be made again.
-        received: Messages that were exchanged in the end.
+        received: Messages exchanged at the end.
     """
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -53,12 +53,11 @@ class Seen:
 
     @property
     def calls(self) -> int:
-        """All of them."""
         return sum(self.kinds.values())
 
 
 class Caller:
-    """Makes calls of a broker and its proxy; the mutable state is what was seen."""
+    """Makes calls of a broker and its proxy; mutable state: the observations."""
 
     def __init__(self, servers: ControlledProcess) -> None:
         self._servers = servers
@@ -71,19 +70,19 @@ class Caller:
         self.seen = Seen()
 
     def described(self, role: int) -> dict[str, Any]:
-        """Return what the broker (0) or the proxy (1) says of itself."""
+        """Return the description by the broker (0) or the proxy (1)."""
         found: dict[str, Any] = self._session.get(f"{self._urls[role]}/openapi.json").json()
         return found
 
     def call_all(self, block: Iterable[tuple[int, Call]]) -> None:
-        """Make calls of the broker (0) or the proxy (1), from new examples on."""
+        """Make calls of the broker (0) or the proxy (1), after making the examples anew."""
         self._anew()
         for role, call in block:
             self._call(role, call)
         self.seen.memory.append(self._servers.ask("memory")["bytes"])
 
     def end(self) -> None:
-        """Ask for what must still be served."""
+        """Request the operations that must still be served."""
         self._anew()
         found = self._servers.ask(
             "exchange", topic=f"{TOPIC}-after", subscription="billing", messages=MESSAGES
@@ -97,7 +96,7 @@ class Caller:
     def _anew(self) -> None:
         self._before.clear()
         for one in self._connections:
-            one.close()  # It may have been idle for longer than a server keeps it.
+            one.close()  # possibly idle for longer than a server's timeout
         for url in self._urls:
             self._session.delete(f"{url}/admin/v2/floodgate/faults")
         self.seen.refused.update(make_examples(self._session, self._urls[0], anew=True))
@@ -143,7 +142,6 @@ class Caller:
 
 
 def phrase(status: int) -> str:
-    """Return a status with its name."""
     return f"{status} {HTTPStatus(status).phrase}" if status else "no answer"
 
 

@@ -1,6 +1,6 @@
-"""Calls of a described REST: such as its description allows, and such as it does not.
+"""Calls of a described REST API, allowed by its description and not.
 
-Of the allowed ones most name what exists: the examples that the description gives.
+Most allowed calls name existing objects: the description's examples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,12 +31,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Call:
-    """One call, as it is sent.
+    """A call as sent.
 
     Attributes:
         label: Its operation: a method and a path.
-        kind: How it relates to the description.
-        answers: The statuses that the description gives.
+        kind: Its relation to the description.
+        answers: The described statuses.
     """
 
     label: str
@@ -56,7 +56,7 @@ class DescribedCalls:
 
     Args:
         document: The description.
-        known: More values of parameters that exist, by their names; the examples always do.
+        known: More values of existing parameters, by name; the examples are always included.
     """
 
     def __init__(self, document: Mapping[str, Any], known: Mapping[str, Sequence[object]]) -> None:
@@ -71,15 +71,14 @@ class DescribedCalls:
         return sorted(self._open)
 
     def calls(self, label: str, number: int, counts: Mapping[Kind, int]) -> Iterator[Call]:
-        """Yield calls of an operation, as many of each kind as there should be.
+        """Yield calls of an operation, in the wanted number of each kind.
 
-        Where there are fewer that differ, the same are made again; where no call is refused by
-        the description, none is.
+        Calls repeat if too few differ; a kind without any possible call is left out.
 
         Args:
             label: A method and a path.
-            number: Other numbers, other calls.
-            counts: How many of each kind.
+            number: Seed of the calls.
+            counts: Number of each kind.
         """
         for kind, count in counts.items():
             if (label, kind) in self._without:
@@ -122,7 +121,7 @@ def _answers(document: Mapping[str, Any], label: str) -> Iterator[str]:
 def _about_what_exists(
     document: Mapping[str, Any], known: Mapping[str, Sequence[object]]
 ) -> dict[str, Any]:
-    """Return a description in which parameters of paths have no values but those that exist."""
+    """Return a description whose path parameters have only existing values."""
     found: dict[str, Any] = deepcopy(dict(document))
     for methods in found["paths"].values():
         for operation in methods.values():

@@ -1,4 +1,4 @@
-"""Makes what the description's examples name, again and again: a tenant, topics, subscriptions."""
+"""Makes the objects of the description's examples repeatedly: a tenant, topics, subscriptions."""
 
 import json
 import re
@@ -19,7 +19,7 @@ KNOWN: Mapping[str, tuple[object, ...]] = {
     "resourcegroup": ("one",),
     "broker": ("one",),
 }
-"""Values of parameters, by their names: ``orders`` has no partitions, ``invoices`` has three."""
+"""Values of parameters, by name: ``orders`` has no partitions, ``invoices`` has three."""
 _SCHEMA = {"type": "STRING", "schema": "", "properties": {}}
 _MADE = (
     ("PUT", "tenants/public", {"allowedClusters": ["standalone"], "adminRoles": []}),
@@ -44,16 +44,16 @@ _TAKES_AWAY = re.compile(
 
 
 def takes_away(label: str) -> bool:
-    """Tell whether an operation can take away what the examples name."""
+    """Return whether an operation can delete objects of the examples."""
     return bool(_TAKES_AWAY.match(label))
 
 
 def make_examples(session: requests.Session, url: str, *, anew: bool = False) -> list[str]:
-    """Make what is not there; return what was refused.
+    """Make missing objects; return the refusals.
 
     Args:
         session: Of the server.
-        url: Where it is.
+        url: Of the server.
         anew: Empty the server first.
     """
     if anew:

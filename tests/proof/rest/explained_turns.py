@@ -1,4 +1,4 @@
-"""Turns of asyncio's loop, timed by processor time, and what the longest was busy with."""
+"""Turns of asyncio's loop, timed by processor time, and the stack of the longest."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ _PLACES_SHOWN, _FRAMES_SHOWN = 3, 4
 
 
 class Turn(NamedTuple):
-    """A turn: its processor time, the part of the garbage collector, and where it was seen."""
+    """A turn: its processor time, the garbage collector's part, and its stack."""
 
     millis: float = 0.0
     collector_millis: float = 0.0
@@ -26,7 +26,6 @@ class Turn(NamedTuple):
 
     @property
     def own_millis(self) -> float:
-        """The time without the collector's."""
         return self.millis - self.collector_millis
 
     def __str__(self) -> str:
@@ -35,9 +34,9 @@ class Turn(NamedTuple):
 
 
 class TimedTurns:
-    """The longest turns since they were last asked for; a thread looks at what the loop runs.
+    """The longest turns since the last take; a thread samples the loop's stack.
 
-    Mutable: the longest, and what is known of the one under way.
+    Mutable: the longest, and samples of the running turn.
     """
 
     def __init__(self) -> None:
@@ -48,7 +47,7 @@ class TimedTurns:
         self._thread = threading.get_ident()
 
     def take(self) -> tuple[Turn, Turn]:
-        """Return the longest, and the longest without the collector's time; begin anew."""
+        """Return the longest turn, and the longest without the collector's time; reset both."""
         found = self._longest, self._longest_own
         self._longest = self._longest_own = Turn()
         return found
@@ -69,14 +68,14 @@ class TimedTurns:
         self._seen.clear()
 
     def collect(self, phase: str, _: dict[str, Any]) -> None:
-        """Time the garbage collector; it calls this."""
+        """Time the garbage collector, as its callback."""
         if phase == "start":
             self._collecting = time.thread_time()
         else:
             self._collected += time.thread_time() - self._collecting
 
     def look(self, ended: threading.Event) -> None:
-        """Look at what a turn does, again and again."""
+        """Sample a turn's stack repeatedly."""
         while not ended.wait(_LOOK_EVERY_SECONDS):
             frame = sys._current_frames().get(self._thread)
             if self._running and frame is not None:

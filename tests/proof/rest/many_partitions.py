@@ -1,6 +1,6 @@
-"""REST's requests about topics of 10,000 partitions: none holds the loop for long.
+"""REST requests about topics of 10,000 partitions: none holds the loop for long.
 
-The collector's passes are reported beside it: they look at all that the broker holds, whoever asks.
+The collector's passes are reported separately: they scan all objects of the broker.
 """
 
 import json
@@ -42,7 +42,7 @@ _CALLS = (
     ("PUT", "/unload"),
     ("GET", "/subscriptions"),
 )
-"""Of the topic: the method, what follows the topic's path, and the body."""
+"""Requests about the topic: the method, the rest of the path, and the body."""
 _OF_NAMESPACE = (
     ("POST", "/maxConsumersPerTopic", 4),
     ("POST", "/0x00000000_0x40000000/unsubscribe/billing"),
@@ -61,7 +61,6 @@ class _Held(NamedTuple):
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Make each request once, in both profiles."""
     options.out.mkdir(parents=True, exist_ok=True)
     count = QUICK_PARTITIONS if options.quick else PARTITIONS
     found: list[_Held] = []

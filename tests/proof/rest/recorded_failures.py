@@ -1,6 +1,6 @@
-"""Failures of upstream's server that profile pulsar repeats: each was asked of a real broker.
+"""Failures of upstream's server that profile pulsar repeats, each recorded on a real broker.
 
-``tests/integration/admin/test_recorded_answers.py`` replays them.
+Replayed by ``tests/integration/admin/test_recorded_answers.py``.
 """
 
 import json
@@ -16,16 +16,16 @@ _RECORDED = {
     if line["status"] == 500
 }
 _RECORDED |= {
-    # With null in them they are never answered there.
+    # With null in them a real broker never answers.
     ("PUT", "/admin/v2/persistent/public/default/orders/properties"),
-    # As for the whole namespace, in a bundle that has a topic.
+    # As for the whole namespace, in a bundle with a topic.
     ("POST", "/admin/v2/namespaces/public/default/0x00000000_0x40000000/clearBacklog/none"),
 }
 _OWN = "Internal Server Error"
 
 
 def is_recorded(failed: Mapping[str, Any]) -> bool:
-    """Tell whether an answer of 500 is one of an operation at which a real broker fails, too."""
+    """Return whether an answer of 500 is a recorded failure of a real broker."""
     method, template = failed["label"].split(" ", 1)
     shape = re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)))
     known = any(one == method and shape.fullmatch(path) for one, path in _RECORDED)

@@ -1,8 +1,8 @@
-"""50,000 calls of what broker and proxy describe in /openapi.json, in each profile.
+"""50,000 calls described by broker and proxy in /openapi.json, in each profile.
 
-Most are such as the description allows and name what exists; the others are about anything, or
-not allowed. A third goes by way of the proxy. One call at a time: the longest turn since the last
-is its own. Both profiles are asked the same.
+Most are allowed by the description and name existing objects; the rest are random, or not allowed.
+A third goes through the proxy. One call at a time, so that the longest turn since the last belongs
+to the call. Both profiles get the same calls.
 """
 
 import json
@@ -31,7 +31,6 @@ PROFILES = ("floodgate", "pulsar")
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Make the calls in both profiles, and judge each."""
     options.out.mkdir(parents=True, exist_ok=True)
     result, least = ProofResult(), QUICK_CALLS if options.quick else CALLS
     with ExitStack() as stack:

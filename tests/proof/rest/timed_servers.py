@@ -21,21 +21,19 @@ from tests.support.processes.cluster import broker_config, no_errors_logged, pro
 
 _KEYS = {"floodgateFaultsEnabled": "true"}
 FEW_PARTITIONS = {"maxNumPartitionsPerPartitionedTopic": "500"}
-"""The collector looks at all loaded topics in one turn, so that there are few."""
+"""The collector scans all loaded topics in one turn: hence their small number."""
 _DELETES = {"forceDeleteNamespaceAllowed": "true", "forceDeleteTenantAllowed": "true"}
 _PATIENCE_SECONDS = 10.0
 
 
 class TimedServers:
-    """The commands."""
-
     def __init__(self, broker: BrokerService, proxy: ProxyService, turns: TimedTurns) -> None:
         self.broker = broker
         self.proxy = proxy
         self._turns = turns
 
     async def turn(self) -> dict[str, Any]:
-        """Return the longest turns since this was last asked, with and without the collector."""
+        """Return the longest turns since the last take, with and without the collector."""
         turn, own = self._turns.take()
         return {
             "millis": turn.millis,
@@ -46,7 +44,6 @@ class TimedServers:
         }
 
     async def memory(self) -> dict[str, Any]:
-        """Return what is resident."""
         return {"bytes": resident_bytes(os.getpid())}
 
     async def fill(self, topic: str, messages: int) -> dict[str, Any]:
@@ -60,10 +57,10 @@ class TimedServers:
         return {}
 
     async def exchange(self, topic: str, subscription: str, messages: int) -> dict[str, Any]:
-        """Send messages and receive them, by way of the proxy and directly; return how many.
+        """Send and receive messages, through the proxy and directly; return the number.
 
         Raises:
-            TimeoutError: That is not possible.
+            TimeoutError: The messages did not arrive.
         """
         received = 0
         for url in (self.proxy.service_url, self.broker.service_url):
@@ -80,7 +77,6 @@ class TimedServers:
 
 
 async def serve(profile: str, few: str) -> None:
-    """Answer commands until there are no more."""
     most = FEW_PARTITIONS if few == "few" else {}
     keys = {**_KEYS, "floodgateProfile": profile}
     with timed_turns() as turns, no_errors_logged():

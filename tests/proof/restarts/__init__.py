@@ -1,1 +1,1 @@
-"""Servers that are restarted and killed beneath official clients."""
+"""Servers restarted and killed beneath official clients."""

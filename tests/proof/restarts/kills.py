@@ -1,9 +1,9 @@
 """kill -9 of brokers, proxies, their database and a worker, at named points of one scenario.
 
 Two brokers with logs on one PostgreSQL, two proxies, and official clients that publish, consume,
-list and look up all the time. Behind each kill everything must work again: a message published to
-every topic comes. In the end nothing that had a receipt is missing, every bundle has one owner,
-and what a worker of a load left behind is gone.
+list and look up all the time. After each kill everything must work again: a message published to
+every topic arrives. In the end no receipted message is missing, every bundle has one owner, and a
+load worker's leftovers are removed.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from tests.support.processes.postgresql import PostgresqlServer, running_postgre
 RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0
 GIVES_UP = "python: subscribe to a pattern: LookupError"
-"""The official C++ client fails at once if its listing is refused, as when no broker is there."""
+"""The official C++ client fails immediately if its listing is refused, as without a broker."""
 SHORT_SECONDS = 1.0
 TOPICS = [f"persistent://public/default/after-{number}" for number in range(8)]
 
 
 class Point(NamedTuple):
-    """A moment of the scenario at which something is killed.
+    """A moment of the scenario with a kill.
 
     Attributes:
         name: The moment.
         victims: Processes of the fleet; none: the database.
-        away_seconds: How long it is away.
+        away_seconds: Downtime.
     """
 
     name: str
@@ -59,7 +59,7 @@ POINTS = (
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Kill at each point, and see that all works again."""
+    """Kill at each point, and check that all works again."""
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     recoveries: dict[str, float] = {}
@@ -89,7 +89,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _kill(point: Point, fleet: Fleet, database: PostgresqlServer) -> None:
-    """Kill what the point says, and start it again."""
+    """Kill the point's victims, and restart them."""
     for name in point.victims:
         if name:
             os.kill(fleet.processes[name].server.pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ def _judge(
     for one in said:
         plain = one["status"] not in (0, None) and "Traceback" not in "".join(one["said"])
         left = [*one["left"], *one["processes_left"]]
-        # Of a load that has begun the rows of the other worker are kept.
+        # A started load keeps the rows of the other worker.
         run = [one["run"]] if one["asks"] else []
         result.check(
             one["point"],
@@ -148,7 +148,7 @@ def _judge(
 
 
 def _until_all_works(fleet: Fleet) -> float:
-    """Publish to, and consume from, topics through every process; return how long that took."""
+    """Publish to, and consume from, topics through every process; return the time taken."""
     begun = time.monotonic()
     for name, process in fleet.processes.items():
         for topic in TOPICS:
@@ -163,10 +163,10 @@ def _until_all_works(fleet: Fleet) -> float:
 
 
 def _again(begun: float, what: str, attempt: Callable[[], Any]) -> Any:
-    """Attempt it until it works.
+    """Retry until success.
 
     Raises:
-        ProofError: It does not.
+        ProofError: No attempt succeeded in time.
     """
     while True:
         try:
@@ -198,7 +198,7 @@ async def _round_trip(url: str, topic: str) -> None:
 
 
 async def _served_at(url: str, topic: str) -> tuple[str, str | None]:
-    """Return where to connect for a topic, and whom to name to the proxy."""
+    """Return a topic's address for connecting, and its broker for the proxy."""
     authoritative = False
     while True:
         peer = await MessagePeer.connect(url)
@@ -215,7 +215,7 @@ async def _served_at(url: str, topic: str) -> tuple[str, str | None]:
 
 
 def _owners(fleet: Fleet) -> int:
-    """Return how many of the topics have one owner, whichever broker is asked."""
+    """Return the number of topics with one owner, by any broker."""
     brokers = [one.server.service_url for name, one in fleet.processes.items() if "broker" in name]
     same = 0
     for topic in TOPICS:

@@ -1,9 +1,9 @@
-"""Official Python clients under load, as a process of its own; what their calls did, as JSON.
+"""Official Python clients under load, as a separate process; reports its calls as JSON.
 
 ``python -m tests.proof.restarts.load FOLDER WAY=URL ...``. Each way has topics with a producer and
-a consumer of each type, a consumer of a pattern, one that subscribes to a pattern again and again,
-and one that asks for partitions. Timeouts are the client's own. A line on standard input ends the
-producing; the process ends when everything receipted has come, or nothing comes any more.
+a consumer of each type, a pattern consumer, a consumer that subscribes to a pattern repeatedly, and
+a client that requests partitions. Timeouts are the client's defaults. A line on standard input ends
+the producing; the process ends when every receipted message has arrived, or no more follow.
 """
 
 import json
@@ -24,7 +24,7 @@ TOPICS = 3
 PAUSE_SECONDS = 0.02
 LISTING_PAUSE_SECONDS = 0.02
 LISTERS = 3
-"""Of each way; so that some listing is always under way."""
+"""Of each way; so that a listing is always in flight."""
 RECEIVE_MILLIS = 500
 QUIET_SECONDS = 30.0
 TYPES = {
@@ -37,7 +37,7 @@ STARTED = "started"
 
 
 class Calls:
-    """The calls of an application: how many of each kind, the longest, and what failed."""
+    """The calls of an application: number of each kind, the longest, and failures."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,7 +46,7 @@ class Calls:
         self.failures: list[str] = []
 
     def do(self, kind: str, call: Callable[[], Any]) -> tuple[bool, Any]:
-        """Call; return whether that worked, and what came of it."""
+        """Call; return the success and the result."""
         begun = time.monotonic()
         try:
             found, worked = call(), True
@@ -66,8 +66,6 @@ class Calls:
 
 
 class Way:
-    """The clients of one service URL."""
-
     def __init__(self, name: str, url: str, folder: Path, calls: Calls) -> None:
         log = pulsar.FileLogger(pulsar.LoggerLevel.Info, str(folder / f"client-{name}.log"))
         self.name = name
@@ -132,7 +130,7 @@ class Way:
             self.calls.do("acknowledge", lambda one=message: consumer.acknowledge(one))
 
     def _list(self, everything: re.Pattern[str], name: str) -> None:
-        """Attach a consumer of a pattern again and again: each time the topics are listed."""
+        """Attach a pattern consumer repeatedly, with a listing each time."""
         while not self.stopping.is_set():
             worked, consumer = self.calls.do(
                 "subscribe to a pattern", lambda: self.client.subscribe(everything, name)
@@ -148,7 +146,7 @@ class Way:
             time.sleep(LISTING_PAUSE_SECONDS)
 
     def missing(self) -> dict[str, int]:
-        """Return how many receipted messages each kind of subscription did not get."""
+        """Return the number of receipted messages missing for each kind of subscription."""
         every = set().union(*self.receipted.values())
         found = {"pattern": len(every - self.received["", "pattern"])}
         for kind in TYPES:
@@ -157,7 +155,7 @@ class Way:
         return found
 
     def finish(self) -> None:
-        """Stop producing, and let the consumers get the rest."""
+        """Stop producing, and consume the rest."""
         self.stopping.set()
         for thread in self.producing:
             thread.join()
@@ -169,7 +167,7 @@ class Way:
 
 
 def main() -> None:
-    """Run until told to stop, and print what happened."""
+    """Run until stopped, and print the results."""
     folder, *ways = sys.argv[1:]
     calls = Calls()
     parts = [Way(*way.split("=", 1), Path(folder), calls) for way in ways]

@@ -1,7 +1,7 @@
-"""Official clients of several languages under load, each a process of its own.
+"""Official clients of several languages under load, each a separate process.
 
-All speak alike: ``COMMAND FOLDER WAY=URL ...`` says that it started, publishes, consumes and lists
-until a line comes on its standard input, and then says what its calls did.
+Common protocol: ``COMMAND FOLDER WAY=URL ...`` reports its start, publishes, consumes and lists
+until a line on its standard input, and then reports its calls.
 """
 
 import json
@@ -43,7 +43,7 @@ def running_loads(out: Path, fleet: Fleet, languages: Sequence[str]) -> Iterator
     """Run clients directly and through the proxies for a block.
 
     Raises:
-        ProofError: A language's client cannot be had, or did not start.
+        ProofError: A language's client is not available, or did not start.
     """
     loads: Loads = {}
     with ExitStack() as stack:
@@ -74,7 +74,7 @@ def running_loads(out: Path, fleet: Fleet, languages: Sequence[str]) -> Iterator
 
 
 def finished_loads(loads: Loads) -> dict[str, Any]:
-    """Have the producing end, and return what happened, of all together and of each language."""
+    """End the producing, and return the results, of all together and of each language."""
     for process in loads.values():
         assert process.stdin is not None
         process.stdin.write("stop\n")

@@ -1,8 +1,8 @@
-"""Two brokers and two proxies are restarted one after the other beneath official clients.
+"""Two brokers and two proxies restarted in sequence beneath official clients.
 
-The brokers share a database, and each keeps its messages in a log of its own. Clients are given the
-addresses of both brokers, and of both proxies. Each process gets SIGTERM and is started again. No
-call of an application fails, and no message that had a receipt is missing.
+The brokers share a database, and each keeps its messages in a separate log. Clients have the
+addresses of both brokers, and of both proxies. Each process gets SIGTERM and is restarted. No
+application call fails, and no receipted message is missing.
 """
 
 import time
@@ -18,7 +18,7 @@ from tests.support.processes.postgresql import running_postgresql
 QUIET_SECONDS = 3.0
 """Before each restart, so that all clients are attached again."""
 SLOW_DRAIN_SECONDS = 9.0
-"""A process that takes longer was killed, or nearly."""
+"""A slower process was killed, or nearly."""
 
 
 def prove(options: ProofOptions) -> ProofResult:
@@ -50,7 +50,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _restarted(fleet: Fleet, name: str, options: ProofOptions) -> dict[str, Any]:
-    """Restart a process; return how long its drain and its start took."""
+    """Restart a process; return the durations of its drain and its start."""
     options.note(f"restarting {name}")
     time.sleep(QUIET_SECONDS)
     begun = time.monotonic()
@@ -83,7 +83,7 @@ def judge_calls(found: Mapping[str, Any], result: ProofResult) -> None:
 
 
 def judge_messages(found: Mapping[str, Any], result: ProofResult) -> None:
-    """Add the check that nothing that had a receipt is missing."""
+    """Add the check that no receipted message is missing."""
     missing = sum(sum(way.values()) for way in found["missing"].values())
     result.check(
         "nothing receipted is missing",

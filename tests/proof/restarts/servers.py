@@ -1,4 +1,4 @@
-"""Two brokers on one database, and two proxies in front of them, each of which may be restarted."""
+"""Two brokers on one database, and two proxies before them, all restartable."""
 
 import shutil
 from collections.abc import Iterator

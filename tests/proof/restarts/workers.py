@@ -1,4 +1,4 @@
-"""kill -9 of a worker of a load, of processes and of Spark, and what the load leaves behind."""
+"""kill -9 of a worker of a load, of processes and of Spark, and the load's leftovers."""
 
 import os
 import shutil
@@ -19,18 +19,16 @@ CLIENTS = 20
 TASKS = 2
 RUN = "killed"
 SAYS_SECONDS = 120.0
-"""A load has ended by then, whatever was killed."""
+"""Deadline of a load's end after any kill."""
 WORKER_SOON_SECONDS = 15.0
-"""A load whose worker was killed has ended by then. Spark needs some of it to stop."""
+"""Deadline of a load's end after a worker's kill, including Spark's shutdown."""
 ASKING_SECONDS = 3.0
-"""The time between the last connection and the moment at which all clients ask."""
+"""The time between the last connection and the requests of all clients."""
 LOOKUP_SECONDS = 40.0
-"""A load that notices nothing goes on for longer than any of these times."""
+"""Duration of an unaffected load: longer than any of these times."""
 
 
 class WorkerPoint(NamedTuple):
-    """A moment at which a worker is killed."""
-
     name: str
     place: str
     asks: bool
@@ -45,7 +43,7 @@ _IS_WORKER = {"processes": b"multiprocessing.spawn", "spark": b"pyspark.daemon"}
 
 
 def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[str, Any]:
-    """Kill one of two workers of a load; return what the load said, and what it left behind."""
+    """Kill one of two workers of a load; return the load's output and leftovers."""
     runs, temporary = (out / name for name in ("runs", "temporary"))
     for folder in (runs, temporary):
         shutil.rmtree(folder, ignore_errors=True)
@@ -107,15 +105,15 @@ def _connections(proxy: ServerProcess) -> float:
 
 
 def _last_worker(session: int, place: str) -> int:
-    """Return the process id of the last of its workers, once all are there; 0 before."""
+    """Return the process id of the last worker, once all run; 0 before."""
     wanted = _IS_WORKER[place]
     found = sorted(pid for pid, command in _of_session(session) if wanted in command)
-    # Spark's workers are forked from a process that has the same command line.
+    # Spark's workers are forked from a process with the same command line.
     return found[-1] if len(found) == TASKS + (place == "spark") else 0
 
 
 def _of_session(session: int) -> list[tuple[int, bytes]]:
-    """Return the processes that a load started, each with its command line."""
+    """Return the processes of a load, each with its command line."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

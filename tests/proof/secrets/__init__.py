@@ -1,1 +1,1 @@
-"""Planted secrets, and the search for them in all that a run leaves and shows."""
+"""Planted secrets, and the search for them in all output of a run."""

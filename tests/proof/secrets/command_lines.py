@@ -1,4 +1,4 @@
-"""Command lines: right ones with secrets in files, and wrong ones that are refused."""
+"""Command lines: right lines with secrets in files, and wrong lines that are refused."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ clients: [{name: all, do: list, count: 20}]
 
 
 def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
-    """Run the command lines, right ones and wrong ones; return how the right ones ended."""
+    """Run the command lines, right and wrong; return the exit codes of the right lines."""
     planted, out = stage.planted, stage.out
     admin = ["-m", "client.admin", "--admin-url", stage.broker.web_url]
     good = [*admin, "--auth-params", planted.where("admin")]
@@ -63,8 +63,8 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
     }  # fmt: skip
     ended = {name: run_words(stage.said, name, words, planted) for name, words in right.items()}
     refused = {name: run_words(stage.said, name, words, planted) for name, words in wrong.items()}
-    # What a user writes onto a command line is in the list of processes: it is refused at once, and
-    # not said again. These are run apart, so that the watch does not take the user's word for ours.
+    # A user's command line is in the list of processes: it is refused immediately, and not
+    # repeated. These run separately, so that the watch does not take the user's word for ours.
     own = {
         "a token as an option": [*admin, "--auth-params", option, "tenants", "list"],
         "a load with a token": ["-m", "loadgen", "--auth-params", option, "run", "storm"],
@@ -92,7 +92,7 @@ def run_commands(stage: Stage, result: ProofResult) -> dict[str, int]:
 
 
 def start_wrongly(planted: Planted, out: Path, said: Said, result: ProofResult) -> None:
-    """Start servers with configurations that are wrong about, or beside, a secret."""
+    """Start servers with wrong configurations about, or beside, a secret."""
     words = planted.words
     tokens = {"authenticationEnabled": "true", "authenticationProviders": f"{PROVIDER}Token"}
     bad_hashes = planted.file("hashes", f"bob:{words['in-a-hash']}\n")

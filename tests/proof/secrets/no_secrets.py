@@ -1,4 +1,4 @@
-"""No planted secret is in what broker, proxy, command line and load generator leave or show."""
+"""No planted secret is in the output of broker, proxy, command line and load generator."""
 
 import asyncio
 import shutil
@@ -16,11 +16,11 @@ _OF_A_WHOLE_RUN = {
     "broker.log": ("ZeroDivisionError", "fresh credentials", "AUTH_RESPONSE", "SEND"),
     "proxy.log": ("AUTH_CHALLENGE", "Failed to authenticate", "refused a request"),
 }
-"""Words of the logs without which a run has not met what it is for."""
+"""Words of the logs that every valid run contains."""
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Play a run in each form of logs, search all that is left of it."""
+    """Run in each form of logs, and search all output."""
     result = ProofResult()
     planted = Planted(options.out / "planted")
     hashed = apr1(planted.words["password"].encode(), "saltsalt")
@@ -73,7 +73,7 @@ def _without_database(stage: Stage, database: PostgresqlServer, result: ProofRes
 
 
 def _check_search(planted: Planted, result: ProofResult) -> None:
-    """See that the search finds what there is: the files with the secrets."""
+    """Check that the search finds secrets: in the secret files."""
     control = Search(planted.forms())
     control.folder(planted.folder, [])
     found = {name for name in planted.words if any(f": {name} " in one for one in control.finds)}

@@ -1,4 +1,4 @@
-"""The secrets that are planted, as files and words, and every form in which one could be found."""
+"""The planted secrets, as files and words, and every form to search for."""
 
 import base64
 import hashlib
@@ -19,14 +19,14 @@ from cryptography.hazmat.primitives.serialization import (
 from tests.support.certificates import PemFiles
 
 _LEAST_BYTES = 12
-"""A part of a secret that is as long is a find."""
+"""A part of a secret of this length is a find."""
 
 
 class Planted:
-    """Secrets by name, each unlike anything else, and the files that hold them.
+    """Secrets by name, all distinctive, and their files.
 
     Args:
-        folder: Where the files go; nothing in it is searched.
+        folder: Folder of the files; excluded from the search.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,13 +57,12 @@ class Planted:
             self.token(role, seconds)
 
     def file(self, name: str, content: str) -> Path:
-        """Write a file and return it."""
         path = self.folder / name
         path.write_text(content, encoding="utf-8")
         return path
 
     def token(self, role: str, seconds: float) -> str:
-        """Make a token, and a file of it that has the role's name; its signature is a secret."""
+        """Make a token, and its file with the role's name; its signature is a secret."""
         claims = {"sub": role, "exp": int(time.time() + seconds)}
         said = ".".join(_base64url(json.dumps(one).encode()) for one in ({"alg": "HS256"}, claims))
         key = self.words["secret-key"].encode()
@@ -74,22 +73,22 @@ class Planted:
         return self.tokens[role]
 
     def where(self, role: str) -> str:
-        """Return how a token is named."""
+        """Return the reference to a token."""
         return f"file:{self.folder / role}.jwt"
 
     def forms(self) -> dict[bytes, str]:
-        """Return what is searched for, and whose form it is."""
+        """Return the searched forms with their secret's name."""
         found: dict[bytes, str] = {}
         for name, word in self.words.items():
             plain = word.encode()
             found[plain] = name
             found[quote(word, safe="").encode()] = name
             found[plain.hex().encode()] = name
-            # Within other text base64 begins at one of three places.
+            # Within other text base64 begins at one of three offsets.
             for shift in range(3):
                 coded = base64.b64encode(b"x" * shift + plain)
                 found[coded[4 if shift else 0 : -4]] = name
-            # Also where it is cut short: a log's excerpt is a find as well.
+            # Also truncated: a log's excerpt is a find as well.
             found[plain[: _LEAST_BYTES + len("Planted")]] = name
             found[plain[-_LEAST_BYTES:]] = name
         return found

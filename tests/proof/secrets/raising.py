@@ -1,4 +1,4 @@
-"""A plug-in that breaks, so that a stack trace is logged."""
+"""A plug-in that raises, so that a stack trace is logged."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Raising(DefaultPulsarResourcesExtended):
         namespace: NamespaceName,
         *others: Any,
     ) -> Any:
-        """Return a listing, or break."""
+        """Return a listing, or raise."""
         if namespace.local_name == FAILING:
             raise ZeroDivisionError("on purpose")
         return await super().list_topics_of_namespace(namespace, *others)

@@ -1,4 +1,4 @@
-"""The search for secrets: in files, in what was answered, and in the processes of this machine."""
+"""The search for secrets: in files, in answers, and in the processes of this machine."""
 
 import os
 import re
@@ -16,11 +16,11 @@ class Search:
     """The finds so far, each with its place.
 
     Args:
-        forms: What is searched for, and whose form it is.
+        forms: The searched forms with their secret's name.
 
     Attributes:
-        bytes_searched: How much was looked at.
-        places: How many places were looked at.
+        bytes_searched: Number of bytes.
+        places: Number of places.
         finds: Sentences.
     """
 
@@ -32,7 +32,7 @@ class Search:
         self.finds: list[str] = []
 
     def text(self, place: str, content: bytes, but: str = "") -> None:
-        """Look through a text, for all secrets but one."""
+        """Search a text, for all secrets but one."""
         self.places += 1
         self.bytes_searched += len(content)
         for found in {match.group(): match for match in self._any.finditer(content)}.values():
@@ -43,7 +43,7 @@ class Search:
             self.finds.append(f"{place}: {self._forms[found.group()]} behind {before!r}")
 
     def folder(self, folder: Path, but: Iterable[Path]) -> None:
-        """Look through every file of a folder, but for those that hold secrets."""
+        """Search every file of a folder, except secret files."""
         left_out = set(but)
         for path in sorted(folder.rglob("*")):
             if path.is_file() and left_out.isdisjoint((path, *path.parents)):
@@ -51,10 +51,10 @@ class Search:
 
 
 class ProcessWatch:
-    """Reads command lines and environments of all processes below this one, again and again.
+    """Reads command lines and environments of all descendant processes repeatedly.
 
     Attributes:
-        seen: What was read, by the process's name and what it was.
+        seen: The texts, by process name and kind.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class ProcessWatch:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Look away for a block: what a user writes onto a command line is not ours."""
+        """Pause for a block: a user's own command line is not a leak of ours."""
         self._paused.set()
         try:
             yield
@@ -89,12 +89,12 @@ class ProcessWatch:
                     try:
                         content = Path(f"/proc/{pid}/{kind}").read_bytes()
                     except OSError:
-                        continue  # it has ended
+                        continue  # ended
                     self.seen[kind, content] = None
 
 
 def _below(root: int) -> list[int]:
-    """Return the processes whose ancestor a process is, without it."""
+    """Return the descendants of a process, without it."""
     parents: dict[int, int] = {}
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():

@@ -1,4 +1,4 @@
-"""The stage: a broker on a database and a proxy, with secrets in files, and all that is said."""
+"""A broker on a database and a proxy, with secrets in files, and all their output."""
 
 import os
 import subprocess
@@ -22,19 +22,18 @@ _COMMAND_SECONDS = 120.0
 
 @dataclass
 class Said:
-    """All that was said, by what said it."""
+    """All output, by its source."""
 
     texts: list[tuple[str, bytes]] = field(default_factory=list)
 
     def add(self, place: str, content: bytes | str) -> None:
-        """Keep what was said."""
         data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
         self.texts.append((place, data))
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The servers of one run, and what all is said to."""
+    """The servers of a run, and their recorded output."""
 
     planted: Planted
     out: Path
@@ -72,7 +71,7 @@ def running_stage(
         **both,
         "brokerServicePort": "0",
         "brokerServicePortTls": "0",
-        # The server believes everybody, so that any password is the right one.
+        # The server trusts every client, so that any password is right.
         "metadataStoreUrl": database.url().replace(
             "floodgate@", f"floodgate:{planted.words['database-password']}@"
         ),
@@ -81,7 +80,7 @@ def running_stage(
         "authorizationEnabled": "true",
         "superUserRoles": "admin,gate,soon,renewed",
         "pulsarResourcesExtendedClassName": "tests.proof.secrets.raising:Raising",
-        # Known and without effect: shown with all others.
+        # Known and without effect: shown like any key.
         "brokerClientAuthenticationParameters": f"token:{planted.tokens['gate']}",
         "bookkeeperClientAuthenticationParameters": planted.words["in-a-setting"],
         "brokerClientTlsKeyStorePassword": planted.words["in-a-setting"],
@@ -107,12 +106,11 @@ def running_stage(
 
 
 def written_conf(planted: Planted, name: str, keys: Mapping[str, str]) -> Path:
-    """Write a configuration file."""
     return planted.file(name, "".join(f"{key}={value}\n" for key, value in keys.items()))
 
 
 def run_words(said: Said, name: str, words: list[str], planted: Planted) -> int:
-    """Run a program of ours, keep what it says, and return how it ended."""
+    """Run a program of the project, record its output, and return its exit code."""
     environment = {**os.environ, "PLANTED": f"ann:{planted.words['in-a-variable']}"}
     done = subprocess.run(
         [sys.executable, *words],

@@ -1,4 +1,4 @@
-"""Peers that say wrong things with secrets in them, and people who look at every page."""
+"""Peers that send wrong requests with secrets, and users who view every page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SILENCE_SECONDS = 0.5
 async def say_wrong_things(
     planted: Planted, broker: ServerProcess, proxy: ServerProcess, say: Say
 ) -> None:
-    """Say them to both, and keep what is answered."""
+    """Send wrong requests to both servers, and record the answers."""
     for server in (broker, proxy):
         _watch_commands(planted, server)
         for name, command in _commands(planted).items():
@@ -53,7 +53,7 @@ async def say_wrong_things(
 
 
 async def _use(planted: Planted, proxy: ServerProcess, say: Say) -> None:
-    """Use the proxy for longer than a token holds, with one that is renewed and one that is not."""
+    """Use the proxy for longer than a token's lifetime, with a renewed and an expired token."""
     late = AuthenticationToken(planted.token("soon", 2))
     renewed = AuthenticationToken(lambda: planted.token("renewed", 2))
     for name, shown in (("soon over", late), ("renewed", renewed)):
@@ -106,7 +106,7 @@ def _commands(planted: Planted) -> dict[str, pb.BaseCommand]:
 
 
 def _garbage(planted: Planted) -> dict[str, bytes]:
-    """Return bytes that are no command, or a command where none is due."""
+    """Return bytes that are not a command, or an unexpected command."""
     secret = planted.tokens["admin"].encode()
     connect = _frame(_commands(planted)["right"])
     lookup = pb.BaseCommand(type=pb.BaseCommand.LOOKUP)
@@ -136,7 +136,7 @@ def _frame(command: pb.BaseCommand) -> bytes:
 
 
 async def _answers(server: ServerProcess, data: bytes) -> bytes:
-    """Return all that a server answers to bytes within half a second."""
+    """Return a server's answers to bytes within half a second."""
     parts = urlsplit(server.service_url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(data)
@@ -173,7 +173,7 @@ def _requests(planted: Planted, server: ServerProcess, say: Say) -> None:
 
 
 def ask_pages(planted: Planted, server: ServerProcess, say: Say) -> None:
-    """Look at every page that a superuser has, and at the last commands of connections."""
+    """View every page of a superuser, and connections' last commands."""
     good = {"Authorization": f"Bearer {planted.tokens['admin']}"}
     for path in _PAGES:
         say(f"{server.module}: {path}", _asked(server, "GET", path, good))

@@ -1,4 +1,4 @@
-"""A client of a thread of its own: it waits for its socket, and counts what it is sent."""
+"""A client in a separate thread: it waits for its socket, and counts received messages."""
 
 import socket
 import struct
@@ -18,8 +18,6 @@ _PONG = encode_command(Type(type=Type.PONG, pong=pb.CommandPong()))
 
 
 class ConsumingClient:
-    """One connection with consumers 1, 2, ... of one subscription."""
-
     def __init__(self, url: str) -> None:
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
         self._socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
@@ -39,13 +37,13 @@ class ConsumingClient:
         count: int,
         subscriptions: Sequence[str] = (),
     ) -> None:
-        """Open consumers from the first message on, all asked for at once.
+        """Open consumers from the first message on, all in a single batch of requests.
 
         Args:
-            topic: Theirs.
-            kind: How they share it.
-            count: How many.
-            subscriptions: One for each, if they do not have one together.
+            topic: Their topic.
+            kind: Subscription type.
+            count: Number of consumers.
+            subscriptions: One for each consumer, unless shared.
         """
         frames = []
         for number in range(1, count + 1):
@@ -63,12 +61,11 @@ class ConsumingClient:
         self._answers(count)
 
     def receive(self, permits: Sequence[int], least: int) -> None:
-        """Give consumers 1, 2, ... permits; return when so many messages came."""
+        """Give consumers 1, 2, ... permits; return after so many messages."""
         self.flow(*permits)
         self._messages(least)
 
     def flow(self, *permits: int) -> None:
-        """Give consumers 1, 2, ... permits."""
         frames = []
         for number, count in enumerate(permits, 1):
             asked = pb.CommandFlow(consumer_id=number, messagePermits=count)
@@ -76,14 +73,14 @@ class ConsumingClient:
         self._socket.sendall(b"".join(frames))
 
     def redeliver_all(self, count: int) -> None:
-        """Give back all that consumer 1 has, and receive it again."""
+        """Redeliver all messages of consumer 1, and receive them again."""
         asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=1)
         kind = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
         self._tell(Type(type=kind, redeliverUnacknowledgedMessages=asked))
         self.receive([count], count)
 
     def redeliver(self, ids: Sequence[tuple[int, int]]) -> None:
-        """Give back messages of consumer 1 by their ids, and receive them again."""
+        """Redeliver messages of consumer 1 by their ids, and receive them again."""
         for first in range(0, len(ids), _REDELIVERED_AT_ONCE):
             some = _message_ids(ids[first : first + _REDELIVERED_AT_ONCE])
             asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=1, message_ids=some)
@@ -94,7 +91,7 @@ class ConsumingClient:
     def acknowledge(
         self, ids: Sequence[tuple[int, int]], each: int, ack_set: Sequence[int] = ()
     ) -> None:
-        """Acknowledge messages of consumer 1, so many with each ACK; return when all answered."""
+        """Acknowledge messages of consumer 1, so many with each ACK; return after all answers."""
         frames = []
         for first in range(0, len(ids), each):
             some = _message_ids(ids[first : first + each], ack_set)
@@ -106,11 +103,11 @@ class ConsumingClient:
         self._answers(len(frames))
 
     def seek_by_time(self, publish_time: int) -> None:
-        """Go to a moment; the broker closes consumer 1."""
+        """Seek to a time; the broker closes consumer 1."""
         self.seek_all(1, publish_time)
 
     def seek_all(self, count: int, publish_time: int) -> None:
-        """Go to a moment with consumers 1, 2, ... at once; the broker closes them."""
+        """Seek to a time with consumers 1, 2, ... simultaneously; the broker closes them."""
         frames = []
         for number in range(1, count + 1):
             asked = pb.CommandSeek(
@@ -121,7 +118,7 @@ class ConsumingClient:
         self._answers(2 * count)
 
     def offer_schema(self, topic: str, definition: bytes) -> None:
-        """Have the topic take an Avro schema."""
+        """Give the topic an Avro schema."""
         schema = pb.Schema(name="large", schema_data=definition, type=pb.Schema.Avro)
         asked = pb.CommandGetOrCreateSchema(request_id=1, topic=topic, schema=schema)
         self._tell(Type(type=Type.GET_OR_CREATE_SCHEMA, getOrCreateSchema=asked))
@@ -130,7 +127,6 @@ class ConsumingClient:
             raise ProofError(answer.getOrCreateSchemaResponse.error_message)
 
     def close(self) -> None:
-        """Leave."""
         self._socket.close()
 
     # -- frames -------------------------------------------------------------------------------
@@ -139,10 +135,10 @@ class ConsumingClient:
         self._socket.sendall(encode_command(command))
 
     def _answers(self, count: int) -> list[pb.BaseCommand]:
-        """Return the next answers that are no messages.
+        """Return the next answers that are not messages.
 
         Raises:
-            ProofError: One is an error, or the connection was closed.
+            ProofError: An answer is an error, or the connection was closed.
         """
         found: list[pb.BaseCommand] = []
         while len(found) < count:
@@ -159,7 +155,7 @@ class ConsumingClient:
                 count -= 1
 
     def _command(self) -> bytes:
-        """Return the next command but PINGs, which are answered."""
+        """Return the next command except PINGs, which are answered."""
         while True:
             self._buffered(_LENGTHS.size)
             size, command_size = _LENGTHS.unpack_from(self._buffer)

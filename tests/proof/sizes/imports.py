@@ -1,4 +1,4 @@
-"""Large imports: a million topics into memory, and SQLite that is killed while it imports."""
+"""Large imports: a million topics into memory, and SQLite killed during imports."""
 
 import asyncio
 import json
@@ -25,13 +25,13 @@ SQLITE_TOPICS, QUICK_SQLITE_TOPICS = 200_000, 40_000
 TOPICS_PER_NAMESPACE = 10_000
 IMPORTS = 3
 IMPORT_SECONDS = 600.0
-"""How long a broker may take to import before it is ready, on a machine that is busy."""
+"""Deadline of a broker's import before it is ready, on a busy machine."""
 KILL_POINTS = (0.3, 0.5, 0.7)
-"""When a broker is killed, as shares of the time that start and import take it."""
+"""Moments of the kills, as shares of the time of start and import."""
 
 
 def prove_memory_import(options: ProofOptions) -> ProofResult:
-    """Measure the rate, then let a broker import and ask it for every namespace."""
+    """Measure the rate, then import into a broker and list every namespace."""
     topics = QUICK_TOPICS if options.quick else FULL_TOPICS
     corpus = _make_topics(options, topics)
     rates = []
@@ -57,7 +57,7 @@ def prove_memory_import(options: ProofOptions) -> ProofResult:
 
 
 def prove_sqlite_import(options: ProofOptions) -> ProofResult:
-    """Kill the broker during imports and right after one; then ask for everything."""
+    """Kill the broker during and right after imports; then list every namespace."""
     corpus = _make_topics(options, QUICK_SQLITE_TOPICS if options.quick else SQLITE_TOPICS)
     database = options.out / "topics.sqlite"
     for path in options.out.glob(f"{database.name}*"):
@@ -82,7 +82,7 @@ def prove_sqlite_import(options: ProofOptions) -> ProofResult:
 
 
 def _make_topics(options: ProofOptions, topics: int) -> Path:
-    """Make a corpus with the command a user would use."""
+    """Make a corpus with the user's command."""
     options.note(f"making {topics:,} topics")
     corpus = options.out / "topics"
     arguments = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
@@ -100,7 +100,7 @@ def _make_topics(options: ProofOptions, topics: int) -> Path:
 
 
 def _import_seconds(options: ProofOptions, corpus: Path) -> float:
-    """Return how long start and import take, with a database that is thrown away."""
+    """Return the seconds of start and import, with a temporary database."""
     options.note("an import without a kill")
     database = options.out / "measured.sqlite"
     keys = {"metadataStoreUrl": f"sqlite:///{database.resolve()}"}
@@ -130,7 +130,7 @@ def _kill_during_start(settings: ClusterSettings, seconds: float) -> None:
 def _check_whole_namespaces(
     settings: ClusterSettings, corpus: Path, share: float, result: ProofResult
 ) -> None:
-    """After a kill each namespace is there in full, or not at all."""
+    """Check that after a kill each namespace is complete or absent."""
     with running_server(settings.broker_launch()) as broker:
         found = asyncio.run(_listings(broker, expectations(corpus)))
     whole = sum(right(expected, names) for expected, names in found)
@@ -145,7 +145,7 @@ def _check_whole_namespaces(
 
 
 def _check_everything(broker: ServerProcess, corpus: Path, result: ProofResult) -> None:
-    """Every namespace is listed with its number of topics and their hash."""
+    """Check that every namespace is listed with its number of topics and their hash."""
     found = asyncio.run(_listings(broker, expectations(corpus)))
     good = sum(right(expected, names) for expected, names in found)
     topics = sum(len(names) for _, names in found)
@@ -157,7 +157,7 @@ def _check_everything(broker: ServerProcess, corpus: Path, result: ProofResult) 
 
 
 def right(expected: Namespace, names: tuple[str, ...]) -> bool:
-    """Tell whether names are what the manifest says of a namespace."""
+    """Return whether names match the manifest of a namespace."""
     return len(names) == expected.topics and topics_hash(names) == expected.hash
 
 

@@ -1,7 +1,7 @@
 """Ten million topics in a thousand namespaces, from the Spark job's Parquet: memory and minutes.
 
-Into memory it is judged: names and 40 bytes a topic, which have two properties and more, and
-300 MB above that while it goes on. Into SQLite it is told as it is.
+Into memory, the judged bound is names and 40 bytes a topic with two or more properties, and 300 MB
+above that during the import. Into SQLite the figures are only reported.
 """
 
 import asyncio
@@ -29,7 +29,6 @@ READY_SECONDS = 7_200.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Import into both stores."""
     topics = QUICK_TOPICS if options.quick else TOPICS
     result = ProofResult({"topics": topics})
     corpus = _make_topics(options, topics, result)
@@ -48,7 +47,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _make_topics(options: ProofOptions, topics: int, result: ProofResult) -> Path:
-    """Make the corpus with the Spark job; a quick look does without Java."""
+    """Make the corpus with the Spark job; quick: without Java."""
     place = "processes" if options.quick else "spark"
     options.note(f"making {topics:,} topics ({place})")
     corpus = options.out / "topics"
@@ -91,7 +90,7 @@ def _prove_import(
 
 
 async def _ask_for_everything(broker: ServerProcess, corpus: Path) -> tuple[int, int, int]:
-    """List every namespace; return how many there are, how many are right, and all topics."""
+    """List every namespace; return the number of namespaces, right listings and topics."""
     expected, good, listed = expectations(corpus), 0, 0
     async with PulsarClient(broker.service_url) as client:
         for one in expected:

@@ -1,4 +1,4 @@
-"""Listings of a large namespace, asked for by one client over a plain socket."""
+"""Listings of a large namespace by one client over a plain socket."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Answer:
     Attributes:
         seconds: From the request's first byte to the answer's last.
         size_bytes: The whole frame.
-        command: What was in it.
+        command: The parsed command.
     """
 
     seconds: float
@@ -31,7 +31,7 @@ class Answer:
     command: pb.BaseCommand
 
     def problem(self, expected: Sequence[str]) -> str | None:
-        """Say what is wrong with a listing; None when it is right."""
+        """Return the problem of a listing; None when it is right."""
         if self.command.HasField("error"):
             return f"refused: {self.command.error.message}"
         response = self.command.getTopicsOfNamespaceResponse
@@ -43,8 +43,6 @@ class Answer:
 
 
 class LargeClient:
-    """One connection that lists."""
-
     def __init__(self, url: str) -> None:
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
         self._socket = SilentPeer((host, int(port)), "").socket
@@ -54,7 +52,7 @@ class LargeClient:
     def list(
         self, namespace: str, pattern: str | None = None, properties: Mapping[str, str] = NOTHING
     ) -> Answer:
-        """Ask and read the whole answer.
+        """Request a listing and read the whole answer.
 
         Raises:
             ProofError: The connection was closed.
@@ -80,7 +78,6 @@ class LargeClient:
             self._socket.sendall(PONG)
 
     def leave(self) -> None:
-        """Close."""
         self._socket.close()
 
     def _frame(self) -> bytes:

@@ -37,15 +37,15 @@ TOPICS, QUICK_TOPICS = 1_000_000, 50_000
 WATCHERS, QUICK_WATCHERS = PATTERNS, 100
 EVENTS, QUICK_EVENTS = 1_000, 50
 EVENTS_FOR_ALL = 0.1
-"""Share of the created topics that the 300 patterns for scattered topics all keep."""
+"""Share of the created topics kept by all 300 patterns for scattered topics."""
 LIMIT_MB = 512
 WATCH_BYTES = 512 * 1024 * 1024
 IDLE_SECONDS = 2.0
 SETUP_SECONDS = 3_600.0
 ASKED_AT_ONCE = 100
-"""Watches that are asked for and not answered: a thousand requests in one moment are 0.2 s."""
+"""Unanswered watches: a simultaneous thousand of requests takes 0.2 s."""
 NAMES_COMPARED = 20
-"""Watchers whose every name is compared; of the others number and hash."""
+"""Watchers whose names are compared in full; the rest only by number and hash."""
 _KEYS = {
     "brokerServicePort": "0",
     "metadataStoreUrl": "memory:local",
@@ -61,7 +61,7 @@ _RAISED = {
 
 @dataclass(frozen=True)
 class Large:
-    """The namespace, and how much is done with it."""
+    """The namespace, and the numbers of operations."""
 
     topics: Path
     names: Sequence[str]
@@ -70,7 +70,6 @@ class Large:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run all parts."""
     count = QUICK_TOPICS if options.quick else TOPICS
     options.note(f"making {count:,} topics")
     topics = options.out / "large.parquet"
@@ -94,7 +93,7 @@ def prove(options: ProofOptions) -> ProofResult:
 def _broker(
     options: ProofOptions, large: Large, name: str, **keys: str
 ) -> Iterator[tuple[ControlledProcess, Phases]]:
-    """Run a broker that has imported the namespace, and a client that pings it."""
+    """Run a broker with the imported namespace, and a client that pings it."""
     options.note(f"{name}: a broker imports")
     settings = json.dumps({**_KEYS, **keys})
     with ExitStack() as stack:
@@ -114,7 +113,7 @@ def _broker(
 
 
 def _prove_refusal(options: ProofOptions, large: Large, result: ProofResult) -> None:
-    """With the limits as they are by default one listing is too much."""
+    """Check that with the default limits a single listing is too large."""
     with _broker(options, large, "default-limits") as (server, _):
         client = LargeClient(server.ready["service_url"])
         answer = client.list(NAMESPACE)
@@ -235,7 +234,6 @@ def _create(
     phases: Phases,
     result: ProofResult,
 ) -> list[str]:
-    """Create topics; return their names."""
     for_all = round(EVENTS_FOR_ALL * large.events)
     numbers = [number * len(large.names) // large.events for number in range(large.events)]
     some = [large_name(number, len(large.names), "new") for number in numbers[for_all:]]
@@ -264,7 +262,7 @@ def _create(
 def _check_watchers(
     large: Large, created: Sequence[str], watchers: ControlledProcess, result: ProofResult
 ) -> None:
-    """Compare what each watcher knows with what it should: number, hash, of some the names."""
+    """Compare each watcher's topics with the expected: number, hash, and for some the names."""
     expected = kept_by_pattern([*large.names, *created])[: large.watchers]
     known = watchers.ask("verify")
     right = sum(

@@ -1,8 +1,8 @@
-"""A namespace of a million topics, of which everything is known: names, sets of 1 %, properties.
+"""A namespace of a million topics with known names, sets of 1 %, and properties.
 
 A name is 100 bytes: one of 1,000 applications, each with 0.1 % of the topics side by side, a
 number, and three groups of a letter and two digits. Each of the three times 100 values of a group
-is that of exactly 1 % of the topics, which are scattered over the namespace.
+belongs to exactly 1 % of the topics, scattered over the namespace.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ TEAMS = 1_000
 """Each has 0.1 % of the topics."""
 PATTERNS = 1_000
 EVERY = "every"
-"""Stands in names that each pattern for scattered topics keeps."""
+"""Part of all names kept by a pattern for scattered topics."""
 APPLICATIONS = 1_000
 WINDOW = 10
 """Applications that a pattern for neighbours keeps."""
 _PREFIX = f"persistent://{NAMESPACE}/"
 _LETTERS, _VALUES = "abc", 100
-# Coprime to every number of topics here: numbers times one of them are in another order.
+# Coprime to every number of topics here: multiples of numbers are in another order.
 _STRIDES = (7_919, 104_729, 611_953)
 # Of ten patterns three keep scattered topics.
 _OF, _SCATTERED = 10, 3
@@ -31,12 +31,11 @@ _ROW_GROUP_ROWS = 100_000
 
 
 def large_names(count: int) -> list[str]:
-    """Return the names in order."""
     return [large_name(number, count) for number in range(count)]
 
 
 def large_name(number: int, count: int, word: str = "") -> str:
-    """Return the name of a topic; with a word in it, of one that is not among them."""
+    """Return the name of a topic; with a word in it, of an additional topic."""
     application = number * APPLICATIONS // count
     groups = "".join(
         f"{letter}{number * stride % count * _VALUES // count:02d}"
@@ -82,7 +81,7 @@ def keepers(name: str) -> Iterator[int]:
 
 
 def kept_by_pattern(names: Sequence[str]) -> list[list[str]]:
-    """Return for each pattern the names it keeps, in their order."""
+    """Return for each pattern its matching names, in order."""
     kept: list[list[str]] = [[] for _ in range(PATTERNS)]
     for name in names:
         for index in keepers(name):
@@ -96,7 +95,7 @@ def team_of(number: int) -> str:
 
 
 def write_large_topics(path: Path, count: int) -> None:
-    """Write Parquet as an import reads it: two properties a topic."""
+    """Write Parquet for an import: two properties a topic."""
     properties = [
         [("team", team_of(number)), ("env", f"env-{number % 4}")] for number in range(count)
     ]

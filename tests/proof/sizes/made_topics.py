@@ -1,7 +1,7 @@
-"""A hundred million topics are made in under five minutes, by Spark and by plain processes.
+"""A hundred million topics made in under five minutes, by Spark and by plain processes.
 
-Both make the same manifest. Some namespaces are read back and hashed in plain Python, which nothing
-of the generator takes part in.
+Both make the same manifest. Some namespaces are read back and hashed in plain Python, without code
+of the generator.
 """
 
 import json
@@ -24,11 +24,11 @@ TOPICS_PER_NAMESPACE = 10_000
 MOST_SECONDS = 300.0
 FILES_READ_BACK = 5
 BYTES_NEEDED_PER_TOPIC = 25
-"""On the disk, while both corpora are there."""
+"""On the disk, for both corpora together."""
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Make them twice; the files are deleted at the end."""
+    """Make both corpora; delete their files at the end."""
     topics = QUICK_TOPICS if options.quick else TOPICS
     free = shutil.disk_usage(options.out).free
     if free < topics * BYTES_NEEDED_PER_TOPIC:
@@ -50,7 +50,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _make(options: ProofOptions, topics: int, place: str, out: Path, result: ProofResult) -> Corpus:
-    """Make them with the command a user would use."""
+    """Make a corpus with the user's command."""
     options.note(f"making {topics:,} topics ({place})")
     words = ["--topics", str(topics), "--namespaces", str(topics // TOPICS_PER_NAMESPACE)]
     command = [sys.executable, "-m", "loadgen", "topics", "--place", place, "--json"]

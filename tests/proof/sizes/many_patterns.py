@@ -1,4 +1,4 @@
-"""One client lists with 100,000 different patterns: what is remembered of them stays bounded.
+"""One client lists with 100,000 different patterns: the broker's cache of results stays bounded.
 
 Without a bound the results alone would be 2.5 GB: each pattern keeps 250 names of 100 bytes.
 """
@@ -17,12 +17,12 @@ PATTERNS, QUICK_PATTERNS = 100_000, 5_000
 WARM_UP_PATTERNS = 100
 CACHE_MB = 64
 ALLOWED_BEYOND_BYTES = 32_000_000
-"""What the process may grow by beside the cache: compiled patterns, buffers, fragments."""
+"""The process's growth beside the cache: compiled patterns, buffers, fragments."""
 LOOKS = 20
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """List with all patterns and look at the broker's memory meanwhile."""
+    """List with all patterns while sampling the broker's memory."""
     topics = options.out / "topics.txt"
     write_text_file(topics, NAMES)
     keys = {
@@ -64,7 +64,7 @@ CACHE_METRIC = "floodgate_listing_cache_bytes"
 
 
 class _Asking:
-    """Asks with one pattern after the other; the mutable state is how many there were."""
+    """Lists with pattern after pattern; mutable state: their number."""
 
     def __init__(self, client: LargeClient) -> None:
         names = listing_names(NAMES)
@@ -74,7 +74,7 @@ class _Asking:
         self.wrong = 0
 
     def ask(self, patterns: int) -> None:
-        """List with as many patterns that nobody has asked with before; each keeps a tenth."""
+        """List with so many new patterns; each keeps a tenth."""
         for number in range(self.asked, self.asked + patterns):
             digit = number % 10
             answer = self.client.list(NAMESPACE, f"{NAMESPACE}/.*({digit}|x{number})")

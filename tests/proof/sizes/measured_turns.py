@@ -1,4 +1,4 @@
-"""The longest turn of the event loop while a broker of this process works, and what is in it."""
+"""The longest turn of the event loop while a broker of this process works, and its content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PUBLISHED = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much there is of everything."""
+    """The sizes of all cases."""
 
     entries: int
     consumers: int
@@ -39,12 +39,12 @@ class Sizes:
 
 
 class MeasuredTurns:
-    """The measured cases on one store; the mutable state is the result.
+    """The measured cases on a store; mutable state: the result.
 
     Attributes:
         broker: Works on this loop.
         store: Its store of messages.
-        sizes: How much there is of everything.
+        sizes: The sizes of all cases.
         number: Of the try, for the names of topics.
     """
 
@@ -66,7 +66,7 @@ class MeasuredTurns:
         self._least: dict[str, Turn] = {}
 
     async def repeat(self, group: Callable[[], Awaitable[None]]) -> None:
-        """Measure a group of cases; again, on new topics, while one is above the bound."""
+        """Measure a group of cases; repeat, on new topics, while a case is above the bound."""
         for self.number in range(TRIES):
             self._above = False
             await group()
@@ -86,7 +86,7 @@ class MeasuredTurns:
             )
 
     async def measure(self, name: str, work: Awaitable[object]) -> None:
-        """Do some work, and note the longest turn until it is done."""
+        """Do some work, and note the longest turn meanwhile."""
         turn = await longest_turn(work)
         self._note(f"{self.store}: {name}: {turn.cpu_millis:.1f} ms")
         self._above = self._above or turn.cpu_millis > BOUND_MILLIS
@@ -105,12 +105,12 @@ class MeasuredTurns:
         """Return a topic with entries published a millisecond apart.
 
         Args:
-            name: Its own, whose number says which try this is.
-            entries: How many.
+            name: The topic's, completed by the number of the try.
+            entries: Number of entries.
             messages: In each entry.
-            partition: A partition of the topic of this very name; -1: it has none.
-            key: Returns the key of an entry by its number; of 1,000 keys where it is not given.
-            deliver_at: Returns when it is due.
+            partition: Index of the partition, whose topic has exactly this name; -1: no partition.
+            key: Returns the key of an entry by its number; default: 1,000 keys.
+            deliver_at: Returns when an entry is due.
         """
         own = f"{name}-{self.number}" if partition < 0 else f"{name}-partition-{partition}"
         topic = await self.broker.messaging.loaded_topics.get(

@@ -1,4 +1,4 @@
-"""For each type of command, the contents that cost most to parse and to handle in a given size."""
+"""For each type of command, the most expensive contents to parse and handle in a given size."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -29,7 +29,7 @@ TEXTS = {
     "quotes": r"\Q\E",
     "lookaheads": "(?!x)",
 }
-"""What texts are made of."""
+"""The characters of texts."""
 PATTERNS = (
     r"\pL{99}",
     r"[\pL\pN]{99}",
@@ -55,7 +55,7 @@ _TEXT_STARTS = ("", "persistent://", "persistent://a/b/", "a/b/")
 
 
 class Nasty(NamedTuple):
-    """One command: what it is made of, and its bytes."""
+    """A command: its content's title, and its bytes."""
 
     name: str
     kind: int
@@ -76,7 +76,7 @@ def nasty_commands(kind: int, size_bytes: int) -> Iterator[Nasty]:
 
 
 def _bodies(message: Descriptor, room: int) -> Iterator[tuple[str, bytes]]:
-    """Yield bodies: all that is required, and one field that takes the rest of the room."""
+    """Yield bodies: all required fields, and one field that fills the remaining size."""
     required = _required(message)
     room -= len(required)
     for name, unit in _UNKNOWN.items():
@@ -99,7 +99,7 @@ def _bodies(message: Descriptor, room: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _units(field: FieldDescriptor) -> Iterator[tuple[str, bytes]]:
-    """Yield the small values that a field can be repeated with."""
+    """Yield the small values for repetitions of a field."""
     if field.message_type is None and field.type not in (field.TYPE_STRING, field.TYPE_BYTES):
         yield "numbers", encode_varint(field.number << 3) + b"\x01"
         return
@@ -125,7 +125,7 @@ def _parts(field: FieldDescriptor) -> Iterator[tuple[str, bytes]]:
 
 
 def _nested(message: Descriptor) -> bytes:
-    """Return a message that contains itself as often as parsers allow; nothing if it cannot."""
+    """Return a message nested to the parsers' limit; empty if the type is not recursive."""
     within = [field for field in message.fields if field.message_type is message]
     if not within:
         return b""

@@ -1,6 +1,6 @@
-"""Four clients list with patterns that never end, while others list and send PINGs.
+"""Four clients list with patterns that never end, beside clients that list and send PINGs.
 
-Only a backtracking engine can compile such a pattern, and nothing but its time limit ends it.
+Only a backtracking engine can compile such a pattern, and only its time limit ends it.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ async def _prove_patience(
 
 
 async def _ask_slowly(broker: ServerProcess, ends: float, number: int) -> list[str]:
-    """Ask with patterns that never end until it is time; return what was answered."""
+    """List with endless patterns until the deadline; return the answers."""
     texts: list[str] = []
     async with await RawPeer.shaken_hands(broker.service_url) as peer:
         while time.monotonic() < ends:

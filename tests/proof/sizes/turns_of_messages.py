@@ -1,13 +1,13 @@
-"""What large topics and subscriptions hold up: the longest turn of the event loop for each.
+"""The event loop's longest turn for each operation on large topics and subscriptions.
 
 A broker runs in this process, on the memory store and on the log. Its clients are in another
-thread, whose time does not count: what counts is the processor time of the loop's own thread from
-one turn to the next, dispatch, saving of cursors and collections of garbage included.
+thread, whose time is excluded: the figure is the processor time of the loop's thread from turn to
+turn, including dispatch, saving of cursors and garbage collections.
 
-Where others use the machine, the same work takes up to three times the processor time: caches and
-cores are shared. A group of cases of which one is above the bound is measured again, on new topics,
-three times at most, and of each case the least counts. The longest turn by the clock is reported
-beside it and not judged: it has what the system took meanwhile, as a slow disk does.
+On a shared machine the same work takes up to three times the processor time, because caches and
+cores are shared. A group with a case above the bound is measured again, on new topics, three times
+at most, and the least of each case counts. The longest turn by the clock is reported and not
+judged: it includes the system's delays, as of a slow disk.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ CONSUMERS, QUICK_CONSUMERS = 1_000, 50
 UNACKED, QUICK_UNACKED = 50_000, 4_000
 SCHEMA_BYTES = 1_000_000
 TOPICS, QUICK_TOPICS = 10_000, 300
-"""Topics with samples of their own, each with a subscription."""
+"""Topics with separate samples, each with a subscription."""
 LONG_ACK_IDS, SHORT_ACK_IDS = 20_000, 1_000
 STORES = ("memory", "sqlite")
 Key_Shared, Shared = pb.CommandSubscribe.Key_Shared, pb.CommandSubscribe.Shared
@@ -94,10 +94,10 @@ async def _prove_store(
 
 
 class Turns(MeasuredTurns):
-    """The cases on one store."""
+    """The cases on a store."""
 
     async def all_cases(self) -> None:
-        """Measure all, some again; judge the least."""
+        """Measure all cases, some repeatedly; judge the least."""
         groups = (
             partial(stats_and_unload, self),
             partial(failover_leaves, self),
@@ -117,7 +117,7 @@ class Turns(MeasuredTurns):
 
     @property
     def _of_dispatch(self) -> Iterable[Callable[[MeasuredTurns], Awaitable[None]]]:
-        """The groups of dispatch, on one store: they are the same on all."""
+        """The groups of dispatch, on a single store: they are the same on all."""
         modules = (acknowledging, delaying, giving_back, sharing_out)
         return (group for one in modules for group in one.GROUPS if self.store == STORES[0])
 
@@ -205,7 +205,7 @@ class Turns(MeasuredTurns):
         await self.measure(f"a topic of {2 * entries:,} entries is deleted", delete)
 
     async def _make_holes(self, subscription: Subscription) -> None:
-        """Acknowledge every other entry, as a client's ACKs of 1,000 do."""
+        """Acknowledge every second entry, as a client's ACKs of 1,000 do."""
         ledger = subscription.topic.ledger
         consumer = subscription.consumers[0]
         for info in list(ledger.ledgers):

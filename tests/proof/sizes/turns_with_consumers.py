@@ -1,4 +1,4 @@
-"""Cases with many consumers: they are shown, unloaded, closed by SEEKs, sent what is large."""
+"""Cases with many consumers: statistics, unload, close by SEEK, large messages."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ RECEIVERS = 100
 
 
 async def stats_and_unload(turns: MeasuredTurns) -> None:
-    """Show, unload and delete topics with many consumers that have messages."""
+    """Show, unload and delete topics with many consumers that hold messages."""
     count = turns.sizes.consumers
     for what in ("unload", "delete"):
         topic = await turns.topic(what, 10 * count)
@@ -45,7 +45,7 @@ async def stats_and_unload(turns: MeasuredTurns) -> None:
 
 
 async def failover_leaves(turns: MeasuredTurns) -> None:
-    """Let a connection leave with all consumers of a partition but one."""
+    """Close a connection with all consumers of a partition but one."""
     count, name = turns.sizes.consumers, f"failover-{turns.number}"
     partitions = f"{turns.broker.web_service_url}/admin/v2/persistent/{NAMESPACE}/{name}/partitions"
     await asyncio.to_thread(fetched, partitions, "PUT", json.dumps(3).encode())
@@ -61,7 +61,7 @@ async def failover_leaves(turns: MeasuredTurns) -> None:
 
 
 async def seeks(turns: MeasuredTurns) -> None:
-    """Let many consumers, each with a subscription of its own, go to a moment at once."""
+    """Seek to a time by many consumers simultaneously, each with a separate subscription."""
     count = turns.sizes.consumers
     for connections in (1, CONNECTIONS):
         topic = await turns.topic(f"seek-{connections}", 10 * count)
@@ -80,7 +80,7 @@ async def seeks(turns: MeasuredTurns) -> None:
 
 
 async def large_messages(turns: MeasuredTurns) -> None:
-    """Send a message of 5 MiB to many subscriptions of one topic."""
+    """Send a message of 5 MiB to many subscriptions of a topic."""
     topic = await turns.topic("five-mebibytes", 0)
     clients = []
     for number in range(RECEIVERS):

@@ -1,4 +1,4 @@
-"""Phases in which other clients are watched: PING from outside, the loop's lag from within."""
+"""Phases with observed clients: PING from outside, the loop's lag from within."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,16 +15,16 @@ from tests.proof.result import ProofResult
 
 GOAL_MS = 100.0
 AFTER_SECONDS = 0.2
-"""What follows from a phase (memory that is given back) counts as part of it."""
+"""Work after a phase (release of memory) counts as part of it."""
 _COLUMNS = 100
 
 
 @dataclass
 class Phase:
-    """Some work, how long it took, and what others noticed meanwhile.
+    """Some work, its duration, and the delays of observers.
 
     Attributes:
-        seconds: How long it took; a phase may set it to what its client measured.
+        seconds: Duration; a phase may set it to its client's measurement.
     """
 
     name: str
@@ -34,14 +34,14 @@ class Phase:
 
     @property
     def met(self) -> bool:
-        """True if nobody else waited long."""
+        """True if no observer waited long."""
         if self.ping is None or self.lag is None or self.ping["closed"]:
             return False
         return bool(self.ping["worst_ms"] <= GOAL_MS and self.lag["worst_ms"] <= GOAL_MS)
 
 
 class Phases:
-    """The phases of one proof.
+    """The phases of a proof.
 
     Args:
         server: A benchmarks.watches.server that samples.
@@ -82,7 +82,6 @@ def judge(phases: Sequence[Phase], result: ProofResult, *, quick: bool) -> None:
 
 
 def write_table(path: Path, phases: Sequence[Phase]) -> None:
-    """Write the phases for people."""
     table = Table(title="What others notice, at most", title_justify="left", width=_COLUMNS)
     table.add_column("Phase", ratio=1)
     for heading in ("s", "PING ms", "loop lag ms", "collection ms", "goal ms", "met"):

@@ -1,7 +1,7 @@
-"""The worst commands that broker and proxy take: what each holds up, in processor time.
+"""The worst commands that broker and proxy accept: the delay by each, in processor time.
 
-Broker, proxy and client share one loop, whose callbacks are timed one by one: what counts is the
-longest that a command leads to, parsing, handling and answering included.
+Broker, proxy and client share one loop, whose callbacks are timed individually: the figure is the
+longest callback of a command, parsing, handling and answering included.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ from tests.support.processes.cluster import Cluster, cluster, topic_names, until
 BOUND_MILLIS = 20.0
 ROUNDS = 2
 BURST_BYTES = 16_384
-"""So much is said of a command that is smaller, all at once."""
+"""Smaller commands are repeated up to this size in a single write."""
 NAMESPACE = "a/b"
 NAMES = 200
 REPORTED = 25
 PARSED = {kind for state in ServerCnxState for kind in COMMANDS.legal_in(state)}
 UNPARSED_CONTENTS = 20
-"""So many are tried of what is never parsed: there all contents cost the same."""
+"""Number of tries of commands that are never parsed: their contents are equivalent."""
 _PONG = frame(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))[4:]
 _LENGTHS = struct.Struct(">II")
 
 
 class Held(NamedTuple):
-    """The longest that one command held the loop, the best of its rounds."""
+    """The longest time that a command held the loop, the best of its rounds."""
 
     millis: float
     role: str
@@ -53,7 +53,7 @@ class Held(NamedTuple):
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Say every nasty command, before and after CONNECT, to broker and proxy."""
+    """Send every nasty command, before and after CONNECT, to broker and proxy."""
     with timed_callbacks() as longest:
         found = asyncio.run(_all_held(options, longest))
     found.sort(key=lambda held: held.millis, reverse=True)
@@ -73,13 +73,13 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 class Longest:
-    """The longest callback since it was last looked at; the mutable state of the measurement."""
+    """The longest callback since the last take; mutable state of the measurement."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def take(self) -> float:
-        """Return it in milliseconds, and begin anew."""
+        """Return it in milliseconds, and reset it."""
         millis, self.seconds = 1_000 * self.seconds, 0.0
         return millis
 
@@ -141,7 +141,7 @@ async def _held(parts: Cluster, role: str, state: str, nasty: Nasty, longest: Lo
 
 
 async def _said(parts: Cluster, peer: RawPeer, data: bytes) -> None:
-    """Return when all that came of a command has ended: it, and a PING, were answered or closed."""
+    """Wait until a command, and a PING after it, were answered or closed."""
     with suppress(OSError, EOFError):
         await peer.send_bytes(data)
         while await peer.frame() != _PONG:

@@ -1,7 +1,7 @@
-"""200 clients that connect, ask, read slowly or not at all, and vanish at any stage.
+"""200 clients that connect, request, read slowly or not at all, and vanish at any stage.
 
-Both profiles get half of the time. At the end nothing may be held: no permits, no queued places,
-no lookup places, no pending bytes; and memory must not have grown since the warm-up.
+Both profiles get half of the time. At the end no permits, queued requests, lookups or pending bytes
+may be held; and memory must not have grown since the warm-up.
 """
 
 import json
@@ -36,13 +36,12 @@ TIMEOUT_MILLIS = 2_000
 WARM_UP_SHARE = 0.3
 LOOK_SECONDS = 1.0
 GROWTH_BYTES = 24 * 1024 * 1024
-"""Growth allowed after the warm-up: one limit's worth of answers that the allocator keeps."""
+"""Growth allowed after the warm-up: a limit's worth of answers kept by the allocator."""
 PROFILES = ("floodgate", "pulsar")
 Resident = dict[str, list[float]]
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run the soak in both profiles."""
     corpus = options.out / "topics"
     write_topics(corpus, TOPICS, lambda _: None)
     result = ProofResult()
@@ -93,7 +92,7 @@ def _soak(
 def _run_clients(
     arguments: list[str], servers: tuple[ServerProcess, ...], seconds: float
 ) -> tuple[dict[str, Any], Resident]:
-    """Let the clients run; meanwhile look at the servers' memory."""
+    """Run the clients while sampling the servers' memory."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.proof.peers.churn_clients", *arguments],
         stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""kill -9 of broker and proxy in turn, under load, while clients reconnect.
+"""kill -9 of broker and proxy alternately, under load, while clients reconnect.
 
-The broker keeps its topics in SQLite. Answers may be cut off and requests refused; no answer that
-comes in whole may be wrong, and after each restart the proxy answers again by itself.
+The broker keeps its topics in SQLite. Answers may be cut off and requests refused; no whole answer
+may be wrong, and after each restart the proxy answers again without intervention.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ SEED = 11
 SHARE_OF_SOAK = 0.4
 SHORTEST_SECONDS = 15.0
 LAST_KILL_SECONDS = 6.0
-"""No server is killed so shortly before the clients end."""
+"""No kills this shortly before the clients end."""
 RECOVERY_SECONDS = 5.0
 PROBE_SECONDS = 0.02
 
@@ -66,7 +66,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _imported(options: ProofOptions, corpus: Path) -> ClusterSettings:
-    """Put the topics into a database, and return how to serve it."""
+    """Import the topics into a database, and return its settings."""
     database = options.out / "topics.sqlite"
     for path in [*options.out.glob(f"{database.name}*"), *options.out.glob("*.log")]:
         path.unlink()
@@ -95,7 +95,7 @@ def _start_clients(
 def _kill_in_turn(
     options: ProofOptions, corpus: Path, servers: tuple[Restartable, ...], seconds: float
 ) -> list[dict[str, Any]]:
-    """Kill one server after the other; return how fast the proxy answered after each."""
+    """Kill the servers alternately; return the proxy's time to answer after each kill."""
     chance, truth = random.Random(SEED), Truth(expectations(corpus))
     recoveries: list[dict[str, Any]] = []
     proxy = servers[-1]
@@ -114,7 +114,7 @@ def _kill_in_turn(
 
 
 async def _until_answered(address: tuple[str, int], truth: Truth, chance: random.Random) -> None:
-    """Ask through the proxy until the answer is right; what is wrong raises."""
+    """Request through the proxy until a right answer; raise on a wrong answer."""
     expected = truth.namespaces[0]
     for request_id in range(int(10 * RECOVERY_SECONDS / PROBE_SECONDS)):
         plan = Plan(address, expected, Stage.WHOLE, request_id)

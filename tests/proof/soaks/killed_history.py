@@ -35,12 +35,12 @@ from tests.support.stores.killed_broker import NEVER, POINTS
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"
 WAYS = (*POINTS, *(ANY_MOMENT,) * 3 * len(POINTS), STOPPED, STOPPED)
-"""All ways in which the life of a broker ends, most of them at any moment."""
+"""All ways of a broker's end, most of them at any moment."""
 LIFE_SECONDS = 3.0
 LONGEST_LIFE = 1.2
-"""Seconds that a broker lives which dies at any moment."""
+"""Lifetime in seconds of a broker that dies at any moment."""
 SAVED_SECONDS = 1.5
-"""So long before a kill an acknowledgement must have been answered to be safe; one is promised."""
+"""Age of an answered acknowledgement before a kill to be safe; the promise is one second."""
 QUIET_SECONDS = 0.3
 ENDING_STEPS = 25
 LEDGER_ENTRIES = 40
@@ -53,13 +53,12 @@ class KilledLaunch(ServerLaunch):
     how: tuple[str, ...] = ()
 
     def command(self) -> list[str]:
-        """Return its command line."""
         python, m, _, *rest = super().command()
         return [python, m, "tests.support.stores.killed_broker", *self.how, *rest]
 
 
 class Start(NamedTuple):
-    """How long a broker took to be ready, without what it waited for a processor, and in all."""
+    """A broker's time to be ready, without its wait for a processor, and in all."""
 
     own_seconds: float
     seconds: float
@@ -67,7 +66,7 @@ class Start(NamedTuple):
 
 @dataclass
 class Totals:
-    """What all histories did, and how brokers ended."""
+    """Totals of all histories, and of brokers' ends."""
 
     steps: Counter[str]
     kills: Counter[str]
@@ -77,7 +76,7 @@ class Totals:
 
 
 class History:
-    """Four topics, and the brokers that serve them one after the other."""
+    """Four topics, and their brokers in sequence."""
 
     def __init__(
         self, out: Path, number: int, random: Random, totals: Totals, stack: ExitStack
@@ -125,7 +124,7 @@ class History:
         return f"127.0.0.1:{self._port}"
 
     def play(self, ways: list[str]) -> None:
-        """Let the broker end in some ways, and compare what is left."""
+        """End the broker in several ways, and compare the remaining messages."""
         for way in ways:
             self._life(way)
         with self._started(self._launch(NEVER, "0")):
@@ -154,7 +153,7 @@ class History:
 
     @contextmanager
     def _started(self, launch: ServerLaunch) -> Iterator[ServerProcess]:
-        """Run a broker for a block, and note how long its start took."""
+        """Run a broker for a block, and note the duration of its start."""
         begun = time.monotonic()
         with running_server(launch) as broker:
             seconds = time.monotonic() - begun
@@ -163,7 +162,7 @@ class History:
             yield broker
 
     def _life(self, way: str) -> None:
-        """Let a broker live until it dies, or for some seconds."""
+        """Run a broker until it dies, or for some seconds."""
         number = self._random.randint(1, POINTS.get(way, 1))
         launch = self._launch(way if way in POINTS else NEVER, str(number))
         heard_at, ended = 0.0, True
@@ -174,7 +173,7 @@ class History:
                 ended = _has_ended(broker.pid)
         except ServerStartError:
             if not self._mark.exists():
-                raise  # Else it died while it recovered.
+                raise  # else it died in recovery
         if way == ANY_MOMENT:
             self._mark.write_text(ANY_MOMENT)
         if self._mark.exists():
@@ -219,7 +218,7 @@ class History:
         ]
 
     async def _under_load(self, broker: ServerProcess, way: str, seconds: float) -> float:
-        """Play all topics until the broker is gone; return when something came last."""
+        """Play all topics until the broker is gone; return the time of the last receipt."""
         histories, self._is_ending = self._histories(), False
         lives = asyncio.gather(*(self._live(one) for one in histories))
         with suppress(TimeoutError):
@@ -235,18 +234,18 @@ class History:
         return max(one.clients.heard_at for one in histories)
 
     async def _live(self, history: WireHistory) -> None:
-        """Play one topic; its end is that of the broker."""
+        """Play a topic until the broker's end."""
         try:
             await history.clients.open(self._random.randint(1, 2))
             await history.live()
         except OSError:
-            pass  # The broker is gone, or ends: what it said before counts.
+            pass  # The broker is gone: its earlier output counts.
         except RefusedError as error:
             if not self._is_ending:
                 history.truth.wrong.refused.append(f"{history.truth.name}: {error}")
 
     async def _left(self, *, to_the_end: bool = False) -> None:
-        """Take all that is left, and compare."""
+        """Receive all remaining messages, and compare."""
         histories = self._histories()
         await asyncio.gather(*(one.clients.open(1) for one in histories))
         await asyncio.gather(*(one.clients.all_came(QUIET_SECONDS) for one in histories))
@@ -264,7 +263,7 @@ class History:
             self._totals.steps.update(one.clients.counts)
 
     def _finish(self, truth: Truth) -> None:
-        """Check that nothing is left of a topic, and delete it."""
+        """Check that a topic is empty, and delete it."""
         path = truth.topic.replace("://", "/")
         stats = json.loads(self._rest("GET", f"{path}/stats"))["subscriptions"][SUBSCRIPTION]
         for name in ("msgBacklog", "unackedMessages"):
@@ -274,7 +273,7 @@ class History:
 
 
 def _has_ended(pid: int) -> bool:
-    """Wait for the end of a child that was told to end: a second signal would end it at once."""
+    """Wait for a child's end after its signal: a second signal would kill it immediately."""
     end = time.monotonic() + STOP_SECONDS
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.monotonic() > end:
@@ -284,7 +283,7 @@ def _has_ended(pid: int) -> bool:
 
 
 def _free_ports() -> tuple[int, int]:
-    """Return two ports on which nobody listens; brokers that follow each other keep them."""
+    """Return two free ports; successive brokers keep them."""
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))

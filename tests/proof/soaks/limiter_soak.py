@@ -1,9 +1,9 @@
-"""A million random operations on a semaphore of each policy, on a clock that is moved by hand.
+"""A million random operations on a semaphore of each policy, on a manual clock.
 
-Operations come in bursts without a turn of the loop between them, so that grants and departures
-meet in one turn. After each burst: what is acquired is the sum of all live permits, it rises no
-further than the limit and an overdraft allow, the queue holds exactly the requests that wait, and
-under policy fair never do all who hold wait to grow. At the end everything is back.
+Operations run in bursts without a turn of the loop between them, so that grants and departures meet
+in one turn. After each burst: the acquired amount is the sum of all live permits, it rises no
+further than the limit and an overdraft allow, the queue holds exactly the waiting requests, and
+under policy fair the holders never all wait to grow. At the end all permits are released.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ BURST = 6
 MAX_TASKS = 120
 MAX_SHARED = 20
 SEED = 442
-# A task that was granted needs a turn to run, one that was cancelled a second one.
+# A granted task needs a turn to run, a cancelled task two turns.
 TURNS_TO_SETTLE = 4
 
 
 class BrokenError(Exception):
-    """Something that must always hold does not; with the operation's number."""
+    """A violated invariant; with the operation's number."""
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Run the operations under each policy, then let everybody leave."""
+    """Run the operations under each policy, then release everything."""
     count = QUICK_OPERATIONS if options.quick else OPERATIONS
     result = ProofResult()
     for policy in AdmissionPolicy:
@@ -87,14 +87,14 @@ def _prove_one(
 
 @dataclass(eq=False)
 class Sharing:
-    """A holder, and who has how many references to it."""
+    """A holder, and its references by sharer."""
 
     holder: SharedHolder
     owners: Counter[int] = field(default_factory=Counter)
 
 
 class LimiterSoak:
-    """The semaphore, who uses it, and what must be true of it."""
+    """The semaphore, its users, and its invariants."""
 
     def __init__(
         self, chance: random.Random, policy: AdmissionPolicy, note: Callable[[str], None]
@@ -196,7 +196,7 @@ class LimiterSoak:
         if permit is not None:
             del self._live[permit]
             self.semaphore.release(permit)
-            self.semaphore.release(permit)  # once more is harmless
+            self.semaphore.release(permit)  # a second time is harmless
 
     def _cancel_task(self) -> None:
         if self._tasks:
@@ -257,7 +257,7 @@ class LimiterSoak:
     # -- bookkeeping --------------------------------------------------------------------------
 
     def _idle_permit(self) -> Permit | None:
-        """One that holds something, or 0 since this burst, and does not grow already."""
+        """Return a permit with memory, or of 0 since this burst, that is not growing already."""
         idle = [one for one in self._live if one not in self._busy and (one.size or one.holder)]
         return self._chance.choice(idle) if idle else None
 
@@ -286,7 +286,7 @@ class LimiterSoak:
             await asyncio.sleep(0)
 
     async def _forget_what_holds_nothing(self) -> None:
-        """Permits of owners that were cancelled, and those of 0."""
+        """Release idle permits of 0, as left by cancelled owners."""
         empty = [one for one in self._live if not one.size and one not in self._busy]
         for permit in empty:
             del self._live[permit]
@@ -311,7 +311,7 @@ class LimiterSoak:
         self._acquired, self._limits = acquired, {self.semaphore.max_permits}
 
     def _at_most(self) -> float:
-        """Return what may be acquired now: what was before, or what any limit since then allows."""
+        """Return the upper bound of acquired bytes by the earlier amount and all limits since."""
         if 0 in self._limits:
             return float("inf")
         overdraft = OVERDRAFT_MAX if self._policy is AdmissionPolicy.FAIR else 0
@@ -321,7 +321,7 @@ class LimiterSoak:
         return all(permit in self._busy for permit in self._live if permit.size)
 
     async def _rest(self, done: int) -> None:
-        """Let every request be cancelled, every sharer leave and every permit be released."""
+        """Cancel every request, remove every sharer and release every permit."""
         for task in list(self._tasks):
             task.cancel()
         await self._settle()
@@ -337,5 +337,5 @@ class LimiterSoak:
 
 
 def _deserted(owner: object) -> bool:
-    """Tell whether nobody is left who could ask: all who shared have left in this burst."""
+    """Return whether all sharers have left in this burst, so that requests are impossible."""
     return isinstance(owner, SharedHolder) and not owner.references

@@ -1,15 +1,14 @@
-"""Generated histories of messages under a broker that dies: nothing with a receipt is lost.
+"""Generated histories of messages under a broker that dies: no receipted message is lost.
 
-A history has four topics, one for each type of subscription, with random steps of producers and
-consumers: publishing (batches too), all kinds of acknowledgement, negative ones, seeks, unloads,
-consumers and producers that come and go. Meanwhile the broker is killed again and again, at named
-points between write, receipt and cursor flush, or at any moment, or it is stopped with SIGTERM
-under load. At the end of a history two brokers that nobody kills are asked for what is left: all
-that is owed must come, in order where that is promised, and what was acknowledged before the clean
-stop between them must not.
+A history has four topics, one for each subscription type, with random steps of producers and
+consumers: publishing (batches too), all kinds of acknowledgement, negative acknowledgements, seeks,
+unloads, arriving and leaving clients. Meanwhile the broker is killed repeatedly, at named points
+between write, receipt and cursor flush, or at any moment, or stopped with SIGTERM under load. At
+the end of a history two brokers run without a kill, and all owed messages must arrive, in order
+where promised; messages acknowledged before the clean stop between them must not.
 
-Half of the histories have receipts behind the write, the others behind fsync. A third of them goes
-through a proxy.
+Half of the histories have receipts behind the write, half behind fsync. A third goes through a
+proxy.
 """
 
 import secrets
@@ -29,13 +28,13 @@ from tests.support.stores.killed_broker import POINTS
 
 LIVES, QUICK_LIVES = 10, 3
 KILLS = 200
-"""As many brokers die in any case, however long that takes."""
+"""Minimum number of dead brokers, whatever the duration."""
 MOST_START_SECONDS = 2.0
 MOST_SHOWN = 5
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Play histories for as long as soaks last."""
+    """Play histories for the soak's duration."""
     seed, result = secrets.randbelow(1 << 32), ProofResult()
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)

@@ -1,9 +1,9 @@
 """Two brokers on one database: the owner of topics is killed, and frozen, under load.
 
-Each keeps its messages in a log of its own. Clients publish through one proxy all the time. At the
-end every message that had a receipt is there, in order, and no bundle was ever in two logs. In a
-second part messages are in memory: a broker that was frozen for longer than its lease gives no
-receipt any more for what another broker serves now.
+Each keeps its messages in a separate log. Clients publish through one proxy all the time. At the
+end every receipted message is there, in order, and no bundle was ever in two logs. In a second part
+messages are in memory: a broker frozen for longer than its lease sends no receipts for topics that
+another broker serves now.
 """
 
 import asyncio
@@ -29,7 +29,6 @@ from tests.support.processes.postgresql import running_postgresql
 TOPICS = 12
 LEASE_SECONDS = 2.0
 QUIET_SECONDS = 1.0
-"""Between two faults."""
 FROZEN_SECONDS = 3.0
 DOWN_SECONDS = 1.0
 PAUSE_SECONDS = 0.01
@@ -38,7 +37,7 @@ QUICK_SECONDS = 12.0
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Kill and freeze brokers in turns, for as long as soaks last."""
+    """Kill and freeze brokers alternately for the soak's duration."""
     result = ProofResult()
     seconds = QUICK_SECONDS if options.quick else options.soak_seconds
     options.out.mkdir(parents=True, exist_ok=True)
@@ -58,8 +57,8 @@ class Parts:
     """Two brokers and a proxy.
 
     Attributes:
-        brokers: Both, each of which may be killed and started again.
-        proxy_url: Where clients connect.
+        brokers: Both, each restartable after a kill.
+        proxy_url: The clients' address.
     """
 
     brokers: list[Restartable]
@@ -148,7 +147,7 @@ async def _under_load(parts: Parts, seconds: float, result: ProofResult) -> None
 
 
 def _lost_position(publisher: SteadyPublisher) -> int:
-    """Return how many receipts named a position that is not behind the ones before."""
+    """Return the number of receipts whose position is not behind the preceding position."""
     positions = [publisher.positions[number] for number in range(publisher.receipted)]
     return sum(later <= earlier for earlier, later in pairwise(positions))
 
@@ -164,7 +163,7 @@ async def _publishing(publishers: list[SteadyPublisher]) -> AsyncIterator[None]:
 
 
 async def _faults(parts: Parts, seconds: float) -> tuple[int, int]:
-    """Kill and freeze the brokers in turns; at the end both serve."""
+    """Kill and freeze the brokers alternately; at the end both serve."""
     kills = freezes = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end or not freezes:
@@ -206,7 +205,7 @@ async def _frozen_in_memory(parts: Parts, result: ProofResult) -> None:
     try:
         other = next(one for one in parts.brokers if one is not owner)
         taken_seconds = await _taken(other, topic)
-        # What the owner finds in its socket when it goes on.
+        # Pending input in the owner's socket when it resumes.
         for number in range(1, 100):
             await straight.publish(number, b"too late")
     finally:
@@ -231,7 +230,7 @@ async def _owner(parts: Parts, topic: str) -> Restartable:
 
 
 async def _taken(broker: Restartable, topic: str) -> float:
-    """Ask a broker for a topic until it serves it; return how long that took."""
+    """Look up a topic at a broker until the broker serves it; return the time taken."""
     started = time.monotonic()
     peer = await MessagePeer.connect(broker.server.service_url)
     try:
@@ -247,7 +246,7 @@ async def _taken(broker: Restartable, topic: str) -> float:
 
 
 async def _answers(peer: MessagePeer) -> tuple[int, bool]:
-    """Return how many receipts come, and whether the producer is closed."""
+    """Return the number of receipts, and whether the producer is closed."""
     receipts = 0
     try:
         async with deadline(LoopClock(), LEASE_SECONDS + 3.0):

@@ -1,1 +1,1 @@
-"""Proofs of Spark on a cluster of processes of its own."""
+"""Proofs of Spark on a cluster of separate processes."""

@@ -1,7 +1,7 @@
-"""When requests for a namespace arrive at this host, by its kernel: for a host of a proof.
+"""Arrival times of requests for a namespace at this host, by its kernel.
 
-Its arguments are a namespace, how many requests to wait for, and for how many seconds at most. It
-prints JSON: the moment and the sender of each.
+Arguments: a namespace, the number of requests to wait for, and the timeout in seconds. Output, as
+JSON: the time and the sender of each.
 """
 
 import json
@@ -21,7 +21,7 @@ _SENDER = slice(26, 30)
 
 
 def arrivals(namespace: str, count: int, seconds: float) -> list[tuple[float, str]]:
-    """Wait for so many requests that name a namespace; return when each came, and from where."""
+    """Wait for so many requests that name a namespace; return time and sender of each."""
     named = re.compile(re.escape(namespace.encode()) + rb"(?![\w-])")
     found: list[tuple[float, str]] = []
     give_up = time.monotonic() + seconds

@@ -1,7 +1,7 @@
 """A standalone cluster of Spark on the loopback: a master and workers, a process each.
 
-Its processes know nothing of this environment: they run in a folder of their own, with a PATH and
-Java, so that executors have only what they are sent.
+Its processes are isolated from this environment: they run in a separate folder, with a PATH and
+Java, so that executors have only the submitted files.
 """
 
 import json
@@ -41,17 +41,17 @@ class StandaloneCluster:
     environment: Mapping[str, str]
 
     def applications(self) -> list[dict[str, Any]]:
-        """Return the applications that have ended, with the slots that they had."""
+        """Return the finished applications, with their slots."""
         found: list[dict[str, Any]] = _state(self.web_url)["completedapps"]
         return found
 
 
 @contextmanager
 def standalone_cluster(out: Path, port: int) -> Iterator[StandaloneCluster]:
-    """Run a master on ``port`` and its web port on the next one, and workers of a core each.
+    """Run a master on ``port`` and its web port on the next, and workers of a core each.
 
     Raises:
-        ProofError: It did not come up.
+        ProofError: The cluster did not start.
     """
     out.mkdir(parents=True, exist_ok=True)
     environment = _environment(out)
@@ -76,7 +76,7 @@ def _environment(out: Path) -> dict[str, str]:
         "JAVA_HOME": str(find_java(os.environ, out.resolve())),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(out.resolve()),
-        # A node's own Python, without any package of ours.
+        # A node's plain Python, without any package of the project.
         "LOADGEN_PYTHON": str(sys._base_executable),  # type: ignore[attr-defined]
     }
 
@@ -107,7 +107,7 @@ def _await_workers(web_url: str, out: Path) -> None:
         try:
             if _state(web_url)["aliveworkers"] == WORKERS:
                 return
-        except (OSError, ValueError):  # it does not listen yet, or knows nothing yet
+        except (OSError, ValueError):  # not listening yet, or without data
             pass
         time.sleep(POLL_SECONDS)
     raise ProofError(f"the cluster was not there after {READY_SECONDS:.0f} s; see {out}/*.log")

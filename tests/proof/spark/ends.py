@@ -1,4 +1,4 @@
-"""Ends of runs on hosts of their own: Ctrl-C, an expectation that is missed, a host that dies."""
+"""Ends of runs on separate hosts: Ctrl-C, a missed expectation, a dead host."""
 
 import time
 
@@ -8,7 +8,7 @@ from tests.proof.spark.play import Play, require
 from tests.proof.spark.stage import DOOMED, WORKERS
 
 SOON_SECONDS, AT_ONCE_SECONDS = 30.0, 15.0
-"""A run that ends early, and one that is ended at once, has ended by then, Spark included."""
+"""Deadline of a run's early or immediate end, Spark included."""
 MANY_TOPICS, QUICK_MANY_TOPICS, MANY_NAMESPACES = 3_000_000, 2_000_000, 120
 _STEADY = """\
 name: steady
@@ -63,7 +63,7 @@ def interrupt(play: Play) -> None:
 
 
 def abort_early(play: Play) -> None:
-    """Let an expectation that cannot be met end a run."""
+    """End a run by an expectation that cannot be met."""
     play.options.note("--abort-early")
     text = _STEADY.format(corpus=play.corpus, tasks=play.tasks)
     document = play.written(
@@ -108,7 +108,7 @@ def kill_load(play: Play) -> None:
 
 
 def kill_topics(play: Play) -> None:
-    """Kill a host while topics are made, and compare with those of one process."""
+    """Kill a host during the making of topics, and compare with a single process's topics."""
     play.options.note("a host dies while topics are made")
     count = QUICK_MANY_TOPICS if play.options.quick else MANY_TOPICS
     shape = ["topics", "--topics", str(count), "--namespaces", str(MANY_NAMESPACES), "--json"]

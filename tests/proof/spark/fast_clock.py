@@ -1,6 +1,6 @@
-"""A Python whose clock is ahead on one host: with libfaketime, where that is installed.
+"""A Python whose clock is ahead on one host: with libfaketime, where installed.
 
-Spark's own processes keep the clock of this machine: a JVM all but stands still with libfaketime.
+Spark's processes keep the clock of this machine: a JVM all but stands still with libfaketime.
 """
 
 import shlex
@@ -19,13 +19,13 @@ exec {python} "$@"
 
 
 def faketime() -> str:
-    """Return the library that moves the clock of a process; empty where it is not installed."""
+    """Return the library that moves the clock of a process; empty if not installed."""
     found = (path for each in _FOLDERS for path in Path(each).glob("**/faketime/libfaketime.so.1"))
     return str(next(found, ""))
 
 
 def written_python(path: Path, host: str) -> Path:
-    """Write the script that runs Python on every host, ahead on one of them."""
+    """Write the script that runs Python on every host, ahead on one host."""
     words = {"host": host, "library": faketime(), "python": sys.executable}
     quoted = {name: shlex.quote(word) for name, word in words.items()}
     path.write_text(_SCRIPT.format(seconds=AHEAD_SECONDS, **quoted), encoding="utf-8")

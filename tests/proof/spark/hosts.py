@@ -1,8 +1,8 @@
-"""Spark on hosts of their own: other clocks, too small a driver, Ctrl-C, a host that dies, secrets.
+"""Spark on separate hosts: skewed clocks, an undersized driver, Ctrl-C, a dead host, secrets.
 
 A master, three workers, broker and proxy, and the driver are in network namespaces of this machine.
-Storms, topics and their ends are played there with spark-submit; what is left of them is compared
-with the rows, the servers' clock and the same topics and storm on one host.
+Storms, topics and their ends are played there with spark-submit; the results are compared with the
+rows, the servers' clock and the same topics and storm on one host.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from tests.proof.spark.storms import make_topics, play_storm
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Play it all, and judge what is left."""
+    """Play all parts, and judge the results."""
     result = ProofResult()
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)

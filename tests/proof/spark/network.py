@@ -1,7 +1,7 @@
 """Hosts of one machine: network namespaces on a bridge, each with an address and a name.
 
-They share files and processes' numbers. Everything is made within a user namespace, so that nothing
-of it needs rights, or is left behind.
+They share files and process numbers. Everything is made within a user namespace, so that neither
+rights nor cleanup are needed.
 """
 
 import os
@@ -29,11 +29,11 @@ hostname "$1" && mount --bind "$2" /etc/hosts && ip link set lo up && echo ready
 
 @dataclass(frozen=True)
 class Host:
-    """A host that runs.
+    """A running host.
 
     Attributes:
-        pid: A process that does nothing, in the host's namespaces.
-        network: The network namespace, which all processes of the host have.
+        pid: An idle process in the host's namespaces.
+        network: The network namespace of all the host's processes.
     """
 
     name: str
@@ -46,13 +46,13 @@ class Host:
     ) -> list[str]:
         """Return the command line that runs a program on this host with these variables alone."""
         variables = [f"{name}={value}" for name, value in environment.items()]
-        # Whoever starts the proof may have taken Ctrl-C from it.
+        # The proof's parent may have disabled Ctrl-C.
         within = ["env", "--default-signal=INT", "-i", "-C", str(folder), *variables]
         return [*_entering(self.pid, ("user", *_NAMESPACES)), *within, *words]
 
     def kill(self) -> None:
-        """Kill everything that runs on it, as if its power failed; it can be used again."""
-        for _ in range(2):  # A process may have started another one meanwhile.
+        """Kill all its processes, as in a power failure; the host stays usable."""
+        for _ in range(2):  # A process may have started a child meanwhile.
             for folder in Path("/proc").glob("[0-9]*"):
                 with suppress(OSError):
                     is_here = os.readlink(folder / "ns" / "net") == self.network
@@ -66,7 +66,7 @@ def network(names: Sequence[str], out: Path) -> Iterator[dict[str, Host]]:
 
     Args:
         names: Their names.
-        out: Where the file of their names and addresses goes.
+        out: Folder of the hosts file.
 
     Raises:
         ProofError: This machine has no user namespaces, or no ``ip``.
@@ -99,13 +99,13 @@ def network(names: Sequence[str], out: Path) -> Iterator[dict[str, Host]]:
 
 
 def _entering(pid: int, namespaces: Sequence[str]) -> list[str]:
-    """Return the words before a command that is to run in a process's namespaces."""
+    """Return the words before a command that enters a process's namespaces."""
     options = [f"--{each}" for each in namespaces]
     return ["nsenter", "--target", str(pid), "--preserve-credentials", *options]
 
 
 def _started(command: Sequence[str], running: list[subprocess.Popen[str]]) -> int:
-    """Start what holds namespaces; return its process id once they are there."""
+    """Start the process that holds namespaces; return its process id once they exist."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     running.append(process)
     assert process.stdout is not None
@@ -125,16 +125,16 @@ def run_on(host: Host, *words: str) -> None:
     """Run a short command on a host.
 
     Raises:
-        ProofError: It failed.
+        ProofError: The command failed.
     """
     _run(host.pid, shlex.join(words))
 
 
 def wait_until(what: str, holds: Callable[[], object], seconds: float = _READY_SECONDS) -> None:
-    """Wait until a function says something true.
+    """Wait until a function returns a true value.
 
     Raises:
-        ProofError: It does not.
+        ProofError: No true value in time.
     """
     give_up = time.monotonic() + seconds
     while not holds():

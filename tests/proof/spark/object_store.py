@@ -1,9 +1,9 @@
-"""An object store has what a folder has: topics and runs are written there, read back, interrupted.
+"""An object store in place of a folder: topics and runs are written, read back, interrupted.
 
-A local S3 server (moto's, of a Python named by ``S3_SERVER_PYTHON``) stands for the store. Tasks in
-processes and in Spark write the same rows there as to a folder; what a kill leaves is no corpus and
-no run, and the next one takes its place. DuckDB and Spark read them: loadgen's data source in any
-session, Hadoop's own s3a where its package can be had.
+The store is a local S3 server (moto's, of a Python named by ``S3_SERVER_PYTHON``). Tasks in
+processes and in Spark write the same rows as to a folder; leftovers of a kill are not a corpus or a
+run, and the next replaces them. DuckDB and Spark read them: loadgen's data source in any session,
+Hadoop's s3a where its package is available.
 """
 
 import json
@@ -134,9 +134,9 @@ def _killed(
 
     Args:
         words: The command.
-        begun: Tells from what the command has said whether it has.
+        begun: Returns, by the command's output, whether it has begun.
         by: The signal.
-        log: The file for what the command says.
+        log: File of the command's output.
     """
     with (
         log.open("wb") as output,
@@ -189,7 +189,7 @@ def _prove_topics(options: ProofOptions, result: ProofResult) -> None:
     many = ["topics", "--topics", KILLED_TOPICS, "--namespaces", NAMESPACES, "--out", place]
 
     def begun(_: str) -> bool:
-        return (place / "part-00005.parquet").is_file()  # The older corpus has four files.
+        return (place / "part-00005.parquet").is_file()  # the older corpus has four files
 
     _killed(many, begun, signal.SIGKILL, options.out / "killed.log")
     left, said = len([*place.iterdir()]), _refusal(lambda: open_corpus(place))
@@ -225,7 +225,7 @@ def _prove_runs(options: ProofOptions, result: ProofResult) -> None:
             ("spark", store, ("--master", "local[2]")),
         ):
             options.note(f"a run ({name})")
-            called = ["--name", name, "--set", f"description=In {name}"]  # or they are repeats
+            called = ["--name", name, "--set", f"description=In {name}"]  # or repeats
             _loadgen([*run, "--out", place, *called, *more], allowed=(0, 98))
         options.note("interrupting runs")
         begun = store / "killed"

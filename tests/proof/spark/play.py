@@ -1,4 +1,4 @@
-"""What the parts of `hosts` share: the stage, the sizes, runs by name, and the result so far."""
+"""The common state of the parts of `hosts`: stage, sizes, runs by name, and result so far."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ QUICK_CLIENTS, QUICK_TASKS = 120, 3
 
 
 class Play:
-    """A stage with what was played on it. Mutable state: the checks and figures so far."""
+    """A stage with its played runs. Mutable state: the checks and figures so far."""
 
     def __init__(self, stage: Stage, options: ProofOptions, result: ProofResult) -> None:
         self.stage, self.options, self.result = stage, options, result
@@ -23,13 +23,11 @@ class Play:
         self.corpus = self.out / "topics"
 
     def written(self, name: str, text: str) -> Path:
-        """Write a scenario."""
         path = self.out / name
         path.write_text(text, encoding="utf-8")
         return path
 
     def words(self, name: str, document: Path, tasks: int) -> list[str]:
-        """Return the arguments of a run."""
         words = ["run", str(document), *self.stage.target(), "--tasks", str(tasks)]
         return [*words, "--out", str(self.out / "runs"), "--name", name]
 
@@ -40,10 +38,10 @@ class Play:
         return self.stage.submit(name, *words)
 
     def manifest(self, name: str) -> dict[str, Any]:
-        """Return a run's own figures.
+        """Return a run's figures.
 
         Raises:
-            ProofError: There is no such run.
+            ProofError: The run does not exist.
         """
         file = self.out / "runs" / name / "run.json"
         if not file.exists():
@@ -52,7 +50,7 @@ class Play:
         return found
 
     def rows(self, directory: Path) -> dict[str, Any]:
-        """Return how many requests of how many tasks were answered in a run, and until when."""
+        """Return the numbers of answered requests and their tasks, and the last answer's time."""
         text = """SELECT count(*) AS requests, count(DISTINCT task) AS tasks, max(done) AS seconds
           FROM requests WHERE outcome = 'answered'"""
         with Results.open(directory) as results:
@@ -60,10 +58,10 @@ class Play:
 
 
 def require(ended: Ended, *codes: int) -> None:
-    """Refuse the end of a command that has another exit code.
+    """Check a command's exit code.
 
     Raises:
-        ProofError: It has.
+        ProofError: The code is not among the expected.
     """
     if ended.code not in (codes or (0,)):
         raise ProofError(f"loadgen ended with {ended.code}: {ended.said[-800:]}")

@@ -1,8 +1,8 @@
-"""A cluster of Spark and servers on hosts of their own: what `hosts` plays on.
+"""A cluster of Spark and servers on separate hosts: the stage of `hosts`.
 
 A master, three workers, broker and proxy, and a driver, a host each. The kernel of the driver's
 host has too few ports and too short queues for the clients, the clock of one worker's tasks is
-ahead, and no host of Spark has the token that the servers ask for.
+ahead, and no host of Spark has the servers' token.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from tests.proof.spark.network import Host, network, run_on, wait_until
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 FAST, DOOMED = WORKERS[0], WORKERS[2]
-"""The host whose tasks have a clock that is ahead, and the one that is killed."""
+"""The host with the tasks' skewed clock, and the killed host."""
 CORES = 4
 PORTS, BACKLOG = 400, 16
-"""All that the driver's host has for connections."""
+"""Ports and queue for connections of the driver's host."""
 COMMAND_SECONDS = 300.0
 _MASTER_PORT, _WEB_PORT, _HISTORY_PORT = 7077, 8080, 18_080
 _SERVER_SECONDS = 120.0
@@ -50,14 +50,13 @@ class _HostLaunch(ServerLaunch):
     host: Host | None = None
 
     def command(self) -> list[str]:
-        """Return its command line."""
         assert self.host is not None
         return self.host.command(super().command(), _variables(), ROOT)
 
 
 @dataclass
 class Ended:
-    """A command of loadgen that has ended."""
+    """A finished command of loadgen."""
 
     code: int
     seconds: float
@@ -66,7 +65,7 @@ class Ended:
 
 @dataclass
 class Stage:
-    """The hosts, and what runs on them."""
+    """The hosts and their processes."""
 
     out: Path
     planted: Planted
@@ -82,7 +81,6 @@ class Stage:
         return f"spark://{self.hosts['master'].address}:{_MASTER_PORT}"
 
     def start_spark(self) -> None:
-        """Start master and workers."""
         host = self.hosts["master"]
         (self.out / "events").mkdir()
         web = ("--webui-port", str(_WEB_PORT))
@@ -92,13 +90,13 @@ class Stage:
         self.await_workers(len(WORKERS))
 
     def start_worker(self, name: str) -> None:
-        """Start a worker, also after everything on its host was killed."""
+        """Start a worker, also after a kill of its host."""
         host, folder = self.hosts[name], str((self.out / name).resolve())
         words = ["--cores", str(CORES), "--memory", "3g", "--webui-port", "0", "--work-dir", folder]
         self._daemon(host, "worker.Worker", *words, self.master_url)
 
     def await_workers(self, count: int) -> None:
-        """Wait until the master knows so many workers, all of them without an application."""
+        """Wait until the master has so many workers, all without an application."""
 
         def free() -> bool:
             try:
@@ -111,7 +109,7 @@ class Stage:
         wait_until(f"{count} free workers", free, _SERVER_SECONDS)
 
     def start_servers(self, corpus: Path) -> None:
-        """Start broker and proxy, which ask for tokens."""
+        """Start broker and proxy, with required tokens."""
         host = self.hosts["servers"]
         both = {
             "webServicePort": "8080",
@@ -194,7 +192,7 @@ class Stage:
 
     def _written_settings(self) -> Path:
         own = {
-            # Hosts share this machine's files, so that nothing has to be packed.
+            # Hosts share this machine's files, so that packing is unnecessary.
             "spark.pyspark.python": str(written_python(self.out.resolve() / "python", FAST)),
             "spark.pyspark.driver.python": sys.executable,
             # A load of few tasks begins on all hosts, too.
@@ -213,10 +211,10 @@ class Stage:
     # -- pages ------------------------------------------------------------------------------------
 
     def page(self, host: str, port: int, path: str) -> str:
-        """Return a web page, as the host itself reads it.
+        """Return a web page, as read on the host itself.
 
         Raises:
-            ProofError: It does not come.
+            ProofError: The page is unavailable.
         """
         url = f"http://{self.hosts[host].address}:{port}{path}"
         command = self.hosts[host].command([sys.executable, "-c", _READ, url], {}, ROOT)
@@ -226,7 +224,7 @@ class Stage:
         return done.stdout
 
     def history(self) -> list[str]:
-        """Return what Spark's own pages tell of all applications, the environment included."""
+        """Return Spark's pages about all applications, the environment included."""
         self._daemon(self.hosts["master"], "history.HistoryServer")
 
         def applications() -> list[Any]:
@@ -250,21 +248,21 @@ class Stage:
 
 @dataclass
 class Submitted:
-    """A command of loadgen under way."""
+    """A running command of loadgen."""
 
     log: Path
     process: subprocess.Popen[bytes]
     begun: float = field(default_factory=time.monotonic)
 
     def said(self) -> str:
-        """Return what it has said so far."""
+        """Return its output so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def until_said(self, words: str) -> None:
-        """Wait until it has said something.
+        """Wait for an output.
 
         Raises:
-            ProofError: It ended before, or says nothing.
+            ProofError: The command ended before, or timed out.
         """
 
         def said() -> bool:
@@ -277,7 +275,7 @@ class Submitted:
         wait_until(f"{words!r} of {self.log.name}", said, _SERVER_SECONDS)
 
     def ctrl_c(self) -> None:
-        """Press Ctrl-C in its terminal, which tells all processes of its group."""
+        """Press Ctrl-C in its terminal, which signals all processes of its group."""
         os.killpg(self.process.pid, signal.SIGINT)
 
     def ended(self, since: float | None = None) -> Ended:

@@ -1,9 +1,9 @@
 """One seed, one load: a standalone cluster, local sessions and plain processes do the same.
 
-The package is made, a cluster is started (one master, two workers, all processes of their own),
-and spark-submit makes a corpus and runs a storm of client families on it. The same is done with
-``local[1]``, ``local[2]`` and without Spark. Topics must be the same, and so must who asks when,
-for what, and how; what a server answers when is another matter.
+The package is made, a cluster is started (one master, two workers, all separate processes), and
+spark-submit makes a corpus and runs a storm of client families on it. The same is done with
+``local[1]``, ``local[2]`` and without Spark. Topics must be the same, and so must the requests of
+each client: times, contents and kinds; the servers' answers are not compared.
 """
 
 import json
@@ -55,7 +55,7 @@ phases: {{measure: 8s, drain: 4s}}
 
 @dataclass(frozen=True)
 class _Way:
-    """A place where loadgen runs: its name, and the arguments that choose it."""
+    """A place where loadgen runs: its name, and its arguments."""
 
     name: str
     arguments: tuple[str, ...]
@@ -64,7 +64,7 @@ class _Way:
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Do the same in all four places and compare."""
+    """Run the same in all four places and compare."""
     result = ProofResult()
     options.note("packing")
     where = str((options.out / "package").resolve())
@@ -123,7 +123,7 @@ def _storm(
     words += ["--set", f"topics.corpus={corpus}"]
     words += ["--admin-url", f"broker={broker.web_url},{broker.pid}"]
     words += ["--tasks", str(way.tasks), "--json", *where]
-    # A machine that is busy starts clients late (98); that is no part of this proof.
+    # A busy machine starts clients late (98), which this proof does not judge.
     _loadgen(way, packed, ["run", *words], allowed=(0, 98))
     return options.out / "runs" / f"on-{way.name}"
 
@@ -152,7 +152,7 @@ def _loadgen(
             packed["conf"],
             packed["job"],
         ]
-        # Only the driver runs in this environment; executors unpack what was packed.
+        # Only the driver runs in this environment; executors unpack the packed files.
         environment = dict(way.cluster.environment)
     done = subprocess.run(
         [*command, words[0], *words[1:], *way.arguments],
@@ -169,7 +169,7 @@ def _loadgen(
 
 
 def _answer_of(command: Sequence[str]) -> Any:
-    """Return the JSON that a command of loadgen prints."""
+    """Return the JSON output of a command of loadgen."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ProofError(f"{' '.join(command[2:4])} failed: {done.stderr.strip()}")
@@ -223,13 +223,13 @@ def _compare_runs(runs: dict[str, Path], result: ProofResult) -> None:
 
 
 def rows_of(directory: Path, text: str) -> list[dict[str, Any]]:
-    """Ask a run."""
+    """Query a run."""
     with Results.open(directory) as results:
         return results.sql(text)
 
 
 def _ask_runs(runs: Sequence[Path], result: ProofResult) -> None:
-    """Ask for the same figures in Spark SQL, and for clients and servers on one time axis."""
+    """Query the same figures in Spark SQL, and clients and servers on one time axis."""
     found = {}
     with spark_session(SparkSettings("spark_standalone", cores=1)) as session:
         for path in runs:

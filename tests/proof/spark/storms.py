@@ -1,4 +1,4 @@
-"""Topics and a storm on hosts of their own, and the same on one of them: rows, clocks, schedule."""
+"""Topics and a storm on separate hosts, and the same on a single host: rows, clocks, schedule."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from tests.proof.spark.stage import BACKLOG, FAST, PORTS, WORKERS
 from tests.proof.spark.standalone import SCHEDULE, rows_of
 
 TOGETHER_SECONDS = 0.05
-"""So far apart the first requests of tasks may come to the servers."""
+"""Largest distance of the tasks' first requests at the servers."""
 TOPICS, NAMESPACES = 20_000, 41
 LARGE_CLIENTS, LARGE_TASKS = 30_000, 200
 _ARRIVALS_SECONDS = 120.0
@@ -86,7 +86,7 @@ def play_storm(play: Play) -> None:
 
 
 def _dry_runs(play: Play, document: Path) -> None:
-    """See that the driver's own kernel would not do, and that it is not asked."""
+    """Check that a dry run fails on the driver's kernel alone, and passes on the cluster."""
     large = play.written("large.yaml", _storm(play.corpus, LARGE_CLIENTS, LARGE_TASKS))
     told = []
     for path, tasks in ((document, play.tasks), (large, LARGE_TASKS)):

@@ -1,1 +1,1 @@
-"""What is proved of messages that a broker keeps in a database."""
+"""Proofs of messages that a broker keeps in a database."""

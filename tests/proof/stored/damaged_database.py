@@ -1,10 +1,10 @@
-"""A message database that is damaged while nobody uses it: no altered payload reaches a consumer.
+"""A message database damaged while unused: no altered payload reaches a consumer.
 
-A broker writes four topics to a database, and is stopped, or killed so that much of it is in the
-write-ahead log. Copies of these files are damaged in many ways. On each a broker is started: it
-serves what is whole, or one sentence says what is wrong and what to do. Where it does not serve
-everything it is started once more on the same damage with floodgateMessageStoreDropDamaged=true;
-then every entry must come that can be read from the same files with SQLite alone.
+A broker writes four topics to a database, and is stopped, or killed so that much data is in the
+write-ahead log. Copies of these files are damaged in many ways. A broker started on each copy
+serves the undamaged entries, or reports the damage and the remedy in a sentence. If entries are
+missing, it is restarted on the same damage with floodgateMessageStoreDropDamaged=true; then every
+entry must arrive that SQLite alone can read from the same files.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from tests.proof.stored.written_database import NAME, Written
 CASES, QUICK_CASES = 50, 4
 TOPICS = [f"persistent://public/default/{name}" for name in ("one", "two", "three", "four")]
 MESSAGES, QUICK_MESSAGES = 700, 100
-"""In each topic; half of them are written before a clean stop."""
+"""In each topic; half are written before a clean stop."""
 LEDGER_ENTRIES = 100
 QUIET_SECONDS = 1.5
-"""A broker that cannot read an entry tries again every second."""
+"""A broker that cannot read an entry retries every second."""
 OWED_SECONDS = 10.0
-"""So long what is whole is waited for where damage may be left out, on a busy machine too."""
+"""Wait for undamaged entries where damage may be dropped, on a busy machine too."""
 SAYS_WHAT = re.compile(r"database|stored", re.IGNORECASE)
 LOUD = re.compile(r"\[(warning|error|critical) ")
 MOST_SHOWN = 5
@@ -41,7 +41,7 @@ _NUMBER_OR_NAME = re.compile(r"\S*\d\S*|'[^']*'|persistent\S+|/\S+")
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Damage copies of two databases, and read what a broker makes of them."""
+    """Damage copies of two databases, and read them through a broker."""
     seed = secrets.randbelow(1 << 32)
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
@@ -57,7 +57,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 @dataclass
 class Found:
-    """What came of all cases; sentences of those that are wrong."""
+    """The results of all cases; sentences about failures."""
 
     ends: Counter[str] = field(default_factory=Counter)
     said: Counter[str] = field(default_factory=Counter)
@@ -83,7 +83,7 @@ def _settings(database: Path, *, drops: bool = False) -> dict[str, str]:
 
 
 def _written(out: Path, messages: int) -> list[Written]:
-    """Have a broker write a database; return it after a clean stop, and after a kill."""
+    """Write a database by a broker; return it after a clean stop, and after a kill."""
     folders = [out / "working", out / "stopped", out / "killed"]
     working, stopped, killed = folders
     working.mkdir()
@@ -110,14 +110,14 @@ async def _publish(url: str, numbers: range) -> None:
 
 
 class Case:
-    """One damage, and the brokers that meet it."""
+    """A damage, and the brokers started on it."""
 
     def __init__(self, out: Path, number: int, random: Random, found: Found) -> None:
         self._out, self._number, self._random, self._found = out, number, random, found
         self._what = ""
 
     def play(self, written: Written) -> None:
-        """Damage a copy, and start a broker on it; on the same damage another one that drops."""
+        """Damage a copy, and start a broker on it; on the same damage another broker that drops."""
         damaged = self._out / "damaged"
         shutil.copytree(written.folder, damaged)
         how = damage(damaged / NAME, self._random)
@@ -130,7 +130,7 @@ class Case:
     def _broker(
         self, damaged: Path, whole: dict[str, set[int]], written: Written, *, drops: bool
     ) -> bool:
-        """Start a broker on a copy, and read; tell whether it served everything."""
+        """Start a broker on a copy, and read; return whether it served everything."""
         working = self._out / "working"
         shutil.rmtree(working)
         shutil.copytree(damaged, working)
@@ -167,10 +167,10 @@ class Case:
         *,
         drops: bool,
     ) -> None:
-        """Judge what did not come, and how that was said."""
+        """Judge the missing entries, and the broker's sentence about them."""
         found = self._found
         refusals = [answer for answer in answers.values() if isinstance(answer, str)]
-        # A topic that is refused in words has none that should have come.
+        # A topic refused with a sentence owes no messages.
         missing = {one: whole[one] - came[one] for one in TOPICS if answers[one] not in refusals}
         left_out = sum(map(len, missing.values()))
         said = [line.partition("]")[2] for line in said if SAYS_WHAT.search(line)]
@@ -193,7 +193,7 @@ class Case:
         self._found.said[_kind(sentence)] += 1
 
     def _compare(self, answers: dict[str, list[bytes] | str], what: str) -> dict[str, set[int]]:
-        """Compare every payload with what was published; return the numbers that came."""
+        """Compare every payload with the published; return the received numbers."""
         came: dict[str, set[int]] = {}
         for topic, answer in answers.items():
             payloads = [] if isinstance(answer, str) else answer
@@ -217,12 +217,12 @@ async def _all_read(
 
 
 def is_sentence(text: str) -> bool:
-    """Tell whether a text is one sentence that says what is wrong, and what to do."""
+    """Return whether a text is a sentence about a problem and its remedy."""
     return "\n" not in text and ";" in text and SAYS_WHAT.search(text) is not None
 
 
 def _kind(sentence: str) -> str:
-    """Return a sentence without the names and numbers in it."""
+    """Return a sentence without its names and numbers."""
     return _NUMBER_OR_NAME.sub("...", sentence).strip()
 
 

@@ -1,4 +1,4 @@
-"""Ways in which the files of a database are damaged while nobody has them open."""
+"""Ways to damage the files of a database while unopened."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,12 +6,12 @@ from random import Random
 
 PAGE_BYTES = 16 * 1024
 FIRST_PAGES = 10
-"""Among these are the header, the tables of topics, ledgers and cursors, and their roots."""
+"""They include the header, the tables of topics, ledgers and cursors, and their roots."""
 MOST_BYTES = 5_000
 
 
 def damage(database: Path, random: Random) -> str:
-    """Damage a database in one way, or its write-ahead log where there is one; return how."""
+    """Damage a database in a way, or its write-ahead log if present; return the damage."""
     wal = database.with_name(f"{database.name}-wal")
     file = wal if wal.exists() and random.random() < 0.4 else database
     name, change = random.choice(WAYS)

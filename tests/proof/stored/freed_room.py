@@ -1,8 +1,8 @@
-"""What nobody needs any more gives its room to others: storage stays flat whatever passes through.
+"""Acknowledged messages free their storage: it stays flat whatever passes through.
 
-Twenty times the bound passes through ten topics, one after the other and round again, and all of it
-is acknowledged; then as many messages as take two thirds of the bound pass through one topic, and
-through a second one. In memory and in a database, in both profiles. Nothing may be refused.
+Twenty times the bound passes through ten topics, in rotation, and is acknowledged; then two thirds
+of the bound pass through one topic, and through a second topic. In memory and in a database, in
+both profiles. No message may be refused.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ MESSAGES, QUICK_MESSAGES = 200_000, 5_000
 MESSAGE_BYTES = 1024
 FLAT_SHARE = 1.1
 FILE_BOUNDS = 3
-"""The database, with its write-ahead log, takes as many bounds at most, and its log once more."""
+"""Maximum size of the database, with its write-ahead log, in bounds, and of its log once more."""
 LOG_MIB = 64
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Let messages pass through brokers of each kind."""
+    """Pass messages through brokers of each kind."""
     result = ProofResult()
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
@@ -62,7 +62,7 @@ def _ten_topics(
     bound = QUICK_BOUND_MIB if options.quick else BOUND_MIB
     settings["floodgateMessageStoreMaxMB"] = str(bound)
     launch = ServerLaunch("broker", settings, options.out / f"{name}, ten.log")
-    # So that a topic gets a fifth of the bound at a time: others still have what they need.
+    # So that a topic gets a fifth of the bound at a time, with space left for the rest.
     entries, passes = bound * MEBIBYTE // ENTRY_BYTES // 5, 5 * TIMES
     stored: list[float] = []
     files: list[float] = []

@@ -1,10 +1,10 @@
-"""A broker whose disk is full, and has room again, ten times: all goes on, and nothing is lost.
+"""A broker's disk is filled and freed ten times: it continues without loss.
 
 The disk is a real file system of 64 MiB (ext4 on an image, mounted for the broker alone). Four
 producers publish all the time, each with its consumer; while the disk is filled consumers do not
 read, so that the database must grow. In some rounds messages alone fill it, until consumers read
-again. In others the broker is killed or stopped on the full disk, a start is tried there, and it is
-started again when there is room.
+again. In other rounds the broker is killed or stopped on the full disk, a start is tried there, and
+it is restarted with free space.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ TOPICS = [f"persistent://public/default/{name}" for name in ("one", "two", "thre
 MOST_BYTES = 20_000
 MOST_LEFT_BLOCKS = 1_500
 FULL_SECONDS = 1.5
-"""So long nobody has had a receipt when the disk counts as full."""
+"""Time without a receipt after which the disk counts as full."""
 MOST_SECONDS = 5.0
 SPARE_DESCRIPTORS = 6
-"""Connections that read the database are opened when they are first needed."""
+"""Connections that read the database are opened when first needed."""
 PERMITS = 20
 MOST_AHEAD = 100
-"""Messages of a producer that its consumer has not got, while there is room."""
+"""A producer's lead over its consumer, while space is free."""
 PAUSE_SECONDS = 0.4
 """Between windows of a producer."""
 HURRIED_PAUSE_SECONDS = 0.02
@@ -54,12 +54,12 @@ KILLED, STOPPED = "killed", "stopped"
 ENDS = {3: KILLED, 6: STOPPED, 8: KILLED}
 """Rounds in which the broker ends on the full disk."""
 BY_MESSAGES = {1, 5}
-"""Rounds in which nothing but messages fills the disk."""
+"""Rounds in which only messages fill the disk."""
 Type = pb.BaseCommand
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Fill a disk and make room, in turns."""
+    """Fill a disk and free it, repeatedly."""
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     disk = SmallDisk(options.out.resolve() / "disk.img", options.out.resolve() / "disk")
@@ -96,12 +96,12 @@ def _content(number: int) -> bytes:
 
 
 class Reader:
-    """A consumer of one topic that acknowledges all it gets, while it may read.
+    """A topic's consumer that acknowledges all it receives, while it may read.
 
     Attributes:
         topic: Its name.
-        may_read: Cleared while it must not.
-        came: The numbers that came; -1 for a payload that is not as it was published.
+        may_read: Cleared to stop reading.
+        came: The received numbers; -1 for a payload that differs from the published.
     """
 
     def __init__(self, url: str, topic: str) -> None:
@@ -111,7 +111,7 @@ class Reader:
         self.came: set[int] = set()
 
     async def run(self) -> None:
-        """Read until it is cancelled, whatever happens to the broker."""
+        """Read until cancelled, whatever happens to the broker."""
         while True:
             with suppress(LostConnectionError, OSError, EOFError, AssertionError):
                 await self._read()
@@ -135,7 +135,7 @@ class Reader:
 
 
 class Publisher(SteadyPublisher):
-    """A producer that waits for its consumer while that may read, and hurries while it may not."""
+    """A producer that waits for its consumer while reading is on, and hurries while off."""
 
     def __init__(self, url: str, topic: str, reader: Reader) -> None:
         super().__init__(url, topic, _content)
@@ -152,7 +152,7 @@ class Publisher(SteadyPublisher):
 
 
 class FullDisk:
-    """The rounds, and what was seen in them."""
+    """The rounds and their observations."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class FullDisk:
         await self._drained()
 
     def _end(self, how: str) -> None:
-        """End the broker, try to start it on the full disk, and start it again with room."""
+        """End the broker, try to start it on the full disk, and restart it with free space."""
         disk = self._launch.disk
         assert disk is not None
         os.kill(self._broker.server.pid, signal.SIGKILL if how == KILLED else signal.SIGTERM)
@@ -235,7 +235,7 @@ class FullDisk:
         return [one.receipted for one in self._publishers]
 
     async def _all_receipted(self) -> None:
-        """Wait until each producer has a receipt more than now."""
+        """Wait until each producer has a further receipt."""
         before = self._receipted()
         await _until(
             lambda: all(map(operator.lt, before, self._receipted())), "there is room, no receipts"
@@ -254,7 +254,7 @@ class FullDisk:
         await _until(is_full, "the disk does not become full")
 
     async def _drained(self) -> None:
-        """Wait until all that had a receipt until now has come, if it does."""
+        """Wait for all messages receipted until now, or the timeout."""
         receipted = self._receipted()
 
         def all_came() -> bool:

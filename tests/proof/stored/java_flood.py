@@ -1,8 +1,7 @@
-"""The official Java client sends as fast as it can to a subscription that does not read.
+"""The official Java client sends at full speed to a subscription that does not read.
 
-The broker has no setting of its own but addresses: a new user's. It may not refuse after a
-gigabyte, as a broker does that has its messages in memory, and its memory must not grow with what
-is stored.
+The broker has no settings except addresses, as a new user's. It may not refuse after a gigabyte, as
+a broker with messages in memory does, and its memory must not grow with the stored messages.
 """
 
 import json
@@ -21,13 +20,13 @@ MIB, QUICK_MIB = 2_500, 200
 TOPIC = "persistent://public/default/flood"
 LOOK_SECONDS = 0.5
 MOST_GROWTH_MIB = 64
-"""What the broker may take more at the end than when it had stored a fifth."""
+"""The broker's growth from a fifth stored to the end."""
 PATIENCE_SECONDS = 900
 _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Flood a broker as it is without any setting."""
+    """Flood a broker without any setting."""
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     try:
@@ -57,7 +56,7 @@ def prove(options: ProofOptions) -> ProofResult:
 def _looked_at(
     broker: ServerProcess, client: subprocess.Popen[bytes], options: ProofOptions
 ) -> list[tuple[float, float]]:
-    """Return what is stored and what the broker takes, both in MiB, until the client has ended."""
+    """Return the stored size and the broker's memory, both in MiB, until the client has ended."""
     looks: list[tuple[float, float]] = []
     end = time.monotonic() + PATIENCE_SECONDS
     while client.poll() is None and time.monotonic() < end:

@@ -22,14 +22,14 @@ def content(topic: str, number: int) -> bytes:
 
 
 def number_of(payload: bytes) -> int:
-    """Return the number that a payload says it has; -1 if it says none."""
+    """Return a payload's number; -1 if absent."""
     with suppress(IndexError, ValueError):
         return int(payload.split(b" ", 2)[1])
     return -1
 
 
 async def publish(url: str, topic: str, numbers: Iterable[int]) -> int:
-    """Publish messages; return how many had a receipt when something else came, or all.
+    """Publish messages; return the number of receipts before another answer, or all.
 
     Raises:
         EOFError: The broker closed the connection.
@@ -59,14 +59,14 @@ async def publish(url: str, topic: str, numbers: Iterable[int]) -> int:
 async def read(
     url: str, topic: str, owed: int, quiet_seconds: float, owed_seconds: float
 ) -> list[bytes] | str:
-    """Return the payloads of a topic from its beginning; what the broker says if it refuses.
+    """Return the payloads of a topic from its beginning; the broker's sentence on a refusal.
 
     Args:
         url: The broker's.
         topic: Its name.
-        owed: How many must come.
-        quiet_seconds: After as long without any no more are waited for.
-        owed_seconds: The same while not all have come that must.
+        owed: Number of expected messages.
+        quiet_seconds: Timeout after the last message.
+        owed_seconds: Timeout while expected messages are missing.
     """
     peer = await MessagePeer.connect(url)
     found: list[bytes] = []

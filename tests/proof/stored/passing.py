@@ -8,9 +8,9 @@ from benchmarks.messages.wire import RawPeer, Sends, connected
 from limiter.clock import LoopClock, deadline
 
 WINDOW_BYTES = 2 * 1024 * 1024
-"""SENDs without a receipt, at most, by their bytes."""
+"""Maximum bytes of SENDs without a receipt."""
 SILENT_SECONDS = 20.0
-"""So long without a receipt means that the broker takes no more."""
+"""Time without a receipt after which the broker is considered full."""
 Type = pb.BaseCommand
 
 
@@ -38,7 +38,7 @@ async def pass_through(address: tuple[str, int], topic: str, entries: int, size_
 
 
 async def published(peer: RawPeer, entries: int, size_bytes: int) -> int:
-    """Send as fast as receipts come; return how many had one when no more came."""
+    """Send at the speed of receipts; return their number when no more follow."""
     sends, sent = Sends(size_bytes, 1), 0
     window = max(4, WINDOW_BYTES // size_bytes)
     more = asyncio.Event()

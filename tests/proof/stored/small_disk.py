@@ -1,4 +1,4 @@
-"""A small file system of its own for a broker: an image that only the broker's namespace mounts."""
+"""A small file system for a broker: an image that only the broker's namespace mounts."""
 
 import os
 import subprocess
@@ -20,16 +20,16 @@ _MOUNTED = 'mount -o loop "$1" "$2" && shift 2 && exec "$@"'
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """An image of ext4, and the folder on which brokers see it."""
+    """An image of ext4, and its folder in the brokers' namespace."""
 
     image: Path
     place: Path
 
     def make(self, size_bytes: int) -> None:
-        """Make it, with nothing on it.
+        """Make an empty disk.
 
         Raises:
-            ProofError: That is not possible here.
+            ProofError: Mounting is not possible on this machine.
         """
         self.place.mkdir(parents=True, exist_ok=True)
         self.image.unlink(missing_ok=True)
@@ -42,17 +42,17 @@ class SmallDisk:
         """Run a command that sees the disk, while no broker does.
 
         Raises:
-            ProofError: That is not possible here.
+            ProofError: Mounting is not possible on this machine.
         """
         self.wait_until_free()
         _run(*self.within(*command))
         self.wait_until_free()
 
     def wait_until_free(self) -> None:
-        """Wait until the kernel has written what the last one who mounted it has left.
+        """Wait until the kernel has written the last mount's data.
 
         Raises:
-            ProofError: Somebody still has it.
+            ProofError: The disk is still in use.
         """
         end = time.monotonic() + _FREE_SECONDS
         while _run("losetup", "--associated", str(self.image)):
@@ -61,12 +61,12 @@ class SmallDisk:
             time.sleep(0.05)
 
     def within(self, *command: str) -> list[str]:
-        """Return the command line of a command that sees the disk, and nobody else."""
+        """Return the command line of a command with exclusive sight of the disk."""
         words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNTED, "sh"]
         return [*words, str(self.image), str(self.place), *command]
 
     def seen_by(self, pid: int) -> Path:
-        """Return where this process sees the disk of a broker."""
+        """Return this process's path to the disk of a broker."""
         return Path(f"/proc/{pid}/root", *self.place.parts[1:])
 
 
@@ -98,7 +98,7 @@ def fill(disk: Path, left_blocks: int) -> None:
 
 
 def empty(disk: Path) -> None:
-    """Make room again."""
+    """Free the disk."""
     (disk / FILLER).unlink(missing_ok=True)
 
 

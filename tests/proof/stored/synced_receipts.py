@@ -1,9 +1,10 @@
-"""With fsync every receipt leaves behind the sync of its transaction: a trace of system calls.
+"""With fsync every receipt follows the sync of its transaction: a trace of system calls.
 
-A broker is traced by strace while four producers publish, one message after the other and many at
-once. In the trace each message is looked for three times: its bytes are written to the database's
-write-ahead log, a sync of that file begins behind that and ends, and its receipt is written to the
-client's socket. The same search on a broker without fsync shows that it would find the difference.
+A broker is traced by strace while four producers publish, sequentially and with many messages in
+flight. In the trace each message is searched for three times: its bytes are written to the
+database's write-ahead log, a sync of that file begins behind that and ends, and its receipt is
+written to the client's socket. The same search on a broker without fsync shows that it would find
+the difference.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from tests.support.peers.message_peer import MessagePeer
 
 PRODUCERS = 4
 MESSAGES, QUICK_MESSAGES = 500, 50
-"""Of each producer; its windows grow from one message to as many as it has."""
+"""Of each producer; its windows grow from one message to all."""
 TRACED = "pwrite64,pwritev,write,writev,sendto,sendmsg,fsync,fdatasync"
 ATTACH_SECONDS = 20.0
 Type = pb.BaseCommand
@@ -35,7 +36,7 @@ _MARK = re.compile(rb"receipt-of-(\d+)-(\d+)\.")
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Trace a broker with fsync, and one without."""
+    """Trace a broker with fsync, and a broker without."""
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     count = QUICK_MESSAGES if options.quick else MESSAGES
@@ -54,7 +55,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def _traced(out: Path, *, fsync: bool, count: int) -> list[str]:
-    """Return the trace of a broker to which messages are published."""
+    """Return the trace of a broker during publishing."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     settings = {
@@ -74,7 +75,7 @@ def _strace(pid: int, trace: Path) -> Iterator[None]:
     """Trace a process and its threads for a block.
 
     Raises:
-        ProofError: That is not possible.
+        ProofError: Tracing is not possible.
     """
     command = ["strace", "-f", "-yy", "-xx", "-s", "1000000", "-e", f"trace={TRACED}"]
     said = trace.with_suffix(".said")
@@ -83,7 +84,7 @@ def _strace(pid: int, trace: Path) -> Iterator[None]:
             [*command, "-o", str(trace), "-p", str(pid)], stderr=errors, stdin=subprocess.DEVNULL
         )
     try:
-        # It says so once for each thread, this process's own first.
+        # strace reports each attached thread, the process's main thread first.
         for _ in range(int(ATTACH_SECONDS / 0.1)):
             if "attached" in said.read_text() or process.poll() is not None:
                 break
@@ -114,7 +115,7 @@ async def _produce(url: str, producer: int, count: int) -> None:
     while sent < count:
         some = range(sent, min(count, sent + window))
         for number in some:
-            # A receipt has the sequence id, and no producer's topic: so that is in it, too.
+            # A receipt has the sequence id, but no topic: hence the id includes the producer.
             text = b"receipt-of-%d-%d." % (producer, number)
             await peer.publish(producer * 1_000_000 + number, text)
         for _ in some:
@@ -128,11 +129,11 @@ async def _produce(url: str, producer: int, count: int) -> None:
 
 @dataclass
 class Found:
-    """What is seen of each message in a trace, by the order of its lines.
+    """The state of each message in a trace, by the order of its lines.
 
     Attributes:
         synced: Messages with a sync between the write of their bytes and their receipt.
-        unsynced: Messages with a receipt before that.
+        unsynced: Messages with a receipt before the sync.
         syncs: Syncs of the write-ahead log.
     """
 
@@ -145,7 +146,7 @@ class Found:
     _clients: dict[str, FrameDecoder] = field(default_factory=dict)
 
     def take(self, line: str) -> None:
-        """Take the next line."""
+        """Process the next line."""
         call = _CALL.match(line)
         if call is None:
             return

@@ -1,9 +1,9 @@
-"""Ten gigabytes in a database: the broker's memory, its start, and a consumer that reads them all.
+"""Ten gigabytes in a database: the broker's memory, its start, and a consumer that reads all.
 
 One producer publishes 9 GB in entries of 64 KiB and 1 GB in entries of 1 KiB, each to a topic with
 a subscription that does not read. The broker is stopped; its database leaves the system's cache; it
-is started, beside one with an empty database. Then a consumer reads everything, while each turn of
-the broker's event loop is timed.
+is started, beside a broker with an empty database. Then a consumer reads everything, while each
+turn of the broker's event loop is timed.
 """
 
 import asyncio
@@ -30,18 +30,18 @@ GIGABYTE = 1_000_000_000
 NEEDED_BYTES = 30 * GIGABYTE
 BOUND_MILLIS = 20.0
 MOST_START_SECONDS = 0.3
-"""What a start on ten gigabytes may take more than one on nothing."""
+"""Largest excess of a start on ten gigabytes over an empty start."""
 STARTS = 5
 MOST_GROWTH_MIB = 64
 READ_SECONDS = 1_800.0
 TRIES = 3
 FIRST_ENTRIES = 100
-"""Published before memory is looked at for the first time."""
+"""Published before the first memory sample."""
 Type = pb.BaseCommand
 
 
 class Part(NamedTuple):
-    """What goes to one topic."""
+    """The messages of a topic."""
 
     topic: str
     entries: int
@@ -53,7 +53,6 @@ SMALL = Part("persistent://public/default/small", GIGABYTE // 1_024, 1_024)
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Store, start and read."""
     result, out = ProofResult(), options.out.resolve()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -85,7 +84,7 @@ def _settings(database: Path) -> dict[str, str]:
 
 
 def _cold(database: Path) -> None:
-    """Have the system forget what it has of a file."""
+    """Drop a file from the system's cache."""
     for path in database.parent.glob(f"{database.name}*"):
         with path.open("rb+") as file:
             os.fsync(file.fileno())
@@ -138,7 +137,7 @@ async def _publish(address: tuple[str, int], parts: list[Part]) -> None:
 
 
 def _starts(options: ProofOptions, database: Path, result: ProofResult, *, judged: bool) -> None:
-    """Start on the database and on an empty one in turns."""
+    """Start on the database and on an empty database alternately."""
     full: list[float] = []
     empty: list[float] = []
     for number in range(STARTS):
@@ -170,10 +169,10 @@ def _starts(options: ProofOptions, database: Path, result: ProofResult, *, judge
 async def _read(
     options: ProofOptions, settings: dict[str, str], parts: tuple[Part, ...], result: ProofResult
 ) -> None:
-    """Read each part; again, by another subscription, while a turn is above the bound.
+    """Read each part; repeat, by another subscription, while a turn is above the bound.
 
-    A thread that reads may have to wait for a core while it holds the interpreter's lock: where
-    others use the machine that makes turns longer.
+    A reading thread may wait for a core while it holds the interpreter's lock: on a shared machine
+    this makes turns longer.
     """
     words = [f"{key}={value}" for key, value in settings.items()]
     log = options.out / "reading.log"
@@ -212,8 +211,8 @@ async def _timed(broker: ControlledProcess, part: Part, subscription: str) -> di
 
 
 async def _drained(address: tuple[str, int], part: Part, subscription: str) -> int:
-    """Consume a topic to its end; return how many entries did not come."""
-    # What was published first of all, too, to see what the broker takes before.
+    """Consume a topic to its end; return the number of missing entries."""
+    # Including the entries published for the first memory sample.
     entries = part.entries + FIRST_ENTRIES
     consumer = await connected(*address)
     drain = Drain(consumer, entries, 1)

@@ -1,7 +1,7 @@
-"""A broker whose turns are timed by the clock, without what its thread waited for a processor.
+"""A broker whose turns are timed by the clock, without its thread's wait for a processor.
 
 ``python -m tests.proof.stored.timed_broker KEY=VALUE ...``; see ``benchmarks.controlled_process``.
-Processor time alone would not show a turn that waits for a disk.
+Processor time alone would hide a turn's wait for a disk.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _LONG_MILLIS = 5.0
 
 
 class HeldTurns:
-    """The longest turn since this was last asked for. Mutable: it, and how many took long."""
+    """The longest turn since the last take. Mutable: the turn, and the number of long turns."""
 
     def __init__(self) -> None:
         self._waits = os.open(f"/proc/self/task/{os.getpid()}/schedstat", os.O_RDONLY)
@@ -33,7 +33,7 @@ class HeldTurns:
         asyncio.Handle._run = lambda handle: self._time(handle)  # type: ignore[method-assign]
 
     def take(self) -> dict[str, Any]:
-        """Return the longest turn, what it was, and how many took long; begin anew."""
+        """Return the longest turn, its callback, and the number of long turns; reset them."""
         found = {"millis": self._longest, "what": self._what, "long": self._long}
         self._longest, self._what, self._long = 0.0, "", 0
         return found
@@ -53,7 +53,6 @@ class HeldTurns:
 
 
 async def serve(settings: dict[str, str]) -> None:
-    """Answer commands until there are no more."""
     config = BrokerConfig.from_properties({**LOCAL, "brokerServicePort": "0", **settings})
     turns, pid = HeldTurns(), os.getpid()
 

@@ -1,4 +1,4 @@
-"""A message database as a broker left it, and what SQLite alone can read when it is damaged."""
+"""A message database as left by a broker, and its entries readable by SQLite alone after damage."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ENTRY_MASK = (1 << ENTRY_BITS) - 1
 
 
 class Written(NamedTuple):
-    """A database as a broker left it.
+    """A database as left by a broker.
 
     Attributes:
-        folder: Where its files stand.
+        folder: Folder of its files.
         rows: Head and bytes of every entry by its row id.
-        numbers: Topic and number of the message in each.
+        numbers: Topic and number of each entry's message.
     """
 
     folder: Path
@@ -30,7 +30,7 @@ class Written(NamedTuple):
 
     @classmethod
     def in_folder(cls, folder: Path) -> Written:
-        """Return what is in a database; entries of a topic are numbered in their order."""
+        """Return the content of a database; entries of a topic are numbered in order."""
         rows: dict[int, tuple[bytes, bytes]] = {}
         numbers: dict[int, tuple[str, int]] = {}
         counts: Counter[str] = Counter()
@@ -47,7 +47,7 @@ class Written(NamedTuple):
         return cls(folder, rows, numbers)
 
     def whole(self, folder: Path) -> dict[str, set[int]]:
-        """Return the numbers that SQLite alone can read from a damaged copy, as they were."""
+        """Return the numbers of unaltered entries that SQLite can read from a damaged copy."""
         whole: dict[str, set[int]] = {topic: set() for topic, _ in self.numbers.values()}
         copy = folder.with_name("reading")
         shutil.copytree(folder, copy)
@@ -55,7 +55,7 @@ class Written(NamedTuple):
             with closing(sqlite3.connect(copy / NAME)) as connection:
                 self._read_whole(connection, whole)
         except sqlite3.Error:
-            pass  # Not even what there should be can be read.
+            pass  # Even SQLite cannot read further.
         shutil.rmtree(copy)
         return whole
 

@@ -51,7 +51,7 @@ def _readers(clients: int, rate: str = "100kB/s") -> dict[str, Any]:
 
 
 def _storm(clients: int) -> dict[str, Any]:
-    """The demo's storm; a small one has limits that are as much too small."""
+    """The demo's storm; a small storm has proportionally small limits."""
     limit = max(1, _LIMIT_MB * clients // _FULL_CLIENTS)
     keys = _limits(limit, limit)
     return {
@@ -63,7 +63,7 @@ def _storm(clients: int) -> dict[str, Any]:
 
 
 def _stuck() -> dict[str, Any]:
-    """Ten lists a second, and one client that reads nothing, which comes and goes between two."""
+    """Ten lists a second, and a non-reading client that connects and leaves between two lists."""
     timeouts = {
         f"maxTopicListInFlight{kind}MemSizePermitsAcquireTimeoutMillis": "3000"
         for kind in ("Heap", "Direct")
@@ -90,11 +90,11 @@ def _stuck() -> dict[str, Any]:
 def _slow_readers() -> dict[str, Any]:
     """Readers of 27 kB/s whose answers outlast the permits' timeout, without a proxy.
 
-    They begin within two seconds. Asked all at once they would all time out in the same
-    milliseconds, those who hold heap and wait for direct memory and those who wait for their heap:
-    of six such runs three had 15 answers, one 23 and two 26. At 30 kB/s the first give back what
-    they hold at 27.5 s, and one in twenty, of whom the kernel took more to begin with, at 25.5 s:
-    in the midst of the timeouts. At 27 kB/s all do so after the last of them.
+    They begin within two seconds. Simultaneous requests would all time out in the same
+    milliseconds, holders of heap that wait for direct memory and waiters for heap alike: of six
+    such runs three had 15 answers, one 23 and two 26. At 30 kB/s the first release their memory at
+    27.5 s, and one in twenty, of whom the kernel took more to begin with, at 25.5 s: amid the
+    timeouts. At 27 kB/s all do so after the last timeout.
     """
     return {
         "name": "slow-readers",
@@ -105,12 +105,12 @@ def _slow_readers() -> dict[str, Any]:
 
 
 def _hold_and_wait() -> dict[str, Any]:
-    """More heap than direct memory: who holds the one waits for the other.
+    """More heap than direct memory: holders of heap wait for direct memory.
 
-    Five answers of 15 are sent at a time, some eight seconds each: so the last of profile floodgate
-    are granted before the timeout of 25 s. Of 20 answers they would not be, and go on waiting as
-    long as at each look, ten a second, somebody has read nothing for half a second, which is a
-    matter of milliseconds: in runs over sockets 76, 68 and 76 of 80 were answered.
+    Five answers of 15 are sent simultaneously, each for some eight seconds: so the last of profile
+    floodgate are granted before the timeout of 25 s. Of 20 answers the last would not be, and wait
+    on as long as each check, ten a second, finds a peer that has read nothing for half a second,
+    which is a matter of milliseconds: in runs over sockets 76, 68 and 76 of 80 were answered.
     """
     return {
         "name": "hold-and-wait",

@@ -1,6 +1,6 @@
-"""Storms of 50,000 sockets of each family, and one of 100,000 clients, in virtual time.
+"""Storms of 50,000 sockets of each family, and a storm of 100,000 clients, in virtual time.
 
-The figure is this process's CPU time: other work on the machine does not count.
+The figure is this process's CPU time, so that other work on the machine does not count.
 """
 
 import time
@@ -14,7 +14,7 @@ from tests.proof.result import ProofOptions, ProofResult
 
 ONCE, CROWD = "once", "crowd"
 CROWD_GOAL_SECONDS = 120.0
-"""CPU time in which the crowd's storm is to be over: a figure beside the one that was measured."""
+"""CPU time bound of the crowd's storm: a figure beside the measured time."""
 SOCKETS, QUICK_SHARE = 50_000, 250
 _KEYS = {
     "maxTopicListInFlightHeapMemSizeMB": "50",
@@ -26,7 +26,7 @@ _READER = {"rate": "1MB/s", "buffer": "64KiB"}
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Play the storms one after another."""
+    """Play the storms in sequence."""
     result = ProofResult()
     for name in (ONCE, *get_args(Family), CROWD):
         options.note(name)
@@ -35,12 +35,12 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def storm(name: str, share: int = 1) -> Document:
-    """Return a storm, smaller by a share."""
+    """Return a storm, reduced by a share."""
     phases: dict[str, str] = {"measure": "5m"}
     topics = {"namespaces": 20, "per_namespace": 5000}
     group: dict[str, Any] = {"name": name, "do": "discover", "library": name, "read": _READER}
-    # Those of java-poll, and of others by a tunnel, have two sockets each; they make the second
-    # one when they are back.
+    # Clients of java-poll, and of tunnelling families, have two sockets each, the second opened on
+    # reattaching.
     group["count"] = SOCKETS if name in ("cpp", "go") else SOCKETS // 2
     if name == "java-poll":
         phases["hold"] = "15s"
@@ -56,7 +56,7 @@ def storm(name: str, share: int = 1) -> Document:
 
 
 def play(name: str, result: ProofResult, *, quick: bool) -> None:
-    """Play one storm, a small one if ``quick``."""
+    """Play a storm, a small one if ``quick``."""
     document = storm(name, QUICK_SHARE if quick else 1)
     begun = time.process_time()
     run = run_in_virtual_time(document)

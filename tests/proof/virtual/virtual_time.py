@@ -1,4 +1,4 @@
-"""Virtual time is true: the same document in it and in real runs comes out the same."""
+"""Virtual time is true: a document has the same results in it and in real runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to. The median is of the answered ones' response times."""
+    """The result of a run. The median is of the answered requests' response times."""
 
     answered: int
     refused: int
@@ -52,7 +52,7 @@ def prove(options: ProofOptions) -> ProofResult:
 
 
 def compare(case: Document, out: Path, result: ProofResult, runs: int) -> None:
-    """Compare one case's virtual run with the median of real ones."""
+    """Compare a case's virtual run with the median of real runs."""
     found = Outcome.of(experiment(case, RunOptions(out, "virtual", place="virtual")))
     real = [
         Outcome.of(experiment(case, RunOptions(out, f"real-{number}", tasks=1)))

@@ -1,1 +1,1 @@
-"""The wheel, installed where this repository is not."""
+"""The wheel, installed outside this repository."""

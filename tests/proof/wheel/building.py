@@ -35,7 +35,7 @@ def build_source(folder: Path) -> Path:
 
 
 def write_constraints(folder: Path) -> Path:
-    """Write the versions of the lock into a file for pip; return it."""
+    """Write the versions of the lock into a constraints file for pip; return it."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     file = folder / CONSTRAINTS
     file.write_text("\n".join(_LOCKED.findall(lock)), encoding="utf-8")
@@ -43,7 +43,7 @@ def write_constraints(folder: Path) -> Path:
 
 
 def clean_variables() -> dict[str, str]:
-    """Return this process's variables without those that would show it our modules."""
+    """Return this process's variables without references to our modules."""
     return {
         key: value
         for key, value in os.environ.items()
@@ -55,7 +55,7 @@ def run(command: list[str], *words: str) -> None:
     """Run a step of the preparation.
 
     Raises:
-        ProofError: It failed.
+        ProofError: The step failed.
     """
     done = subprocess.run(
         [*command, *words],

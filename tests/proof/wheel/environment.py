@@ -1,4 +1,4 @@
-"""A clean environment, with the wheel and a program's own packages of the same names as ours."""
+"""A clean environment, with the wheel and a program's packages of the same names as ours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.proof.wheel.building import (
 THEIR_PACKAGES = ("client", "server", "proto")
 TESTED = ("tests/unit/limiter", "tests/unit/client", "tests/support", "tests/golden", "docs")
 _NOT_TAKEN = shutil.ignore_patterns("__pycache__")
-# What is read of these is the repository itself, or text with the names of modules.
+# These tests read the repository itself, or texts with the names of modules.
 NOT_IN_THE_WHEEL = (
     "tests/unit/limiter/test_package.py",
     "tests/unit/client/test_package.py",
@@ -41,17 +41,17 @@ WITH_A_BROKER = (
 
 @dataclass(frozen=True)
 class CleanEnvironment:
-    """An environment that knows nothing of this repository, and a project to work in.
+    """An environment isolated from this repository, and a project to work in.
 
     Attributes:
-        folder: Has the environment, the wheel and the project in it.
+        folder: Folder of environment, wheel and project.
     """
 
     folder: Path
 
     @classmethod
     def make(cls, folder: Path) -> CleanEnvironment:
-        """Make it in an empty folder, without anything installed."""
+        """Make an empty environment in an empty folder."""
         shutil.rmtree(folder, ignore_errors=True)
         made = cls(folder)
         venv.create(folder / "venv", with_pip=True, symlinks=True)
@@ -69,12 +69,10 @@ class CleanEnvironment:
 
     @property
     def bin(self) -> Path:
-        """The folder of the environment's programs."""
         return self.folder / "venv" / "bin"
 
     @property
     def packages(self) -> Path:
-        """The folder of installed packages."""
         return next((self.folder / "venv" / "lib").glob("python3.*")) / "site-packages"
 
     def install(self, *what: str) -> None:
@@ -83,7 +81,6 @@ class CleanEnvironment:
         run([str(self.bin / "pip"), "install", "-q", "-c", constraints], *what)
 
     def uninstall(self, *what: str) -> None:
-        """Remove packages."""
         run([str(self.bin / "pip"), "uninstall", "-q", "-y"], *what)
 
     def bytes_installed(self) -> int:
@@ -106,7 +103,7 @@ class CleanEnvironment:
         return [str(self.bin / words[0]), *words[1:]]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a program in the project, and return what came of it."""
+        """Run a program in the project, and return the result."""
         return subprocess.run(
             self.command(*words),
             cwd=self.project,
@@ -118,7 +115,7 @@ class CleanEnvironment:
         )
 
     def take_tests(self) -> None:
-        """Bring the unit tests of limiter and client, their imports rewritten as in the wheel."""
+        """Copy the unit tests of limiter and client, their imports rewritten as in the wheel."""
         rewritten = runpy.run_path(str(ROOT / "packaging" / "first_party.py"))["rewritten"]
         for name in TESTED:
             shutil.copytree(ROOT / name, self.project / name, ignore=_NOT_TAKEN, dirs_exist_ok=True)
@@ -131,7 +128,7 @@ class CleanEnvironment:
         shutil.copy(ROOT / "pyproject.toml", self.project)
 
     def test_packages(self) -> list[str]:
-        """Return what the tests need, without what builds and checks."""
+        """Return the tests' packages, without packages for builds and checks."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         wanted = ("hypothesis", "pytest", "pulsar-client", "trustme")
         return [each for each in project["optional-dependencies"]["dev"] if each.startswith(wanted)]

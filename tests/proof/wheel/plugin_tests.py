@@ -1,4 +1,4 @@
-"""Tests that a program would write with the plug-in; run in its own environment."""
+"""Tests that a program would write with the plug-in; run in its environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOPIC = "/admin/v2/persistent/public/default"
 
 
 PIDS: dict[str, int] = {}
-"""Of the processes that all tests share; under pytest-xdist each worker has its own."""
+"""Of the processes shared by all tests of a pytest-xdist worker."""
 
 
 @pytest.mark.parametrize("number", range(3))

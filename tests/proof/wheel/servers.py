@@ -16,10 +16,10 @@ STOP_SECONDS = 20.0
 def started(
     environment: CleanEnvironment, out: Path, role: str, settings: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Run ``floodgate-broker`` or ``floodgate-proxy``; hand out its two URLs.
+    """Run ``floodgate-broker`` or ``floodgate-proxy``; yield its two URLs.
 
     Raises:
-        ProofError: It did not start.
+        ProofError: The server did not start.
     """
     log = out / f"wheel-{role}.log"
     words = [f"--set={each}" for each in settings]

@@ -1,4 +1,4 @@
-"""The wheel, in an environment that has packages of the same names as ours: everything runs."""
+"""The wheel, in an environment with packages of the same names as ours: everything runs."""
 
 import shutil
 import subprocess
@@ -42,7 +42,7 @@ asyncio.run(main())
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Build the wheel, install it, run all that is in it; then without numpy and pyarrow."""
+    """Build the wheel, install it, run all its programs; then without numpy and pyarrow."""
     result = ProofResult()
     environment = CleanEnvironment.make(options.out / "wheel")
     with _removed(environment.folder):
@@ -116,7 +116,7 @@ def _small(what: str, size: float, most: float, result: ProofResult) -> None:
 
 
 def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
-    """Run each program, and each module that is one."""
+    """Run each program, and each module that is a program."""
     for words in (
         *(("floodgate-broker",), ("floodgate-proxy",), ("floodgate-admin",), ("loadgen",)),
         *(("-m", f"floodgate.{name}") for name in ("broker", "proxy", "client.admin", "loadgen")),
@@ -173,7 +173,7 @@ def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
 def _without_columns(
     environment: CleanEnvironment, out: Path, others_bytes: int, result: ProofResult
 ) -> None:
-    """Remove numpy and pyarrow; client and proxy go on, before a broker that began with them."""
+    """Remove numpy and pyarrow; client and proxy continue, before a broker started with them."""
     with ExitStack() as stack:
         broker = stack.enter_context(started(environment, out, "broker", BROKER))
         environment.uninstall(*COLUMNS)
@@ -208,7 +208,7 @@ def _said(
     done: subprocess.CompletedProcess[str],
     result: ProofResult,
 ) -> None:
-    """Check what a program did; where it was not right its last words are the sentence."""
+    """Check a program's result; after a failure its last words are the sentence."""
     words = sentence if right else (done.stderr + done.stdout).strip()[-500:]
     result.check(what, right, f"{what}: {words}")
 

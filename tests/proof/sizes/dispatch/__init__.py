@@ -1,1 +1,1 @@
-"""Cases of dispatch: very much is delayed, acknowledged, given back, blocked or left."""
+"""Cases of dispatch: many entries delayed, acknowledged, redelivered, blocked or left."""

@@ -1,4 +1,4 @@
-"""Very much is acknowledged behind a hole, by one ACK, in part."""
+"""Many entries acknowledged behind a hole, by a single ACK, in part."""
 
 from collections.abc import Awaitable
 from functools import partial
@@ -17,7 +17,7 @@ LARGE_BATCH, LARGE_WORDS, LARGE_BATCHES = 10_000, 157, 20_000
 
 
 async def behind_a_hole(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Acknowledge all but the first, read and peek over that, and acknowledge the first."""
+    """Acknowledge all entries but the first, read and peek over the hole, then fill it."""
     found = await MeasuredSubscription.made(turns, "hole", kind)
     count, places, consumer = found.count, found.places, found.consumer()
     ack = consumer.acknowledge(places[1:-1])
@@ -32,7 +32,7 @@ async def behind_a_hole(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
 
 
 async def skipped_over(turns: MeasuredTurns) -> None:
-    """Skip the entry before and the one behind what is acknowledged."""
+    """Skip the entries before and behind the acknowledged range."""
     found = await MeasuredSubscription.made(turns, "skipped-over", Shared)
     consumer = found.consumer()
     await consumer.acknowledge(found.places[1:-1])
@@ -42,7 +42,7 @@ async def skipped_over(turns: MeasuredTurns) -> None:
 
 
 async def cumulatively(turns: MeasuredTurns) -> None:
-    """Give back all, and acknowledge all by one ACK."""
+    """Redeliver all, and acknowledge all by a single ACK."""
     found = await MeasuredSubscription.made(turns, "cumulative", Exclusive)
     (last,) = message_ids(found.places[-1:])
     subscription, consumer, count = found.subscription, found.consumer(), found.count
@@ -55,7 +55,7 @@ async def cumulatively(turns: MeasuredTurns) -> None:
 
 
 async def in_part(what: str, turns: MeasuredTurns) -> None:
-    """Acknowledge batches in part, then all of them in one of several ways."""
+    """Acknowledge batches in part, then all batches in one of several ways."""
     kind = Exclusive if what == "by one ACK" else Shared
     name = f"part-{what.replace(' ', '-')}"
     found = await MeasuredSubscription.made(turns, name, kind, messages=BATCH)
@@ -83,7 +83,7 @@ def _done(found: MeasuredSubscription, consumer: QuietConsumer, what: str) -> Aw
 
 
 async def in_large_parts(turns: MeasuredTurns) -> None:
-    """Acknowledge in part the largest batches that can be, store them and deliver what is left."""
+    """Acknowledge the largest possible batches in part, store them and deliver the rest."""
     count = min(LARGE_BATCHES, turns.sizes.entries)
     found = await MeasuredSubscription.made(turns, "large-parts", Shared, count, LARGE_BATCH)
     consumer = found.consumer()

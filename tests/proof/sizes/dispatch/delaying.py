@@ -1,4 +1,4 @@
-"""Messages that are not due yet: they are looked at, due together, skipped, left behind."""
+"""Messages that are not due yet: scanned, due together, skipped, left behind."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,13 +16,13 @@ _wall_ms = LoopClock().wall_ms
 
 
 def _later(count: int) -> Callable[[int], int]:
-    """Return when entries are due: the last ones first, so that the broker looks at all."""
+    """Return when entries are due: the last first, so that the broker scans all."""
     first = _wall_ms() + LONG_MS
     return lambda number: first + 3 * (count - number)
 
 
 async def delayed(turns: MeasuredTurns) -> None:
-    """Deliver, skip and acknowledge what is not due yet."""
+    """Deliver, skip and acknowledge delayed entries."""
     entries = turns.sizes.entries
     found = await MeasuredSubscription.made(turns, "delayed", Shared, deliver_at=_later(entries))
     consumer, count, subscription = found.consumer(), found.count, found.subscription
@@ -34,7 +34,7 @@ async def delayed(turns: MeasuredTurns) -> None:
     await found.measure(f"{count:,} delayed, one FLOW", looked_at())
     skip = partial(subscription.skip, count // 2)
     await found.measure(f"{count // 2:,} delayed are skipped", called(skip))
-    # Those that are due first.
+    # The due entries first.
     ack = consumer.acknowledge(found.places[: -count // 3 : -1])
     await found.measure(f"{count // 3:,} delayed are acknowledged", ack)
     skip = partial(subscription.skip, count)
@@ -43,7 +43,7 @@ async def delayed(turns: MeasuredTurns) -> None:
 
 
 async def delayed_leaves(turns: MeasuredTurns) -> None:
-    """Let the only consumer leave while all is delayed."""
+    """Disconnect the only consumer while all entries are delayed."""
     entries = turns.sizes.entries
     found = await MeasuredSubscription.made(
         turns, "left-delayed", Shared, deliver_at=_later(entries)
@@ -55,10 +55,10 @@ async def delayed_leaves(turns: MeasuredTurns) -> None:
 
 
 async def delayed_together(turns: MeasuredTurns) -> None:
-    """Deliver what is due at one moment."""
+    """Deliver entries due at the same moment."""
     count = turns.sizes.entries
     due = _wall_ms() + 3_000 + count // 20
-    # One has another delay, else the broker would not read so far.
+    # A single entry has another delay, else the broker would not read so far.
     found = await MeasuredSubscription.made(
         turns, "due", Shared, deliver_at=lambda number: due if number else due + LONG_MS
     )

@@ -1,4 +1,4 @@
-"""Very much that a consumer has is given back, left by it, skipped, expired."""
+"""Many entries of a consumer redelivered, left, skipped, expired."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,11 +12,13 @@ from tests.proof.sizes.measured_turns import PUBLISHED, MeasuredTurns
 
 KINDS = (pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared)
 CLIENTS_IDS = 1_000
-"""Messages that an official client gives back by one command."""
+"""Messages that an official client redelivers by one command."""
 
 
 async def given_back(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Give back all that a consumer has: at once, by commands, and acknowledge it then."""
+    """Redeliver all entries of a consumer, in one command and in several, and then acknowledge
+    them.
+    """
     found = await MeasuredSubscription.made(turns, "back", kind)
     subscription, consumer, count = found.subscription, found.consumer(), found.count
     await found.measure(f"{count:,} are delivered", consumer.receive(count))
@@ -45,7 +47,7 @@ async def given_back(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
 
 
 async def left(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Let a consumer leave what it has, to another and to nobody; and have it closed by a seek."""
+    """Disconnect a consumer with entries, with and without a successor; close it by a seek."""
     found = await MeasuredSubscription.made(turns, "leaves", kind)
     consumer, count = await found.full_consumer(), found.count
     other = found.consumer(0, "other")
@@ -63,7 +65,7 @@ async def left(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
 
 
 async def moved(kind: SubType.ValueType, waits: bool, turns: MeasuredTurns) -> None:
-    """Skip, expire and clear what a consumer has, or what waits to be delivered again."""
+    """Skip, expire and clear a consumer's entries, and entries that wait for redelivery."""
     found = await MeasuredSubscription.made(turns, f"moved-{waits}", kind)
     subscription, consumer = found.subscription, await found.full_consumer()
     if waits:

@@ -1,4 +1,4 @@
-"""A subscription of a topic of very many entries, and what is measured of it."""
+"""A subscription of a topic with many entries, and its measurements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SubType = pb.CommandSubscribe.SubType
 
 
 class MeasuredSubscription:
-    """A subscription that begins with the first entry of a topic of its own.
+    """A subscription from the first entry of a new topic.
 
     Attributes:
         count: Entries of the topic.
@@ -50,7 +50,7 @@ class MeasuredSubscription:
         messages: int = 1,
         **of_entries: Callable[[int], str] | Callable[[int], int],
     ) -> MeasuredSubscription:
-        """Return one of a new topic; where no count is given, of the size of the proof."""
+        """Return a subscription of a new topic; the default count is the proof's size."""
         count = count or turns.sizes.entries
         own_name = f"{name}-{SubType.Name(kind)}"
         topic = await turns.topic(own_name, count, messages, **of_entries)  # type: ignore[arg-type]
@@ -58,41 +58,39 @@ class MeasuredSubscription:
 
     @property
     def dispatcher(self) -> SharedDispatcher:
-        """What delivers, of Shared and Key_Shared."""
+        """The dispatcher of Shared and Key_Shared."""
         assert isinstance(self.subscription.dispatcher, SharedDispatcher)
         return self.subscription.dispatcher
 
     @property
     def places(self) -> Places:
-        """All entries."""
         return Places(self.topic)
 
     def consumer(
         self, permits: int = 0, name: str = "c", cnx: QuietConnection | None = None
     ) -> QuietConsumer:
-        """Connect a consumer, on a connection of its own if none is given."""
+        """Connect a consumer, on a new connection by default."""
         return QuietConsumer(self.subscription, self.kind, permits, name, cnx)
 
     async def full_consumer(self, name: str = "c") -> QuietConsumer:
-        """Connect a consumer, and let it have everything."""
+        """Connect a consumer, and deliver all entries to it."""
         consumer = self.consumer(self.count, name)
         await consumer.has(self.count)
         return consumer
 
     async def measure(self, what: str, work: Awaitable[object]) -> None:
-        """Measure some work, in a row with the type of the consumers."""
+        """Measure some work, in a row with the consumers' type."""
         await self._turns.measure(f"{what}, {SubType.Name(self.kind)}", work)
 
     async def all_left(self) -> None:
-        """Return when what was given back, or skipped, has left the consumers that had it."""
+        """Wait until redelivered or skipped entries have left their consumers."""
         await settled(lambda: not self.dispatcher._leaving)
 
     async def save(self) -> None:
-        """Have the cursor stored as if it had changed."""
+        """Store the cursor as if it had changed."""
         self.subscription.cursor.changed = True
         await called(self.subscription.cursor.save)
         await self.topic.ledger.flushed()
 
     async def delete(self) -> None:
-        """Delete the topic."""
         await self._turns.broker.messaging.loaded_topics.delete(self.topic.name, force=True)

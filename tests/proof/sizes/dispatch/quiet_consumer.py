@@ -1,4 +1,4 @@
-"""A consumer of this process whose client keeps nothing: what is measured is the broker's work."""
+"""A consumer of this process whose client keeps nothing: only the broker's work is measured."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from proto.transport.turn_writer import TurnWriter
 from server.tasks.cooperative import in_parts
 
 ACKS_A_TURN = 250
-"""As many as a broker takes in one step of a long ACK."""
+"""The number that a broker takes in one step of a long ACK."""
 
 
 class QuietConnection:
-    """A connection that is always writable, and forgets what it is sent."""
+    """A connection that is always writable, and drops all frames."""
 
     client_version = "proof"
     peer = "127.0.0.1:1"
@@ -31,20 +31,19 @@ class QuietConnection:
         self.outbound = OutboundBuffer(WriteBufferMarks())
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Forget it."""
+        """Drop the frame."""
 
     send_with_turn = send
 
     async def answers_ping(self) -> bool:
-        """Live."""
         return True
 
 
 class QuietConsumer:
-    """One consumer of a subscription, and what its client asks for.
+    """A consumer of a subscription, and its client's requests.
 
     Attributes:
-        consumer: The broker's side of it.
+        consumer: The broker's consumer.
         subscription: Its subscription.
     """
 
@@ -65,36 +64,36 @@ class QuietConsumer:
             subscription.flow(self.consumer, permits)
 
     async def has(self, messages: int) -> None:
-        """Return when so many messages were sent to it."""
+        """Wait until so many messages were sent to it."""
         await settled(lambda: self.consumer.messages_out >= messages)
 
     async def receive(self, messages: int) -> None:
-        """Give permits, and return when so many more messages were sent to it."""
+        """Give permits, and wait until so many more messages were sent to it."""
         before = self.consumer.messages_out
         self.subscription.flow(self.consumer, messages)
         await self.has(before + messages)
 
     async def acknowledge(self, places: Places, ack_set: Sequence[int] = ()) -> None:
-        """Acknowledge entries one by one, some in each turn."""
+        """Acknowledge entries individually, some in each turn."""
         for some in places.in_parts(ACKS_A_TURN):
             await asyncio.sleep(0)
             self.subscription.acknowledge(self.consumer, message_ids(some, ack_set))
         await asyncio.sleep(0)
 
     async def give_back(self, places: Places, each: int) -> None:
-        """Give back entries, so many at a time."""
+        """Redeliver entries, so many in each command."""
         for some in places.in_parts(each):
             await asyncio.sleep(0)
             self.subscription.redeliver(self.consumer, message_ids(some), None)
         await asyncio.sleep(0)
 
     async def leave(self) -> None:
-        """Disconnect, and let the broker follow."""
+        """Disconnect, and wait for the broker."""
         await called(lambda: self.subscription.remove_consumer(self.consumer))
 
 
 async def called(work: Callable[[], object]) -> None:
-    """Do something in a turn of its own."""
+    """Call a function in a separate turn."""
     await asyncio.sleep(0)
     done = work()
     if isawaitable(done):
@@ -103,7 +102,7 @@ async def called(work: Callable[[], object]) -> None:
 
 
 async def settled(condition: Callable[[], bool]) -> None:
-    """Go on turn by turn until the broker has done something, and its next turn has passed."""
+    """Wait until the broker has finished some work, and its next turn has passed."""
     done = False
     while not done:
         done = condition()
@@ -117,7 +116,7 @@ def message_ids(
 
 
 class Places:
-    """Entries of a topic by ledger and number, made when they are asked for.
+    """Entries of a topic by ledger and number, made on demand.
 
     A list of a million would be work for the garbage collector, whose time is measured, too.
     """

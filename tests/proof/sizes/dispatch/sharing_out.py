@@ -1,4 +1,4 @@
-"""Very much waits for one key, every hash drains, and there are very many consumers."""
+"""Many entries for a single key, all hashes draining, and many consumers."""
 
 import asyncio
 from functools import partial
@@ -14,13 +14,13 @@ from tests.proof.sizes.measured_turns import NAMESPACE, MeasuredTurns, fetched
 Shared, Key_Shared = pb.CommandSubscribe.Shared, pb.CommandSubscribe.Key_Shared
 SLOW = "slow"
 KEYS = 200_000
-"""They have nearly every hash."""
+"""The consumers with nearly every hash."""
 OTHERS, FLOWS = 20, 10
 MANY, FEW, FLOWS_IN_A_ROW = 10_000, 100, 1_000
 
 
 async def blocked_keys(turns: MeasuredTurns) -> None:
-    """Let very much wait for the consumer of one key, while other keys are delivered."""
+    """Block the consumer of a single key, while other keys are delivered."""
     found = await MeasuredSubscription.made(
         turns, "blocked", Key_Shared, key=lambda at: SLOW if at % 10 else f"key-{at}"
     )
@@ -42,7 +42,7 @@ async def blocked_keys(turns: MeasuredTurns) -> None:
 
 
 async def draining(turns: MeasuredTurns) -> None:
-    """Let a consumer that has messages of every hash be joined, shown, and leave."""
+    """Add a consumer while another holds every hash, show statistics, and disconnect the holder."""
     count = min(KEYS, turns.sizes.entries)
     found = await MeasuredSubscription.made(
         turns, "draining", Key_Shared, count, key=lambda at: f"key-{at}"
@@ -59,7 +59,7 @@ async def draining(turns: MeasuredTurns) -> None:
 
 
 async def many_consumers(kind: SubType.ValueType, turns: MeasuredTurns) -> None:
-    """Deliver to very many consumers, of which few have room; close all of them."""
+    """Deliver to many consumers, few of them with permits; close all."""
     count = min(MANY, turns.sizes.entries // 10)
     found = await MeasuredSubscription.made(turns, "consumers", kind, 2 * count)
     there: list[QuietConsumer] = []
