@@ -1,4 +1,4 @@
-"""Schemas for tests, and a registry that judges them without a process."""
+"""Schemas for tests, and an in-process registry."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class JudgeHere:
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the place in ``alike`` of the same schema; None for a new one."""
+        """Return the index of an equal schema in ``alike``, or None."""
         job = Job(
             schema.data, [one.data for one in alike], [one.data for one in compared], strategy
         )
@@ -40,7 +40,7 @@ def checks() -> SchemaChecks:
 
 
 def registry(rules: SchemaRules = FLOODGATE_SCHEMAS) -> SchemaRegistry:
-    """Return a registry with nothing in it."""
+    """Return an empty registry."""
     return SchemaRegistry(MemoryTopicSchemas(), checks(), lambda: 1_700_000_000_000, rules)
 
 
@@ -55,12 +55,12 @@ def field(name: str, kind: object = "int", **others: object) -> dict[str, object
 
 
 def optional(name: str) -> dict[str, object]:
-    """Return a field that may be left out."""
+    """Return an optional field."""
     return field(name, ["null", "int"], default=None)
 
 
 def sent(kind: str, data: bytes = b"", **properties: str) -> pb.Schema:
-    """Return a schema as a client sends it; ``kind`` is a name of the protocol's enum."""
+    """Return a schema in a client's form; ``kind`` is a name of the protocol's enum."""
     found = pb.Schema(name="x", schema_data=data, type=pb.Schema.Type.Value(kind))
     for key, value in properties.items():
         found.properties.add(key=key.replace("__", "."), value=value)

@@ -1,4 +1,4 @@
-"""The server that the tests of the client talk to, and a client of it."""
+"""The client tests' server, and its client."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -19,5 +19,5 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture
 def topic() -> str:
-    """A topic that nobody else uses."""
+    """An unused topic."""
     return f"persistent://public/default/{uuid4().hex}"

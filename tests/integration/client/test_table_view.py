@@ -14,7 +14,7 @@ from tests.support.processes.cluster import cluster
 
 
 class Changes:
-    """What a table's listener was told, and when enough was."""
+    """A table listener's changes, and an event at enough of them."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, object]] = []

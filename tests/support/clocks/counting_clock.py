@@ -1,4 +1,4 @@
-"""A manual clock that knows which timers were armed, and which can still fire."""
+"""A manual clock that counts armed timers."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ class CountingClock(ManualClock):
     """A clock that counts its timers.
 
     Attributes:
-        armed: How many there ever were.
+        armed: Number of timers ever armed.
     """
 
     def __init__(self) -> None:
@@ -26,5 +26,5 @@ class CountingClock(ManualClock):
 
     @property
     def live(self) -> int:
-        """The number that can still fire."""
+        """Number of timers that can still fire."""
         return sum(when > self.now() and not timer.cancelled for when, timer in self._live)

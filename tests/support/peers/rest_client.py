@@ -1,4 +1,4 @@
-"""A client of the admin REST that sends paths just as they are written."""
+"""An admin REST client that sends paths verbatim."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -32,8 +32,6 @@ class Answer:
 
 
 class RestClient:
-    """A client of one broker's REST."""
-
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._url = url
@@ -55,10 +53,10 @@ class RestClient:
             return Answer(answer.status, await answer.text(), dict(answer.headers))
 
     async def done(self, method: str, path: str, body: str | None = None) -> None:
-        """Make a call that must succeed.
+        """Make a call and check its success.
 
         Raises:
-            AssertionError: It does not.
+            AssertionError: The call failed.
         """
         answer = await self.ask(method, path, body)
         assert answer.status < 300, f"{method} {path}: {answer}"

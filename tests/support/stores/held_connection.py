@@ -1,4 +1,4 @@
-"""A connection to a database whose transactions a test holds up, and lets fail."""
+"""A database connection with held or failing transactions."""
 
 import sqlite3
 from collections import deque
@@ -10,11 +10,11 @@ from broker.messages.stores.sqlite.database import DatabaseFile
 
 
 class HeldConnection:
-    """Stands before a connection, as far as the writer of a message database uses it.
+    """Wraps a connection for a message database's writer.
 
     Attributes:
-        errors: What the next transactions meet in place of beginning; None for nothing.
-        transactions: How many were begun, also those that failed.
+        errors: Raised by the next transactions at their begin; None for success.
+        transactions: Number of begun transactions, including failed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -33,7 +33,7 @@ class HeldConnection:
         self._may_begin.set()
 
     def execute(self, statement: str, values: object = ()) -> sqlite3.Cursor:
-        """Execute a statement, once it may be."""
+        """Execute a statement once released."""
         if statement.startswith("BEGIN"):
             self._may_begin.wait()
             self.transactions += 1
@@ -53,7 +53,7 @@ class HeldConnection:
 
 
 def held_writers(monkeypatch: pytest.MonkeyPatch) -> list[HeldConnection]:
-    """Put a connection that can be held before the writer of each database that is opened."""
+    """Wrap the writer connection of each opened database."""
     made: list[HeldConnection] = []
     writer = DatabaseFile.writer
 
