@@ -100,7 +100,7 @@ async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
 async def test_interceptor_error(
     client: Client, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever interceptors raise."""
+    """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever the error."""
     caplog.set_level("CRITICAL", "client.interceptors")
     failing = Failing()
     producing = Producing()
