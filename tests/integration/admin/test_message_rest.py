@@ -358,7 +358,7 @@ async def test_what_all_subscriptions_lose_compaction_keeps(profile: str, left: 
         assert cursor.backlog == 2
         await rest.done("POST", "/admin/v2/namespaces/public/default/clearBacklog")
         assert cursor.backlog == left
-        # A named subscription counts (recorded).
+        # A named subscription is skipped (recorded).
         await rest.done("POST", f"{subscription}/{SUBSCRIPTION}/skip_all")
         assert cursor.backlog == 0
 

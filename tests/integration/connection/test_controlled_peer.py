@@ -66,7 +66,7 @@ def weight(sizes: list[int]) -> int:
 
 
 def ahead(link: Link) -> int:
-    """Distance of an entry's last byte from the peer: with TLS, a record begun."""
+    """Return an entry's largest lead over the peer: with TLS, a record more."""
     return link.swallowed_bytes + 16_384 * link.tls
 
 

@@ -52,7 +52,7 @@ async def told(
     answer = asyncio.create_task(peer.command())
     await until(lambda: answer.done() or parts.part(role).unanswered.total > before)
     if not answer.done():
-        # A later answer would come behind the earlier one.
+        # A late answer would precede the PONG.
         await peer.send(ping())
         assert (await answer).type == pb.BaseCommand.PONG
         return None

@@ -252,7 +252,7 @@ async def test_a_ping_overtakes_the_requests_of_a_paused_peer() -> None:
         assert parked > 0
         await peer.send(ping(), ping())
         await until(lambda: cnx.intake.frames_seen == seen + 2)
-        # Nothing was parked, and a single PONG answers both
+        # The PINGs were not parked, and a single PONG answers both
         assert len(cnx.intake) == parked
         assert cnx._pong_is_queued
 

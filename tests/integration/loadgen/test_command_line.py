@@ -31,7 +31,7 @@ def code_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 
 def told_by(directory: Path) -> tuple[int, bool, bool]:
-    """Return summary.json's exit code and whether junit.xml and README.md agree."""
+    """Return summary.json's exit code, and whether junit.xml and README.md report success."""
     verdict = json.loads((directory / "summary.json").read_text())["verdict"]
     suite = ElementTree.parse(directory / "junit.xml").getroot()
     readme = (directory / "README.md").read_text()

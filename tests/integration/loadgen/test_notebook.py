@@ -85,7 +85,7 @@ def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(
     context = session.sparkContext
 
     def of_spark(*_: object) -> None:
-        """Emulate the handler installed with a session."""
+        """Cancel all jobs and interrupt, like the handler installed with a Spark session."""
         context.cancelAllJobs()
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The broker's scrape during message flow."""
+"""Samples of the broker's scrape during message flow."""
 
 from __future__ import annotations
 

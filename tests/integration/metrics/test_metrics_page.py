@@ -7,7 +7,7 @@ from tools.metrics_page import PAGE, made
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 PART = re.compile("_(created|count|sum|bucket)$")
-"""Suffix of a sample's name, beyond its family's."""
+"""Suffixes of samples' names that their families' names lack."""
 
 
 async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:

@@ -1,4 +1,4 @@
-"""Bundles of brokers on one PostgreSQL: one owner at a time, in all events."""
+"""Bundles of brokers on one PostgreSQL always have at most one owner."""
 
 import asyncio
 
@@ -168,7 +168,7 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
             await other.ownership.acquire(TOPIC)
         with pytest.raises(NotServedError, match="is away"):
             await other.ownership.acquire(TOPIC, authoritative=True)
-        # Back under another address, and preferred for lookups
+        # It is back under another address, and lookups are referred to it
         async with party(postgresql_url, 5, store="disk-1") as again:
             owner = await other.ownership.acquire(TOPIC, authoritative=True)
             assert (owner.urls, owner.decided) == (again.registration.urls, False)

@@ -25,7 +25,7 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.AuthenticationTls"
 
 
 def asked_by(broker: BrokerService, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Return a record of HTTP requests: the role, and its original principal."""
+    """Return a growing list of HTTP requests' roles and original principals."""
     noted: list[tuple[str, str]] = []
     service = broker.authentication
     assert service is not None

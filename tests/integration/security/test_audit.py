@@ -77,7 +77,7 @@ async def test_a_change_leaves_one_line_and_what_changes_nothing_none(
     async with cluster(topics, profile, KEYS) as parts:
         assert await ask(parts.broker.web_service_url, method, path) == status
     is_change = status < 300 and path not in READS
-    is_change |= path == PEEKED  # made a subscription without a message
+    is_change |= path == PEEKED  # PEEKED made a subscription without a message
     assert len(lines.told) == is_change
     if is_change:
         assert lines.told[0].startswith(f"changed by somebody, without authentication: {method} /")

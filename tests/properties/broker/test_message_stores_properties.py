@@ -48,7 +48,7 @@ class Topic:
         self.rolled()
 
     def rolled(self) -> None:
-        """Switch to the new open ledger; an empty one before it is gone."""
+        """Switch to the new open ledger; an empty predecessor is gone."""
         self.open_id = self.ledger.ledgers[-1].ledger_id
         self.ledgers = {key: entries for key, entries in self.ledgers.items() if entries}
         self.ledgers.setdefault(self.open_id, [])

@@ -91,7 +91,7 @@ def check(names: SortedNames, expected: set[bytes]) -> None:
 
 
 def check_balance(names: SortedNames) -> None:
-    """Check that no leaf is deeper than a tree with sides of at most ratio three allows."""
+    """Check that no leaf is deeper than subtrees of at most threefold weight allow."""
     root = names._root
     if root is not None:
         most = math.log(root[LEAVES]) / math.log(4 / 3) + 1 if root[LEAVES] > 1 else 0

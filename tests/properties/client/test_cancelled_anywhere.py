@@ -2,7 +2,7 @@
 
 Each is repeated and cancelled at its first, second, third ... suspension, until it ends earlier.
 Then the consumer is closed, and nothing may be left: task, waiter, reservation, promise of memory,
-consumer at the broker, producer of dead letters.
+consumer at the broker, or producer of dead letters.
 """
 
 from __future__ import annotations

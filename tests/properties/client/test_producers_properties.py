@@ -1,4 +1,4 @@
-"""In all events a producer's memory is its held messages', and no caller waits for ever."""
+"""A producer's memory is always its held messages', and no caller waits for ever."""
 
 import asyncio
 from collections.abc import Callable
@@ -244,7 +244,7 @@ async def run(
 
 
 def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., PendingEntry]:
-    """Return a schema encoder that fails as often as the run says, but never first."""
+    """Return a chunk writer that fails as often as the run says, but never at the first chunk."""
 
     def next_chunk(writer: EntryWriter, message: PendingMessage, chunks: Chunks) -> PendingEntry:
         if one.fails and chunks.sent:

@@ -1,4 +1,4 @@
-"""In all events memory is the sum of held bytes, and no consumer or producer starves."""
+"""Memory is always the sum of held bytes, and no consumer or producer starves."""
 
 import asyncio
 

@@ -235,7 +235,7 @@ class FairHistory(LimiterHistory):
             self.check_crowding(ask)
 
     def check_crowding(self, ask: Ask) -> None:
-        """Check that an evicted waiter belongs to an account with most waiters."""
+        """Check that a refused request's account has most of a full queue's waiters."""
         if ask.account is None or any(one.sharing for one in self.books.waiting()):
             return
         waiting = [one.account for one in self.books.asks.values() if one.grows is None]

@@ -1,4 +1,4 @@
-"""Client memory is the sum of held bytes in all events, and callers keep their order."""
+"""Client memory is always the sum of held bytes, and callers keep their order."""
 
 import asyncio
 from collections import Counter

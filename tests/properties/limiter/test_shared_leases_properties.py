@@ -1,4 +1,4 @@
-"""A lease is charged once in all events, and its last sharer returns it."""
+"""A lease is always charged once, and its last sharer returns it."""
 
 import asyncio
 from typing import ClassVar

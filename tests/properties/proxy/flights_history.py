@@ -220,7 +220,7 @@ class FlightsHistory:
         client.asked[self._next_id] = (self._newest_at_start(request), own)
 
     def _newest_at_start(self, request: pb.CommandGetTopicsOfNamespace) -> int:
-        """Joiners get a list that was right at some moment since the flight started."""
+        """Return the list version at a flight's start: joiners get this version or a newer one."""
         flight = self.flights._under_way[flight_key(request, ADDRESS)]
         return self._started.setdefault(flight, len(self.broker.versions) - 1)
 

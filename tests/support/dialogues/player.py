@@ -21,7 +21,7 @@ from tests.support.dialogues.connection import DialogueConnection
 from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
 PACE_SECONDS = 0.29
-"""Pace of the recording's steps, relative to Failover's one-second notice."""
+"""Interval between the recording's steps, deduced from Failover's one-second notice."""
 _BEHIND_QUIET_SECONDS = 0.05
 """Quiet time of a late step of a timed dialogue."""
 ADMIN = -1

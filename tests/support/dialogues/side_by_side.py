@@ -9,7 +9,7 @@ from tests.support.dialogues.player import Patience, play
 
 SIDE_BY_SIDE = 80
 PLAYS = 3
-"""Attempts for a timed dialogue: a busy machine may play steps too late."""
+"""Attempts at a timed dialogue: a busy machine may be late for its second."""
 
 ForgetTopic = "Callable[[str], Awaitable[None]]"
 

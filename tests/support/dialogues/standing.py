@@ -21,7 +21,7 @@ from tests.support.golden.targets import BROKER_AS_RECORDED
 from tests.support.processes.cluster import broker_config, no_errors_logged
 
 MOST_PACES = 2
-"""Duration of a recorded step that reopened a connection."""
+"""Paces of a slow step: reopening a connection took longer than other recorded steps."""
 _PING = wire.command_bytes({"command": "PING"}, {})
 
 

@@ -69,7 +69,7 @@ _CONNECTION_OF = {
     "msg wire consume and acknowledge three": CONSUMER,
     "msg wire acknowledge m0, m1 and m3": CONSUMER,
 }
-"""Groups that share a third connection."""
+"""Connections of groups; all other groups share a third."""
 _LEAVE_BEFORE = frozenset({"msg stats after they left", "msg partitioned stats"})
 
 

@@ -29,7 +29,7 @@ LOCAL_NAMES = (
 )
 """Topics of ``public/gold``, needed by every exchange."""
 LOOKED_UP = 40
-"""Names that cover all four bundles of a namespace."""
+"""Number of names that covers all four bundles of a namespace."""
 MESSAGING_NAMES = tuple(f"parted-partition-{n}" for n in range(3))
 """Topics of ``public/msg``, for exchanges about messages."""
 _AS_RECORDED = {

@@ -93,7 +93,7 @@ class Model:
         self.redeliveries.pop(position, None)
 
     def redeliver(self, member: Member, positions: Iterable[Position] | None) -> None:
-        """Release a consumer's entries, None for all."""
+        """Release a consumer's entries for redelivery; None for all."""
         asked = self.held_by(member) if positions is None else positions
         for position in asked:
             if self.holder.get(position) is member:

@@ -46,7 +46,7 @@ def key_url() -> str:
 
 
 def token(role: str | None, *, key: bytes = KEY, algorithm: str = "HS256", **claims: object) -> str:
-    """Return a role's token; None for no role."""
+    """Return a role's token; None for a token without subject."""
     body = claims if role is None else {"sub": role, **claims}
     text = ".".join(_encoded({"alg": algorithm} if part is None else part) for part in (None, body))
     if algorithm == "none":

@@ -44,7 +44,7 @@ DATA = Path(__file__).parents[2] / "data" / "security"
 RECORDED_ID = "127.0.0.1:23011"
 """The web address of the recorded broker."""
 NO_CLIENTS = ("proxy for (none)", "gate for (none)", "(no subject)")
-"""Roles for whom a proxy cannot connect to a broker: it gets an error or a close."""
+"""Credentials with which a proxy cannot connect to a broker: it gets an error or a close."""
 INVALID_ROLES = "Invalid roles."
 _UNAUTHENTICATED = "401 Authentication required"
 _USED = "/admin/v2/persistent/acme/shop/used"
@@ -237,7 +237,7 @@ def _expected(row: dict[str, Any], outcome: dict[str, Any], who: str) -> str:
 
 
 def judged_first(row: dict[str, Any]) -> bool:
-    """Return true if a body or a broker setting was judged before authorization."""
+    """Return whether a body or a broker setting was judged before authorization."""
     nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
     return nobody["status"] in (400, 405, 412, 415, 500, 0)
 

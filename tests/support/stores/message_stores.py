@@ -40,7 +40,7 @@ class Noting:
 
 
 def digest(publish_time: int = 1, deliver_at: int = 0, message_count: int = 1) -> MessageDigest:
-    """The store's facts about an entry."""
+    """Return an entry's facts for the store."""
     return MessageDigest(message_count, publish_time, deliver_at)
 
 

@@ -137,7 +137,7 @@ TestFixed = FixedMachine.TestCase
 
 
 class DrainingMachine(RuleBasedStateMachine):
-    """A dispatcher of three consumers and ten hashes with random owners."""
+    """A dispatcher of three consumers and ten hashes that change owners at random."""
 
     def __init__(self) -> None:
         super().__init__()

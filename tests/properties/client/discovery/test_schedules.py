@@ -1,4 +1,4 @@
-"""In all events every family finds the topics in the end, with one request at a time."""
+"""Every family always finds the topics in the end, with one request at a time."""
 
 from itertools import pairwise
 
