@@ -142,7 +142,6 @@ class Browser:
         await self.send("Target.closeTarget", targetId=target)
 
     async def close(self) -> None:
-        """End Chromium."""
         await self.send("Browser.close")
         self._reading.cancel()
 
@@ -159,7 +158,6 @@ class Browser:
                 return
 
     async def send(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
-        """Send a command and return its answer."""
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         command: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -179,8 +177,6 @@ class Browser:
 
 
 class Page:
-    """An open page; ``seen`` grows with each event."""
-
     def __init__(self, browser: Browser, session: str, address: str, seen: Seen) -> None:
         self._browser = browser
         self._session = session

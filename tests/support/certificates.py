@@ -34,7 +34,6 @@ class PemFiles:
         return certificate, key
 
     def keys(self, **more: str) -> dict[str, str]:
-        """Return configuration keys with the server's files."""
         certificate, key = self.server
         return {"tlsCertificateFilePath": certificate, "tlsKeyFilePath": key, **more}
 

@@ -107,7 +107,6 @@ def prints(expected: str, printed: str) -> bool:
 
 
 def make_targets(makefile: Path) -> set[str]:
-    """Return the targets of the Makefile."""
     return set(_TARGET.findall(makefile.read_text(encoding="utf-8")))
 
 

@@ -40,22 +40,18 @@ def checks() -> SchemaChecks:
 
 
 def registry(rules: SchemaRules = FLOODGATE_SCHEMAS) -> SchemaRegistry:
-    """Return an empty registry."""
     return SchemaRegistry(MemoryTopicSchemas(), checks(), lambda: 1_700_000_000_000, rules)
 
 
 def record(*fields: dict[str, object], name: str = "A", **others: object) -> bytes:
-    """Return the definition of a record."""
     return json.dumps({"type": "record", "name": name, "fields": fields, **others}).encode()
 
 
 def field(name: str, kind: object = "int", **others: object) -> dict[str, object]:
-    """Return a field of a record."""
     return {"name": name, "type": kind, **others}
 
 
 def optional(name: str) -> dict[str, object]:
-    """Return an optional field."""
     return field(name, ["null", "int"], default=None)
 
 
@@ -68,5 +64,4 @@ def sent(kind: str, data: bytes = b"", **properties: str) -> pb.Schema:
 
 
 def stored(version: int, data: bytes, kind: str = "AVRO") -> StoredSchema:
-    """Return a version."""
     return StoredSchema(version, kind, data)

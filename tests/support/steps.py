@@ -47,7 +47,6 @@ class StepDisplay:
 
     @contextmanager
     def step(self, description: str) -> Iterator[Callable[[str], None]]:
-        """Show a step; the value accepts progress notes from any thread."""
         begun = time.perf_counter()
         task = self._progress.add_task(description, total=1, note="")
         last = ""

@@ -19,7 +19,6 @@ MANY = 10_000
 
 @asynccontextmanager
 async def broker(profile: str = "floodgate") -> AsyncIterator[RestClient]:
-    """A broker and its REST client."""
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         yield rest
 

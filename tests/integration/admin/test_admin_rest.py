@@ -21,7 +21,6 @@ TENANTS = "/admin/v2/tenants"
 
 @asynccontextmanager
 async def broker(profile: str = "floodgate", **keys: str) -> AsyncIterator[RestClient]:
-    """A broker and its REST client."""
     async with cluster(profile=profile, broker=keys) as parts, rest_client(parts.broker) as rest:
         yield rest
 

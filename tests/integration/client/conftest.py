@@ -12,12 +12,10 @@ from tests.integration.client.server import served
 
 @pytest_asyncio.fixture
 async def client() -> AsyncIterator[Client]:
-    """A client of a broker."""
     async with served() as server, Client(server.service_url) as client:
         yield client
 
 
 @pytest.fixture
 def topic() -> str:
-    """An unused topic."""
     return f"persistent://public/default/{uuid4().hex}"

@@ -48,11 +48,9 @@ class Server:
     namespace: str = "public/default"
 
     def topic(self, name: str = "t") -> str:
-        """Return a topic's full name."""
         return f"persistent://{self.namespace}/{name}"
 
     async def ask(self, method: str, path: str, body: object = None) -> None:
-        """Send an admin request."""
         async with aiohttp.ClientSession() as session:
             headers = {"Content-Type": "application/json"}
             url = f"{self.web_url}/admin/v2/{path}"

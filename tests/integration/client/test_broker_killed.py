@@ -56,7 +56,6 @@ class Received:
 
     @property
     def first_times(self) -> list[int]:
-        """Numbers without repetitions."""
         return list(dict.fromkeys(self.numbers))
 
 

@@ -37,7 +37,6 @@ async def publish(client: Client, topic: str, count: int, **options: Any) -> lis
 
 
 async def take(consumer: Consumer, count: int) -> list[Message]:
-    """Return the next messages."""
     return [await consumer.receive(20_000) for _ in range(count)]
 
 

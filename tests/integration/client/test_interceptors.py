@@ -60,8 +60,6 @@ class Consuming(ConsumerInterceptor):
 
 
 class Failing(ProducerInterceptor, ConsumerInterceptor):
-    """Raises at every moment."""
-
     def before_send(self, *_: object) -> None:
         raise RuntimeError("before_send")
 

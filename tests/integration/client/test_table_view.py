@@ -25,7 +25,6 @@ class Changes:
         self._more.set()
 
     async def count(self, count: int) -> None:
-        """Wait until so many came."""
         while len(self.seen) < count:
             self._more.clear()
             await self._more.wait()

@@ -190,6 +190,5 @@ async def test_all_listings_of_one_client_arrive_that_pipelines_them_and_reads_l
 
 
 async def next_command(peer: ControlledPeer) -> pb.BaseCommand:
-    """Read a frame."""
     (size,) = struct.unpack(">I", await peer.reads(4))
     return parse_command((await peer.reads(size))[4:])

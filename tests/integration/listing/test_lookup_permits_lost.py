@@ -61,7 +61,6 @@ async def told(
 
 
 async def sample(parts: Cluster, role: str, name: str) -> float:
-    """Return a sample of a part's metrics."""
     url = f"{parts.part(role).web_service_url}/metrics/"
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         samples = read_samples(await response.text())

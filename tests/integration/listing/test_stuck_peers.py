@@ -85,7 +85,6 @@ async def until_quiet() -> None:
 
 
 def direct(parts: Cluster, role: str) -> int:
-    """Return the held direct bytes."""
     return parts.part(role).limiter.acquired_permits(DIRECT)
 
 

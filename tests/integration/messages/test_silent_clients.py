@@ -29,7 +29,6 @@ KINDS = ("Exclusive", "Shared", "Key_Shared", "Failover")
 
 
 async def stored(parts: Cluster, name: str, sizes: list[int]) -> None:
-    """Store messages of the given sizes."""
     topic = await parts.broker.messaging.loaded_topics.get(
         TopicName.parse(f"persistent://public/default/{name}"), create=True
     )
@@ -88,7 +87,6 @@ async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -
 
 
 async def produced(parts: Cluster, name: str) -> RawPeer:
-    """Return a client with a producer."""
     peer = await parts.peer("broker", receive_buffer_bytes=4_096)
     topic = f"persistent://public/default/{name}"
     asked = pb.CommandProducer(topic=topic, producer_id=1, request_id=1)
@@ -98,7 +96,6 @@ async def produced(parts: Cluster, name: str) -> RawPeer:
 
 
 def send(sequence_id: int) -> bytes:
-    """Return a SEND."""
     sent = pb.CommandSend(producer_id=1, sequence_id=sequence_id, num_messages=1)
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence_id, publish_time=1)
     return encode_payload_command(

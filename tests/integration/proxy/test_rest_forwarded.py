@@ -38,7 +38,6 @@ async def nothing(_: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def server(handler: Handler, tls: SSLContext | None = None) -> AsyncIterator[str]:
-    """Answer every request by ``handler``; return the URL."""
     app = web.Application(client_max_size=2**30)
     app.add_routes([web.route("*", "/{rest:.*}", handler)])
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)

@@ -50,7 +50,6 @@ class Client:
         on_left: Callable[[], object],
         paid_bytes: int,
     ) -> None:
-        """Queue an entry."""
         assert sum(map(len, buffers)) == size_bytes
         if self.gone:
             on_left()

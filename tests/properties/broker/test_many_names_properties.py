@@ -31,7 +31,6 @@ def step_sizes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def done(steps: Generator[None, None, T]) -> T:
-    """Take all steps."""
     try:
         while True:
             next(steps)

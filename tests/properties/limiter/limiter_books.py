@@ -27,7 +27,6 @@ class Sharing:
 
     @property
     def total(self) -> int:
-        """All references."""
         return sum(self.references.values())
 
 
@@ -60,7 +59,6 @@ class Ask:
 
     @property
     def tenant(self) -> str:
-        """The tenant, with a trailing slash."""
         return self.namespace.partition("/")[0] + "/"
 
     def asked_before(self, other: Ask) -> bool:

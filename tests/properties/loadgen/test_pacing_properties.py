@@ -95,7 +95,6 @@ class LateClock:
         self.now, self._clock, self._lateness = clock.now, clock, cycle(lateness)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
-        """Arm a timer."""
         return self._clock.call_at(when + next(self._lateness), callback, *args)
 
 

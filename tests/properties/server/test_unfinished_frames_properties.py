@@ -41,7 +41,6 @@ class Sender:
 
     @property
     def open(self) -> bool:
-        """True until closed."""
         return not self.served.cnx.sender.closing and not self.served.cnx.closed
 
     @property

@@ -42,7 +42,6 @@ def cases(variant: str, now: int) -> dict[str, dict[str, Any]]:
 
 
 def connect(fields: dict[str, Any]) -> pb.BaseCommand:
-    """Return a CONNECT."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.MergeFrom(
         pb.CommandConnect(client_version="tests", protocol_version=21, **fields)

@@ -135,5 +135,4 @@ def _base64url(data: bytes) -> bytes:
 
 
 def line(variant: str, case: str, **answers: str | int) -> str:
-    """Return a line of the recording."""
     return json.dumps({"variant": variant, "case": case, **answers})

@@ -31,19 +31,16 @@ class ScriptedConsumer:
         self._entries: deque[list[int]] = deque()
 
     def grant(self, permits: int) -> None:
-        """See Granting."""
         assert permits > 0, "a FLOW without permits closes the connection"
         self.permits += permits
         self.granted.append(permits)
 
     async def more_is_pending(self) -> bool:
-        """See Granting."""
         self.questions += 1
         return bool(self.pending) if self.answer is None else self.answer
 
     @property
     def missing(self) -> int:
-        """See Granting."""
         return self.waiting - self.queued - self.permits
 
     @property
@@ -70,7 +67,6 @@ class ScriptedConsumer:
         return True
 
     def deliver_all(self) -> int:
-        """Deliver every possible entry; return their number."""
         return sum(iter(self.deliver, False))
 
     def take(self) -> bool:
@@ -103,6 +99,5 @@ class ScriptedConsumer:
         self.queue.attached()
 
     def close(self) -> None:
-        """Close, dropping queued messages."""
         self._entries.clear()
         self.queue.close()

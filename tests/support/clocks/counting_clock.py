@@ -18,7 +18,6 @@ class CountingClock(ManualClock):
         self._live: list[tuple[float, ManualTimer]] = []
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
-        """Arm a timer."""
         self.armed += 1
         timer = super().call_at(when, callback, *args)
         self._live.append((when, timer))

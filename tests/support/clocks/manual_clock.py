@@ -8,8 +8,6 @@ _TICK_SECONDS = 0.01
 
 
 class ManualTimer:
-    """A timer of a ManualClock."""
-
     def __init__(self, callback: Callable[..., object], args: tuple[object, ...]) -> None:
         self.callback = callback
         self.args = args
@@ -46,7 +44,6 @@ class ManualClock:
         self._ahead_ms += round(by_seconds * 1000)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
-        """Arm a timer."""
         timer = ManualTimer(callback, args)
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         return timer

@@ -51,7 +51,6 @@ class DialogueConnection(asyncio.Protocol):
             self._transport.write(data)
 
     def lose(self) -> None:
-        """Reset the connection and ignore later frames."""
         was_open, self.is_open = self.is_open, False
         if self._transport is not None and was_open:
             sock = self._transport.get_extra_info("socket")

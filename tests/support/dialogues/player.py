@@ -133,7 +133,6 @@ class Player:
         return tuple(played)
 
     def close(self) -> None:
-        """Leave."""
         for connection in self._connections:
             connection.lose()
 

@@ -68,7 +68,6 @@ class ScriptedBroker:
         return None
 
     def drop(self) -> None:
-        """Lose all connections."""
         lost, self.open = self.open, []
         for each in lost:
             each.client.connection_lost(ConnectionResetError("reset"))

@@ -293,7 +293,6 @@ class Replay:
 
 
 def handshake(connection: GoldenConnection, tunnel_to: str = "") -> None:
-    """Send CONNECT, and read the answer."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.client_version = "golden-1"
     command.connect.protocol_version = 20

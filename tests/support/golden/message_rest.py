@@ -75,8 +75,6 @@ _LEAVE_BEFORE = frozenset({"msg stats after they left", "msg partitioned stats"}
 
 @dataclass(frozen=True)
 class Call:
-    """A recorded call."""
-
     name: str
     request: Rest
     recorded: RestAnswer
@@ -103,7 +101,6 @@ def _row(row: dict[str, Any]) -> Call | Case:
 
 
 def row_name(row: Call | Case) -> str:
-    """Return a row's recorded name."""
     return row.name.removeprefix("messaging/")
 
 

@@ -29,8 +29,6 @@ OF_THE_MOMENT = ("topic stats", "topic internal info", "broker stats topics", "b
 
 @dataclass(frozen=True)
 class RestAnswer:
-    """An answer; absent headers are None."""
-
     status: int
     body: str
     content_type: str | None = None

@@ -61,13 +61,11 @@ class KeptConnection:
 
     @property
     def commands(self) -> list[pb.BaseCommand]:
-        """All commands so far."""
         self.turn_writer.flush()
         return self._commands
 
     @property
     def messages(self) -> list[pb.CommandMessage]:
-        """All messages so far."""
         return [one.message for one in self.commands if one.HasField("message")]
 
     @property

@@ -197,7 +197,6 @@ class History:
         member.last = None if self._is_active(member) else member.last
 
     def _ack(self, member: Member, number: int) -> None:
-        """Acknowledge some of the consumer's entries."""
         if member.had:
             position = member.had[number % len(member.had)]
             self.subscription.acknowledge(member.consumer, ids(position))
@@ -211,7 +210,6 @@ class History:
             self.model.acknowledge(position)
 
     def _part(self, member: Member, number: int) -> None:
-        """Acknowledge two messages of a batch."""
         batches = [at for at in member.had if self.model.published[at].is_batch]
         if batches:
             position, gone = batches[number % len(batches)], (number, number + 1)

@@ -109,7 +109,6 @@ class Model:
             self.redeliveries.clear()
 
     def held_by(self, member: Member) -> list[Position]:
-        """Return a consumer's entries."""
         return [at for at, one in self.holder.items() if one is member]
 
     def begin_with(self, left: dict[Position, set[int]]) -> None:

@@ -31,7 +31,6 @@ NAME = TopicName.parse("persistent://public/default/t")
 
 
 def limits(clock: ManualClock, max_pending: int = 0, buffer_bytes: int = 0) -> PublishLimits:
-    """Return publishing limits; unlimited without values."""
     return PublishLimits(PublishBuffer(buffer_bytes), PublishRate(NO_RATE, clock), max_pending)
 
 
@@ -83,7 +82,6 @@ class SlowLedger(MemoryManagedLedger):
     """A ledger that confirms entries on command."""
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Store an unconfirmed entry."""
         listener, self.listener = self.listener, None
         try:
             return super().append(data, digest)
@@ -96,7 +94,6 @@ class SlowLedger(MemoryManagedLedger):
         self.listener.confirmed(last)
 
     def fail(self) -> None:
-        """Lose unconfirmed entries."""
         assert self.listener is not None
         self.listener.failed(MessageStoreError("the disk is gone"))
 
@@ -117,7 +114,6 @@ class TopicOnHand:
 
     @property
     def context(self) -> TopicContext:
-        """The broker's parts."""
         return TopicContext(
             BrokerConfig.from_properties(self.keys),
             self.clock,
@@ -136,12 +132,10 @@ class TopicOnHand:
         return topic
 
     def connection(self, of: PublishLimits | None = None) -> ProducingConnection:
-        """Return a connection to the topic."""
         return ProducingConnection(self.clock, of)
 
 
 def add(topic: Topic, producer: Producer) -> None:
-    """Admit a producer to a topic."""
     producer.topic = topic
     topic.producers.add(producer, topic.policies.max_producers)
 
@@ -149,6 +143,5 @@ def add(topic: Topic, producer: Producer) -> None:
 def publish(
     topic: Topic, producer: Producer, sequence_id: int = 0, highest: int = 0, **metadata: Any
 ) -> None:
-    """Publish a message."""
     data = entry_bytes(producer_name=producer.name, sequence_id=sequence_id, **metadata)
     topic.publish(producer, sequence_id, highest, data, digest_of(parse_metadata(data)))

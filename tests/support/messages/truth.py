@@ -84,7 +84,6 @@ class Truth:
 
     @property
     def name(self) -> str:
-        """The subscription's type."""
         return SubType.SubType.Name(self.kind)
 
     # -- publishing ---------------------------------------------------------------------------
@@ -95,7 +94,6 @@ class Truth:
         return len(self.sizes) - 1
 
     def receipted(self, number: int, place: Position) -> None:
-        """Note a receipt."""
         self.places[number] = place
 
     def producer_left(self, under_way: Iterable[int]) -> None:
@@ -169,7 +167,6 @@ class Truth:
         return changed
 
     def answered(self, messages: Iterable[Message], at: float) -> None:
-        """Note an answered acknowledgement."""
         for one in messages:
             if self.fates[one].state is State.ASKED:
                 self.fates[one] = Fate(State.GONE, self.epoch, at)

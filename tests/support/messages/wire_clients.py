@@ -80,7 +80,6 @@ class WireClients:
             await self.join()
 
     async def open_producer(self) -> None:
-        """Connect the producer."""
         peer = await self._connected()
         peer.on_command = self._of_producer
         topic = self.truth.topic
@@ -92,7 +91,6 @@ class WireClients:
         self.under_way.clear()
 
     async def join(self) -> None:
-        """Connect another consumer."""
         peer = await self._connected()
         member = Member(peer, self.truth.epoch)
         peer.on_command = lambda command, rest: self._of_member(member, command, rest)
@@ -137,7 +135,6 @@ class WireClients:
             producer.close()
 
     def close(self) -> None:
-        """Leave with everything."""
         self.let_producer_go()
         for member in list(self.members):
             self.let_go(member)
@@ -237,7 +234,6 @@ class WireClients:
         self.truth.check_all_came()
 
     async def acknowledge_all(self) -> None:
-        """Acknowledge every received entry."""
         for member in self.members:
             numbers = list(member.had)
             messages = [one for number in numbers for one in self.truth.messages(number)]
@@ -250,7 +246,6 @@ class WireClients:
 
 
 def content_of(number: int) -> bytes:
-    """Return the payload of an entry."""
     filler = bytes((number % 200 + 50,)) * (number * 7919 % LARGEST_FILLER)
     return b"%s#%d" % (filler.replace(b"#", b"-"), number)
 

@@ -50,7 +50,6 @@ class WireHistory:
     # -- steps --------------------------------------------------------------------------------
 
     async def live(self) -> None:
-        """Take steps until the broker is gone."""
         while not self.clients.is_lost:
             await self._step(STEPS)
             await asyncio.sleep(self._random.random() * STEP_SECONDS)
@@ -92,7 +91,6 @@ class WireHistory:
         return self._random.sample(numbers, self._random.randint(1, min(most, len(numbers))))
 
     def _part(self) -> None:
-        """Acknowledge messages of a batch."""
         member = self._any_member()
         batches = [one for one in member.had if self.truth.sizes[one] > 1] if member else []
         if member is not None and batches:
@@ -165,7 +163,6 @@ class WireHistory:
             await self.clients.join()
 
     async def _change_producer(self) -> None:
-        """Disconnect the producer, with entries in flight."""
         await self.clients.quiet(receipts=self._random.random() < 0.5)
         self.clients.let_producer_go()
         await self.clients.open_producer()

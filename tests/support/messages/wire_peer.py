@@ -51,7 +51,6 @@ class WirePeer(asyncio.Protocol):
         return peer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -88,11 +87,9 @@ class WirePeer(asyncio.Protocol):
         self.on_lost()
 
     def close(self) -> None:
-        """Close without waiting."""
         self._transport.close()
 
     def next_id(self) -> int:
-        """Return an unused request id."""
         self._last_id += 1
         return self._last_id
 
@@ -101,7 +98,6 @@ class WirePeer(asyncio.Protocol):
         self._transport.write(frame)
 
     def tell(self, command: pb.BaseCommand) -> None:
-        """Send a command without awaiting an answer."""
         self.write(encode_command(command))
 
     async def ask(self, kind: Type.Type.ValueType, name: str, **fields: object) -> pb.BaseCommand:

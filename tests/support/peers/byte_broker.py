@@ -43,7 +43,6 @@ class ByteBroker:
             writer.transport.abort()
 
     def close(self) -> None:
-        """Stop listening; existing connections stay."""
         if self._server is not None:
             self._server.close()
 
@@ -78,14 +77,12 @@ class ByteBrokerConnection:
         self.writer = writer
 
     async def next_command(self) -> pb.BaseCommand:
-        """Wait for the next command."""
         size = int.from_bytes(await self.reader.readexactly(GREETING_BYTES), "big")
         body = await self.reader.readexactly(size)
         return pb.BaseCommand.FromString(body[GREETING_BYTES:])
 
 
 def connected_command() -> pb.BaseCommand:
-    """Return a broker's CONNECTED."""
     connected = pb.CommandConnected(
         server_version="byte broker", protocol_version=21, max_message_size=1_234_567
     )

@@ -199,7 +199,6 @@ class MemoryWire:
         self._taken = 0
 
     async def take(self, size: int) -> bytes:
-        """See Wire.take."""
         end = self._taken + size
         for _ in range(TURNS):
             self._transport.peer_reads(end - len(self._transport.received))
@@ -211,15 +210,12 @@ class MemoryWire:
         raise AssertionError(f"never came: {size} bytes")
 
     async def put(self, data: bytes) -> None:
-        """See Wire.put."""
         self._transport.peer_sends(data)
 
     def finish(self) -> None:
-        """See Wire.finish."""
         self._transport.peer_closes()
 
     def reset(self) -> None:
-        """See Wire.reset."""
         self._transport.breaks(ConnectionResetError())
 
 
@@ -230,7 +226,6 @@ class SocketWire:
         self._socket = end
 
     async def take(self, size: int) -> bytes:
-        """See Wire.take."""
         taken = bytearray()
         while len(taken) < size:
             missing = size - len(taken)
@@ -240,7 +235,6 @@ class SocketWire:
         return bytes(taken)
 
     async def put(self, data: bytes) -> None:
-        """See Wire.put."""
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     def finish(self) -> None:
@@ -248,7 +242,6 @@ class SocketWire:
         self._socket.shutdown(socket.SHUT_WR)
 
     def reset(self) -> None:
-        """See Wire.reset."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_FOR_NOTHING)
         self._socket.close()
 
@@ -280,7 +273,6 @@ class ControlledPeer:
             await self._wire.put(self._tls.take_outgoing())
 
     async def reads(self, size: int) -> bytes:
-        """Read exactly ``size`` bytes and return them."""
         if self._tls is None:
             data = await self._wire.take(size) if size else b""
         else:
@@ -305,7 +297,6 @@ class ControlledPeer:
         self._wire.finish()
 
     def resets(self) -> None:
-        """Break the connection off."""
         self._wire.reset()
 
 

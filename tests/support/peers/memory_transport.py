@@ -62,7 +62,6 @@ class MemoryTransport(asyncio.Transport):
             self.close()
 
     def breaks(self, error: Exception | None = None) -> None:
-        """Lose the connection."""
         self._waiting.clear()
         self._closing = True
         self._lose(error)

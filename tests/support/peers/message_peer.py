@@ -17,8 +17,6 @@ _HEAD_BYTES = 10
 
 
 class Received(NamedTuple):
-    """A received message."""
-
     position: tuple[int, int]
     payload: bytes
 
@@ -46,11 +44,9 @@ class MessagePeer:
         return cls(raw)
 
     def close(self) -> None:
-        """Close the connection."""
         self.raw.close()
 
     def next_id(self) -> int:
-        """Return an unused request id."""
         self._request_id += 1
         return self._request_id
 
@@ -113,7 +109,6 @@ class MessagePeer:
         return await self._until(lambda one: one.type in kinds)
 
     async def message(self) -> Received:
-        """Return the next message."""
         while not self.received:
             await self._until(lambda one: one.type == Type.MESSAGE)
         return self.received.pop(0)

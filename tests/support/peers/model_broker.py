@@ -81,7 +81,6 @@ class ModelCnx:
         return self._broker.answer(self, command)
 
     def breaks(self) -> None:
-        """Lose the connection."""
         self.turn_writer.flush()
         self.closed = True
         self.attached.lost()
@@ -274,7 +273,6 @@ class ModelBroker:
         self.tell(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=close))
 
     def breaks(self) -> None:
-        """Lose the connection."""
         assert self.cnx is not None
         self._leave()
         self.cnx.breaks()

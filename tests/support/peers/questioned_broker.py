@@ -46,7 +46,6 @@ class QuestionedBroker(StandInBroker):
         self._bodies.pop(namespace, None)
 
     def hang_up_now(self) -> None:
-        """Close every connection."""
         for writer in self._writers:
             writer.transport.abort()
 

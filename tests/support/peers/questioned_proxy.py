@@ -150,7 +150,6 @@ async def questioned_proxy(
 
 
 async def answer_of(peer: RawPeer) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Read a listing's answer."""
     command = await peer.command()
     assert command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE, command
     return command.getTopicsOfNamespaceResponse
@@ -164,7 +163,6 @@ async def answer_behind_length(peer: RawPeer) -> pb.CommandGetTopicsOfNamespaceR
 
 
 def broker_with(names: list[str]) -> QuestionedBroker:
-    """Return a broker with one namespace."""
     return QuestionedBroker({NAMESPACE: names})
 
 

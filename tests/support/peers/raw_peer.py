@@ -27,7 +27,6 @@ class RawPeer:
 
     @classmethod
     async def connect(cls, url: str, receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES) -> Self:
-        """Open a socket to ``pulsar://host:port`` without sending."""
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setblocking(False)
@@ -137,7 +136,6 @@ def frame(command: pb.BaseCommand) -> bytes:
 
 
 def connect_command(target: str | None = None, protocol_version: int = 20) -> pb.BaseCommand:
-    """Return a client's CONNECT."""
     connect = pb.CommandConnect(client_version="raw-peer", protocol_version=protocol_version)
     if target is not None:
         connect.proxy_to_broker_url = target
@@ -145,28 +143,23 @@ def connect_command(target: str | None = None, protocol_version: int = 20) -> pb
 
 
 def ping() -> pb.BaseCommand:
-    """Return a PING."""
     return pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
 
 
 def pong() -> pb.BaseCommand:
-    """Return a PONG."""
     return pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
 
 
 def topics_command(request_id: int, namespace: str, **fields: object) -> pb.BaseCommand:
-    """Return a GET_TOPICS_OF_NAMESPACE."""
     request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=namespace, **fields)
     return pb.BaseCommand(type=GET_TOPICS, getTopicsOfNamespace=request)
 
 
 def lookup_command(request_id: int, topic: str) -> pb.BaseCommand:
-    """Return a LOOKUP."""
     lookup = pb.CommandLookupTopic(request_id=request_id, topic=topic)
     return pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)
 
 
 def partitions_command(request_id: int, topic: str) -> pb.BaseCommand:
-    """Return a PARTITIONED_METADATA."""
     query = pb.CommandPartitionedTopicMetadata(request_id=request_id, topic=topic)
     return pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA, partitionMetadata=query)

@@ -14,8 +14,6 @@ from broker.service import BrokerService
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request."""
-
     status: int
     text: str
     headers: Mapping[str, str] = field(default_factory=dict)

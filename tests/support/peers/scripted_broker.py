@@ -29,8 +29,6 @@ _CHECKED_FROM = 6
 
 @dataclass(frozen=True)
 class Sent:
-    """A received SEND."""
-
     send: pb.CommandSend
     metadata: pb.MessageMetadata
     payload: bytes
@@ -84,7 +82,6 @@ class ScriptedCnx:
 
     @property
     def sent(self) -> list[Sent]:
-        """Everything so far."""
         self.turn_writer.flush()
         return self._sent
 
@@ -106,21 +103,17 @@ class ScriptedCnx:
         return pb.BaseCommand(type=pb.BaseCommand.SUCCESS)
 
     def abort(self) -> None:
-        """End."""
         self.breaks()
 
     def breaks(self) -> None:
-        """Lose the connection."""
         self.closed = True
         self.attached.lost()
 
     def takes_no_more(self) -> None:
-        """Be unwritable."""
         self.turn_writer.flush()
         self.outbound.writable = False
 
     def takes_more(self) -> None:
-        """Be writable again."""
         self.outbound.writable = True
         self.outbound.tell_listeners()
 
@@ -183,14 +176,12 @@ class ScriptedBroker:
     connection_by_url = connection_of
 
     async def partitions(self, _: str, *, auto_create: bool = True) -> int:
-        """Return the number of partitions."""
         self.may_create.append(auto_create)
         if self.lookup_refusals:
             raise self.lookup_refusals.pop(0)
         return self.partition_count
 
     async def attach(self, cnx: ScriptedCnx, producer: pb.CommandProducer) -> pb.BaseCommand:
-        """Answer PRODUCER."""
         self.producers.append(producer)
         if self.holds is not None:
             await self.holds.wait()
@@ -204,7 +195,6 @@ class ScriptedBroker:
         return pb.BaseCommand(type=pb.BaseCommand.PRODUCER_SUCCESS, producer_success=success)
 
     def success(self, producer: pb.CommandProducer) -> pb.CommandProducerSuccess:
-        """Return PRODUCER_SUCCESS."""
         answer = pb.CommandProducerSuccess(
             request_id=producer.request_id,
             producer_name=producer.producer_name or "given",
@@ -219,7 +209,6 @@ class ScriptedBroker:
 
     @property
     def sent(self) -> list[Sent]:
-        """Every SEND on the present connection."""
         return self.cnx.sent
 
     @property
@@ -255,7 +244,6 @@ class ScriptedBroker:
             producer.receipt_received(receipt)
 
     def refuses(self, send: pb.CommandSend, code: pb.ServerError.ValueType, text: str = "") -> None:
-        """Send SEND_ERROR for a SEND."""
         error = pb.CommandSendError(
             producer_id=send.producer_id,
             sequence_id=max(send.sequence_id, send.highest_sequence_id),
@@ -283,7 +271,6 @@ class ScriptedBroker:
         return producer
 
     def opening(self, topic: str = TOPIC, **options: Any) -> tuple[Producer, asyncio.Task[None]]:
-        """Return a producer while it attaches."""
         chosen = ProducerOptions(**{"batching_enabled": False, **options})
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
@@ -297,5 +284,4 @@ class ScriptedBroker:
 
 
 def refusal(code: pb.ServerError.ValueType, text: str = "no") -> PulsarException:
-    """Return a broker's refusal."""
     return server_response_error(code, text)

@@ -74,7 +74,6 @@ class StandInAdmin:
 
     @property
     def lines(self) -> list[str]:
-        """Method and path of every request."""
         return [asked.line for asked in self.asked]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:

@@ -48,7 +48,6 @@ class StandInBroker:
     _bodies: dict[str, bytes] = field(default_factory=dict)
 
     async def serve(self, host: str = "127.0.0.1", port: int = 0) -> asyncio.Server:
-        """Listen; the port is the first socket's."""
         return await asyncio.start_server(self._converse, host, port, backlog=1024)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -83,7 +82,6 @@ class StandInBroker:
         return True
 
     def answer(self, request: pb.CommandGetTopicsOfNamespace) -> bytes:
-        """Return a request's answer frame."""
         if request.namespace in self.refuse:
             code, message = self.refuse[request.namespace]
             error = pb.CommandError(request_id=request.request_id, error=code, message=message)
@@ -171,7 +169,6 @@ def topic_names(namespace: str, topics: int, name_bytes: int = 0) -> list[str]:
 
 
 def main() -> None:
-    """Serve ``load/ns-0`` to ``load/ns-<n>`` until interrupted."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--namespaces", type=int, default=100)

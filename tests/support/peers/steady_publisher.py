@@ -21,7 +21,6 @@ class LostConnectionError(Exception):
 
 
 def payload(number: int) -> bytes:
-    """Return the payload of a message."""
     return b"message %08d" % number
 
 
@@ -51,7 +50,6 @@ class SteadyPublisher:
         self._stopping = False
 
     def stop(self) -> None:
-        """Stop publishing; sent messages still get receipts."""
         self._stopping = True
 
     async def run(self, pause_seconds: float) -> None:

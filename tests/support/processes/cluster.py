@@ -107,7 +107,6 @@ class Cluster:
     _peers: list[RawPeer] = field(default_factory=list)
 
     def part(self, role: str) -> BrokerService | ProxyService:
-        """Return the broker or the proxy."""
         return self.broker if role == "broker" else self.proxy
 
     def client(self, role: str = "proxy", **options: float) -> PulsarClient:
@@ -138,7 +137,6 @@ class Cluster:
         return found[0]
 
     async def close_clients(self) -> None:
-        """Let every client leave."""
         for peer in self._peers:
             peer.close()
         for client in self._clients:

@@ -71,7 +71,6 @@ class Wire:
         self.transport = MemoryTransport(cnx, reads_at_once=True).connect()
 
     def say(self, command: pb.BaseCommand) -> None:
-        """Send a command."""
         self.transport.peer_sends(frame(command))
 
     @property
@@ -80,7 +79,6 @@ class Wire:
         return self.transport.is_closing()
 
     def answers(self) -> list[pb.BaseCommand]:
-        """Return the commands since the last call."""
         data = bytes(self.transport.received)
         self.transport.received.clear()
         return split_commands(data)

@@ -49,8 +49,6 @@ class Ulimits(_Strict):
 
 
 class Build(_Strict):
-    """A target of the Dockerfile."""
-
     context: Literal["."]
     target: Literal["servers", "loadgen"]
 
@@ -106,8 +104,6 @@ class SecretFile(_Strict):
 
 
 class ComposeFile(_Strict):
-    """The whole file."""
-
     name: str
     services: dict[str, Service]
     networks: dict[str, Network | None]

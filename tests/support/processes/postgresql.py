@@ -74,7 +74,6 @@ class PostgresqlServer:
         return self._process.pid
 
     def url(self) -> str:
-        """Return the URL of the database."""
         return f"postgresql://floodgate@/postgres?host={self._folder}"
 
     def initialize(self) -> None:

@@ -61,7 +61,6 @@ class RestartedServer:
             return (await process.stdout.readline()).decode()
 
     async def kill(self) -> None:
-        """Kill the process with SIGKILL."""
         if self._process is not None:
             self._process.kill()
             await self._process.communicate()

@@ -28,7 +28,6 @@ def request(**said: Any) -> dict[str, Any]:
 
 
 def event(what: str, **said: Any) -> dict[str, Any]:
-    """A row of events."""
     return {
         "run": "r", "task": 0, "client": 0, "group": "steady", "family": "", "namespace": "t/n",
         "at": 0, "seconds": 0.0, "what": what, "value": None, "text": "", **said,
@@ -36,7 +35,6 @@ def event(what: str, **said: Any) -> dict[str, Any]:
 
 
 def sample(figure: str, seconds: float, value: float, process: str = "broker") -> dict[str, Any]:
-    """A row of samples."""
     return {
         "run": "r", "process": process, "at": 0, "seconds": seconds, "metric": figure,
         "figure": figure, "value": value,

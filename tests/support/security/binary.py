@@ -94,7 +94,6 @@ def connect(credential: Credential | None, **fields: Any) -> pb.BaseCommand:
 
 
 def question(kind: str, subject: str) -> pb.BaseCommand:
-    """Return the command of a question."""
     name, _, subscription = kind.partition(" ")
     command = pb.BaseCommand(type=pb.BaseCommand.Type.Value(name))
     if name == "LOOKUP":

@@ -35,7 +35,6 @@ class Credential:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a request."""
         found = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         return found | ({"X-Original-Principal": self.original} if self.original else {})
 

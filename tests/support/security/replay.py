@@ -101,13 +101,11 @@ def one_of(count: int) -> Chosen:
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    """Return the rows of a recording."""
     lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def replay_connects(address: str, name: str) -> Replayed:
-    """Ask every CONNECT again."""
     expected = {row["name"]: row["answers"] for row in recorded(name)}
     different, asked = [], 0
     for case, commands in connect_cases([*wrong_credentials(), *right_credentials()]):
@@ -218,7 +216,6 @@ def replay_rest(web: str, chosen: Chosen = everything, *, behind: str = "") -> R
 
 
 def unlisted(found: Replayed) -> list[Difference]:
-    """Return the unlisted differences."""
     listed = {f"{method} {path}" for method, path in REST_DEVIATIONS}
     return [
         one
@@ -243,7 +240,6 @@ def judged_first(row: dict[str, Any]) -> bool:
 
 
 def is_refused(status: int, reason: str) -> bool:
-    """Return whether authorization refused the request."""
     return status in (401, 403) or reason == "Tenant does not exist"
 
 

@@ -25,7 +25,6 @@ TOPIC_GRANTS = {"topic-produce": ["produce"], "topic-consume": ["consume"]}
 
 
 def build(web: str) -> None:
-    """Make every missing part."""
     superuser = Credential("super", token("super")).headers
     for method, path, body in _calls():
         headers = superuser | {"Content-Type": "application/json"}

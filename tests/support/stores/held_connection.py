@@ -25,11 +25,9 @@ class HeldConnection:
         self.transactions = 0
 
     def hold(self) -> None:
-        """Let the next transaction wait for ``release``."""
         self._may_begin.clear()
 
     def release(self) -> None:
-        """Let transactions go on."""
         self._may_begin.set()
 
     def execute(self, statement: str, values: object = ()) -> sqlite3.Cursor:
@@ -48,7 +46,6 @@ class HeldConnection:
         return self._connection.in_transaction
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 

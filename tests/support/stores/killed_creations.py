@@ -19,17 +19,6 @@ _CREATED, _EXISTS = 204, 409
 
 @dataclass
 class KilledCreations:
-    """The outcome of a killed run of creations.
-
-    Attributes:
-        acknowledged: Full names of answered creations.
-        lost: Acknowledged names missing after a restart; always empty.
-        unknown: Unrequested names found; always empty.
-        unanswered: Names found despite unanswered creations.
-        kills: Number of kills.
-        restart_seconds: From each start until the broker was ready.
-    """
-
     acknowledged: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)

@@ -29,12 +29,10 @@ class Noting:
         self.error: MessageStoreError | None = None
 
     def confirmed(self, last: Position) -> None:
-        """Note a confirmation."""
         assert self.last is None or self.last < last
         self.last = last
 
     def failed(self, error: MessageStoreError) -> None:
-        """Note the failure."""
         assert self.error is None
         self.error = error
 

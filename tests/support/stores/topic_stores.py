@@ -25,7 +25,6 @@ CACHE_BYTES = 1_000_000
 
 @asynccontextmanager
 async def opened(store: MetadataStore) -> AsyncIterator[MetadataStore]:
-    """Open a store for a block."""
     await store.open()
     try:
         yield store
@@ -34,7 +33,6 @@ async def opened(store: MetadataStore) -> AsyncIterator[MetadataStore]:
 
 
 def memory() -> MetadataStore:
-    """Open the in-memory store."""
     return MemoryStore()
 
 
@@ -72,7 +70,6 @@ def _forgetful(store: MetadataStore, forget: object) -> MetadataStore:
 
 
 def topic(name: str, namespace: NamespaceName = A, domain: str = "persistent") -> bytes:
-    """Return a full topic name."""
     return f"{domain}://{namespace}/{name}".encode()
 
 
@@ -87,7 +84,6 @@ def changes(*added: bytes, removed: tuple[bytes, ...] = (), **counts: int) -> To
 
 
 def with_properties(rows: Mapping[bytes, Mapping[str, str]]) -> TopicChanges:
-    """Topics to add, with properties."""
     return TopicChanges(list(rows), properties=PropertyRows.from_mappings(rows))
 
 
@@ -107,5 +103,4 @@ async def selected(
 
 
 async def told(feed: ChangeFeed, count: int) -> list[Change]:
-    """Return the next changes of a feed."""
     return [await anext(feed) for _ in range(count)]

@@ -44,16 +44,13 @@ class StoredTopic:
         self.store.close_ledger("persistent://t/n/x")
 
     def append(self, data: bytes) -> Position:
-        """Store and dispatch an entry."""
         position = self.ledger.append(data, digest_of(parse_metadata(data)))
         self.subscriptions.entries_added()
         return position
 
     def publish(self, payload: bytes, key: str | None = None, **fields: object) -> Position:
-        """Store and dispatch a message."""
         return self.append(message(payload, key=key, **fields))
 
     async def compact(self) -> None:
-        """Compact and wait for the end."""
         self.compaction.start()
         await self.compaction.finished()

@@ -202,6 +202,5 @@ class Followed:
         return Listener(await self.watch.watched_set(pattern), raises=raises)
 
     async def passes(self, seconds: float) -> None:
-        """Let time pass."""
         self.clock.advance(seconds)
         await settle()

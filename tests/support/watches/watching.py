@@ -124,11 +124,9 @@ class Watching:
 
     @property
     def held_bytes(self) -> int:
-        """Held direct memory, bytes."""
         return self.limiter.acquired_permits(DIRECT)
 
     async def passes(self, seconds: float) -> None:
-        """Let time pass."""
         await settle()
         self.clock.advance(seconds)
         await settle()
