@@ -1,4 +1,4 @@
-"""The loops that tests run on: what depends on how a loop closes sockets runs on both."""
+"""The tests' event loops: tests that depend on socket closing run on both."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ BOTH_LOOPS = {
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Return asyncio's loop and, for some modules, uvloop's, on which processes run."""
+    """Return asyncio's loop and, for some modules, uvloop's, the processes' loop."""
     loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
     if item.module.__name__.rpartition(".")[2] in BOTH_LOOPS:
         loops["uvloop"] = uvloop.new_event_loop

@@ -1,4 +1,4 @@
-"""The proof that SIGKILLs lose no message, for a short time."""
+"""A short proof that SIGKILLs lose no message."""
 
 from pathlib import Path
 

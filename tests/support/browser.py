@@ -1,4 +1,4 @@
-"""Chromium without a window, over its DevTools protocol: what a page says, asks and looks like."""
+"""Headless Chromium over its DevTools protocol: a page's messages, requests and looks."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Look:
 
 @dataclass
 class Seen:
-    """Everything that a page did while it was looked at.
+    """A page's observed behaviour.
 
     Attributes:
-        errors: What it wrote to the console as an error or a warning, and exceptions.
-        requests: Addresses that it asked for, beside its own.
-        too_wide: By how many pixels its content is wider than the window.
-        overlaps: Pairs of labels that cover each other.
-        cut: Labels that stand out of their chart's figure.
-        squeezed: Words of tables that are broken onto several lines, what is folded included.
+        errors: Console errors, warnings and exceptions.
+        requests: Requested foreign addresses.
+        too_wide: Pixels by which the content exceeds the window's width.
+        overlaps: Pairs of overlapping labels.
+        cut: Labels outside their chart's figure.
+        squeezed: Table words broken over several lines, folded parts included.
         picture: PNG of the whole page.
     """
 
@@ -61,8 +61,8 @@ class Seen:
     picture: bytes = b""
 
 
-# Pairs of texts of one chart whose boxes cover each other by more than a pixel, texts that stand
-# out of it, and words of tables that begin on one line and end on another, in folded parts, too.
+# Pairs of a chart's texts whose boxes overlap by more than a pixel, texts outside the chart, and
+# table words broken over two lines, folded parts included.
 _LABELS = """(() => {
   const overlaps = [], cut = [], squeezed = [];
   const folded = [...document.querySelectorAll("details:not([open])")];
@@ -103,12 +103,11 @@ _LABELS = """(() => {
 
 
 def program() -> str | None:
-    """Return the path of a Chromium on this machine."""
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
 
 
 class Browser:
-    """A running Chromium. Mutable state: the numbers of its commands, and who waits for which."""
+    """A running Chromium. Mutable state: command numbers and their waiters."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -118,13 +117,13 @@ class Browser:
         self._reading = asyncio.create_task(self._read())
 
     async def look(self, address: str, look: Look) -> Seen:
-        """Open a page by its address, and tell what it did and looks like."""
+        """Open a page by its address and return the observations."""
         async with self.opened(address, look) as page:
             return await page.looked_at()
 
     @asynccontextmanager
     async def opened(self, address: str, look: Look) -> AsyncIterator[Page]:
-        """Open a page by its address for the length of a block; one at a time."""
+        """Open a page by its address for a block; only one page at a time."""
         created = await self.send("Target.createTarget", url="about:blank")
         target = created["targetId"]
         attached = await self.send("Target.attachToTarget", targetId=target, flatten=True)
@@ -143,12 +142,11 @@ class Browser:
         await self.send("Target.closeTarget", targetId=target)
 
     async def close(self) -> None:
-        """End Chromium."""
         await self.send("Browser.close")
         self._reading.cancel()
 
     def noted(self, seen: Seen, address: str) -> None:
-        """Write down what happened until now."""
+        """Record the observations so far."""
         while not self._events.empty():
             _note(seen, self._events.get_nowait(), address)
 
@@ -160,7 +158,6 @@ class Browser:
                 return
 
     async def send(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any]:
-        """Give a command, and return its answer."""
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         command: dict[str, Any] = {"id": number, "method": method, "params": parameters}
@@ -180,8 +177,6 @@ class Browser:
 
 
 class Page:
-    """An open page of a browser; ``seen`` grows with what it does."""
-
     def __init__(self, browser: Browser, session: str, address: str, seen: Seen) -> None:
         self._browser = browser
         self._session = session
@@ -207,7 +202,7 @@ class Page:
         )
 
     async def cut_off(self, offline: bool) -> None:
-        """Let it reach no server from now on, or again."""
+        """Disable or restore the network."""
         await self._browser.send(
             "Network.emulateNetworkConditions",
             self._session,
@@ -218,7 +213,7 @@ class Page:
         )
 
     async def looked_at(self) -> Seen:
-        """Return what it did until now and looks like now."""
+        """Return the observations so far, with the layout."""
         told, seen = await self.value(_LABELS), self.seen
         seen.too_wide = int(told["too_wide"])
         seen.overlaps, seen.cut = list(told["overlaps"]), list(told["cut"])
@@ -232,7 +227,6 @@ class Page:
 
 
 def _note(seen: Seen, event: dict[str, Any], address: str) -> None:
-    """Write down what an event tells of a page."""
     method, told = event["method"], event["params"]
     if method == "Network.requestWillBeSent" and told["request"]["url"] != address:
         seen.requests.append(told["request"]["url"])
@@ -246,7 +240,7 @@ def _note(seen: Seen, event: dict[str, Any], address: str) -> None:
 
 @asynccontextmanager
 async def running_browser(path: str) -> AsyncIterator[Browser]:
-    """Start a Chromium with a profile of its own, and end it with the block."""
+    """Run a Chromium with its own profile for a block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = await asyncio.create_subprocess_exec(
             path,

@@ -1,4 +1,4 @@
-"""PEM files of an authority, a server and clients, as an operator has them."""
+"""PEM files of an authority, a server and clients, as operators have them."""
 
 from datetime import datetime
 from pathlib import Path
@@ -10,11 +10,11 @@ SERVER = "127.0.0.1"
 
 
 class PemFiles:
-    """An authority and the files it has written into a folder.
+    """An authority and its files in a folder.
 
     Attributes:
-        trust: Its own certificate.
-        server: Certificate and key of 127.0.0.1, which a Java client calls localhost.
+        trust: The authority's certificate.
+        server: Certificate and key of 127.0.0.1, localhost to Java clients.
     """
 
     def __init__(self, folder: Path, name: str = "ca") -> None:
@@ -26,7 +26,7 @@ class PemFiles:
         self.server = self.pair("server", SERVER, "localhost")
 
     def pair(self, file: str, *names: str, until: datetime | None = None) -> tuple[str, str]:
-        """Write a certificate for some names, and its key; it expires ``until`` then."""
+        """Write a certificate for names, and its key; ``until`` is the expiry."""
         certificate, key = str(self._folder / f"{file}.pem"), str(self._folder / f"{file}.key")
         issued = self._authority.issue_cert(*names, common_name=names[0], not_after=until)
         issued.cert_chain_pems[0].write_to_path(certificate)
@@ -34,13 +34,12 @@ class PemFiles:
         return certificate, key
 
     def keys(self, **more: str) -> dict[str, str]:
-        """Return configuration keys that name the server's files."""
         certificate, key = self.server
         return {"tlsCertificateFilePath": certificate, "tlsKeyFilePath": key, **more}
 
 
 def _as_java_reads_it(key: bytes) -> bytes:
-    """Return a private key as PKCS #8, which OpenSSL reads as well."""
+    """Return a private key as PKCS #8, readable by OpenSSL too."""
     return serialization.load_pem_private_key(key, None).private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -1,12 +1,12 @@
-"""Commands of the documentation as values: the ```sh blocks of Markdown pages, and what they call.
+"""The documentation's commands as values: ```sh blocks of Markdown pages and their programs.
 
-A ```python block is one command: a program that is run as it stands if it is marked.
+A ```python block is a single command: a program, run unchanged if marked.
 
-An HTML comment on the line before a block says how it is tried: ``<!-- run -->`` as it is,
-``<!-- runs: NAME -->`` in the named set-up. Without one its commands are only looked up.
+An HTML comment on the line before a block defines its trial: ``<!-- run -->`` unchanged, ``<!--
+runs: NAME -->`` in the named set-up. Commands of unmarked blocks are only looked up.
 
-A ```console block is a transcript: commands behind ``$ ``, and below each what it prints, where
-``...`` stands for lines that are left out.
+A ```console block is a transcript: commands behind ``$ ``, each with its output below, where
+``...`` stands for omitted lines.
 """
 
 import re
@@ -31,11 +31,11 @@ class Block:
 
     Attributes:
         page: The Markdown file.
-        line: Number of its first command's line.
-        set_up: ``run``, the name of a set-up, or empty.
+        line: Number of the first command's line.
+        set_up: ``run``, a set-up's name, or empty.
         language: ``sh``, ``console`` or ``python``.
-        commands: One command line each; continuation lines are joined, comments left out.
-        outputs: What each command of a transcript prints; empty for other blocks.
+        commands: A command line each; continuation lines joined, comments removed.
+        outputs: Output of each command of a transcript; empty for other blocks.
     """
 
     page: Path
@@ -50,7 +50,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Return the ```sh, ```console and ```python blocks of a page, in their order."""
+    """Return a page's ```sh, ```console and ```python blocks, in order."""
     return list(_blocks(page, page.read_text(encoding="utf-8").splitlines()))
 
 
@@ -87,7 +87,7 @@ def _script(lines: list[str]) -> tuple[tuple[str, ...]]:
 
 
 def _transcript(lines: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the commands, and what is printed below each of them."""
+    """Return a transcript's commands and outputs."""
     steps = "\n".join(lines).replace("\\\n", " ").split(f"\n{_PROMPT}")
     pairs = [step.removeprefix(_PROMPT).partition("\n") for step in steps]
     return tuple(pair[0] for pair in pairs), tuple(pair[2] for pair in pairs)
@@ -101,18 +101,17 @@ _READERS: dict[str, Callable[[list[str]], tuple[tuple[str, ...], ...]]] = {
 
 
 def prints(expected: str, printed: str) -> bool:
-    """Tell whether a command printed what a transcript shows."""
+    """Return whether a command's output matches a transcript."""
     lines = [".*" if line == _LEFT_OUT else re.escape(line) for line in expected.splitlines()]
     return re.fullmatch("\n".join(lines), printed.rstrip("\n"), re.DOTALL) is not None
 
 
 def make_targets(makefile: Path) -> set[str]:
-    """Return the targets of the Makefile."""
     return set(_TARGET.findall(makefile.read_text(encoding="utf-8")))
 
 
 def programs(command: str) -> Iterator[list[str]]:
-    """Return the words of each program that a command line calls, through pipes and lists."""
+    """Return the words of each program in a command line, through pipes and lists."""
     words: list[str] = []
     for word in shlex.split(command):
         if word in ("|", "&&", "||", ";"):
@@ -128,9 +127,9 @@ def programs(command: str) -> Iterator[list[str]]:
 
 
 def flags(words: list[str]) -> list[str]:
-    """Return the long flags among a program's words, without their values.
+    """Return a program's long flags, without values.
 
-    What follows a lone ``--`` is for another program.
+    Words after a lone ``--`` belong to another program.
     """
     own = words[: words.index("--")] if "--" in words else words
     return [word.partition("=")[0] for word in own if word.startswith("--")]

@@ -1,4 +1,4 @@
-"""The recorded keys of a real broker and proxy, and configuration files made of them."""
+"""A real broker's and proxy's recorded keys, and configuration files made from them."""
 
 import json
 from pathlib import Path
@@ -9,17 +9,17 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 def recorded_keys(role: str) -> list[dict[str, Any]]:
-    """Return what was recorded of every key of ``broker`` or ``proxy``."""
+    """Return the recorded keys of ``broker`` or ``proxy``."""
     keys: list[dict[str, Any]] = json.loads((GOLDEN / f"{role}-keys.json").read_text())
     return keys
 
 
 def file_of_defaults(role: str, no_default: str) -> str:
-    """Return a configuration file that gives every key its default.
+    """Return a configuration file with every key's default.
 
     Args:
         role: ``broker`` or ``proxy``.
-        no_default: What stands where there is none: ``null``, or nothing.
+        no_default: Text for a missing default: ``null``, or empty.
     """
     return "".join(
         f"{entry['key']}={no_default if entry['default'] is None else entry['default']}\n"

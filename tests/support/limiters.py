@@ -1,4 +1,4 @@
-"""Semaphores of policy fair, as tests want them."""
+"""Semaphores of policy fair for tests."""
 
 from limiter.admission.caps import AdmissionCaps
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules
@@ -8,7 +8,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class FairLimiter:
-    """A semaphore of policy fair, its clock, and what its observer was told."""
+    """A semaphore of policy fair, its clock, and its observer's events."""
 
     def __init__(
         self,
@@ -30,5 +30,5 @@ class FairLimiter:
 
 
 def fair(limit: int = 100, queue: int = 100, caps: AdmissionCaps | None = None) -> AsyncSemaphore:
-    """Return one for tests that need no more than it."""
+    """Return a semaphore for tests without further needs."""
     return FairLimiter(limit, queue, None, caps).semaphore

@@ -1,4 +1,4 @@
-"""Schemas for tests, and a registry that judges them without a process."""
+"""Schemas for tests, and an in-process registry."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class JudgeHere:
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the place in ``alike`` of the same schema; None for a new one."""
+        """Return the index of an equal schema in ``alike``, or None."""
         job = Job(
             schema.data, [one.data for one in alike], [one.data for one in compared], strategy
         )
@@ -40,27 +40,23 @@ def checks() -> SchemaChecks:
 
 
 def registry(rules: SchemaRules = FLOODGATE_SCHEMAS) -> SchemaRegistry:
-    """Return a registry with nothing in it."""
     return SchemaRegistry(MemoryTopicSchemas(), checks(), lambda: 1_700_000_000_000, rules)
 
 
 def record(*fields: dict[str, object], name: str = "A", **others: object) -> bytes:
-    """Return the definition of a record."""
     return json.dumps({"type": "record", "name": name, "fields": fields, **others}).encode()
 
 
 def field(name: str, kind: object = "int", **others: object) -> dict[str, object]:
-    """Return a field of a record."""
     return {"name": name, "type": kind, **others}
 
 
 def optional(name: str) -> dict[str, object]:
-    """Return a field that may be left out."""
     return field(name, ["null", "int"], default=None)
 
 
 def sent(kind: str, data: bytes = b"", **properties: str) -> pb.Schema:
-    """Return a schema as a client sends it; ``kind`` is a name of the protocol's enum."""
+    """Return a schema in a client's form; ``kind`` is a name of the protocol's enum."""
     found = pb.Schema(name="x", schema_data=data, type=pb.Schema.Type.Value(kind))
     for key, value in properties.items():
         found.properties.add(key=key.replace("__", "."), value=value)
@@ -68,5 +64,4 @@ def sent(kind: str, data: bytes = b"", **properties: str) -> pb.Schema:
 
 
 def stored(version: int, data: bytes, kind: str = "AVRO") -> StoredSchema:
-    """Return a version."""
     return StoredSchema(version, kind, data)

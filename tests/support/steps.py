@@ -22,7 +22,7 @@ class StepDisplay:
         self._on_terminal = console.is_terminal
         self._started = time.perf_counter()
         self._progress = Progress(
-            # No tick: that a step has ended says nothing about what it found.
+            # No tick: a step's end says nothing about its result.
             SpinnerColumn(finished_text="[dim]•[/dim]", table_column=_column(1)),
             TextColumn("{task.description}", markup=False, table_column=_column(_WIDEST_STEP)),
             _Elapsed(),
@@ -47,7 +47,6 @@ class StepDisplay:
 
     @contextmanager
     def step(self, description: str) -> Iterator[Callable[[str], None]]:
-        """Show one step; the value takes a note on how far it is, from any thread."""
         begun = time.perf_counter()
         task = self._progress.add_task(description, total=1, note="")
         last = ""
@@ -76,12 +75,12 @@ class StepDisplay:
 
 
 def _column(width: int | None = None, ratio: int | None = None) -> Column:
-    """Return a column that gives none of its room to its neighbours."""
+    """Return a column with a fixed width."""
     return Column(width=width, ratio=ratio, no_wrap=True, overflow="ellipsis")
 
 
 class _Elapsed(TextColumn):
-    """Elapsed seconds of a step, with a tenth, so that short steps do not read as nothing."""
+    """A step's elapsed seconds, with tenths, so that short steps do not read as zero."""
 
     def __init__(self) -> None:
         super().__init__("", table_column=_column(8))

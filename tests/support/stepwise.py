@@ -1,4 +1,4 @@
-"""Work in steps, done to its end."""
+"""Incremental work, run to its end."""
 
 from collections.abc import Generator
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 def finished(work: Generator[None, None, T]) -> T:
-    """Take all steps of some work, and return what it returns."""
+    """Run all steps and return the result."""
     while True:
         try:
             next(work)

@@ -1,4 +1,4 @@
-"""Cancels a coroutine at one of the moments at which it waits."""
+"""Cancels a coroutine at one of its waits."""
 
 import asyncio
 import types
@@ -11,12 +11,12 @@ T = TypeVar("T")
 async def cancelled_at(
     work: Coroutine[Any, Any, object], number: int, *, as_it_ends: bool
 ) -> asyncio.Task[object]:
-    """Return the task of a coroutine, ended: cancelled when it waited so many times, from 1 on.
+    """Return a coroutine's ended task, cancelled at its n-th wait, from 1 on.
 
     Args:
         work: The coroutine.
-        number: The wait that is cut short; one that does not come leaves it alone.
-        as_it_ends: Whether what it waits for is there in that very turn; else it has just begun.
+        number: The interrupted wait; a higher number leaves the task alone.
+        as_it_ends: Cancel in the turn in which the wait ends; default: as it begins.
     """
     waits = 0
 
@@ -26,7 +26,7 @@ async def cancelled_at(
         if waits != number:
             return
         if as_it_ends and isinstance(waited, asyncio.Future):
-            # Before the task is told, which is to be called back behind this.
+            # Before the task's own callback, which follows.
             waited.add_done_callback(lambda _: task.cancel())
         else:
             task.cancel()
@@ -43,7 +43,7 @@ async def cancelled_at(
 def _watched(
     work: Coroutine[Any, Any, T], waiting: Callable[[object], None]
 ) -> Generator[Any, Any, T]:
-    """Do the work, and tell of each wait before it begins."""
+    """Run the coroutine and report each wait before it begins."""
     go_on: Callable[[Any], Any] = work.send
     value: Any = None
     while True:

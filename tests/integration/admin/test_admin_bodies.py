@@ -1,4 +1,4 @@
-"""Bodies of admin requests that are large, or numbers as Java reads them."""
+"""Admin request bodies: large, or with numbers as Java reads them."""
 
 import json
 import logging
@@ -19,7 +19,6 @@ MANY = 10_000
 
 @asynccontextmanager
 async def broker(profile: str = "floodgate") -> AsyncIterator[RestClient]:
-    """A broker, and a client of its REST."""
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         yield rest
 

@@ -1,4 +1,4 @@
-"""Listings over HTTP: whole, filtered, at the client's pace, and however it ends."""
+"""Listings over HTTP: whole, filtered, at the client's pace, and in every ending."""
 
 import asyncio
 import gc
@@ -153,7 +153,7 @@ async def test_partitions_are_selected_by_the_properties_of_their_topic() -> Non
 
 
 class SlowReader:
-    """A client that has asked for the listing and reads nothing."""
+    """A client with a requested, unread listing."""
 
     def __init__(self, parts: Cluster, path: str = PATH) -> None:
         host, _, port = parts.broker.web_service_url.removeprefix("http://").rpartition(":")
@@ -228,7 +228,7 @@ async def partitioned_topics(names: Iterable[str]) -> AsyncIterator[Cluster]:
 
 @contextmanager
 def measured() -> Iterator[Callable[[], int]]:
-    """Yield what returns the most bytes that were taken at once since the block began."""
+    """Yield a function for the most bytes simultaneously held since the block began."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -266,7 +266,7 @@ async def test_a_listing_of_partitioned_topics_beyond_the_bound_costs_none_of_th
 
 
 async def test_system_topics_that_are_partitioned_are_listed_if_asked_for() -> None:
-    # In the order of their bytes
+    # In byte order
     locals_ = ("A", "__change_events", "a", "a-b", "ä", "\uff5e", "\U0001f600")
     names = [f"persistent://{NAMESPACE}/{local}" for local in locals_]
     other = f"non-persistent://{NAMESPACE}/n"

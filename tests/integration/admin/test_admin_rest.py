@@ -1,4 +1,4 @@
-"""The admin REST beyond what was recorded: odd names, odd bodies, rules, and what is not built."""
+"""The admin REST beyond the recordings: odd names, odd bodies, rules, missing parts."""
 
 import io
 import json
@@ -21,7 +21,6 @@ TENANTS = "/admin/v2/tenants"
 
 @asynccontextmanager
 async def broker(profile: str = "floodgate", **keys: str) -> AsyncIterator[RestClient]:
-    """A broker, and a client of its REST."""
     async with cluster(profile=profile, broker=keys) as parts, rest_client(parts.broker) as rest:
         yield rest
 
@@ -419,7 +418,7 @@ def _fail(parts: Cluster) -> None:
         setattr(parts.broker.store, name, fail)
 
 
-# -- what is not built ----------------------------------------------------------------------------
+# -- missing parts --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

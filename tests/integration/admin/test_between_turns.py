@@ -1,4 +1,4 @@
-"""Requests about many partitions, while topics are unloaded and deleted in the turns of others."""
+"""Requests about many partitions, interleaved with unloads and deletions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +24,7 @@ PARTITIONS = 3
 
 @asynccontextmanager
 async def partitions(kind: str = "memory") -> AsyncIterator[tuple[RestClient, LoadedTopics]]:
-    """Serve three partitions with a message each, and the subscription s at its beginning."""
+    """Serve three partitions with a message each and subscription s at the beginning."""
     async with cluster(profile="floodgate") as parts, rest_client(parts.broker) as rest:
         await rest.done("PUT", f"{TOPIC}/partitions", str(PARTITIONS))
         await rest.done("PUT", f"{TOPIC}/subscription/s")
@@ -36,7 +36,7 @@ async def partitions(kind: str = "memory") -> AsyncIterator[tuple[RestClient, Lo
 
 
 def between_turns(monkeypatch: pytest.MonkeyPatch, others: Callable[[], Awaitable[None]]) -> None:
-    """Give every item of work a turn of its own, and have others do something behind each."""
+    """Give every item of work its own turn, with interfering actions in between."""
 
     async def sleep(_: float) -> None:
         await others()
@@ -46,7 +46,7 @@ def between_turns(monkeypatch: pytest.MonkeyPatch, others: Callable[[], Awaitabl
 
 
 async def backlogs(loaded: LoadedTopics) -> list[int]:
-    """Return the backlog of s in each partition; -1 without it."""
+    """Return the backlog of s in each partition; -1 without s."""
     found = []
     for index in range(PARTITIONS):
         name = TopicName.parse(f"persistent://public/default/orders-partition-{index}")

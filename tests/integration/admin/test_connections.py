@@ -1,4 +1,4 @@
-"""REST tells who is connected, and what one connection says."""
+"""REST shows connected clients and a connection's details."""
 
 from typing import Any
 

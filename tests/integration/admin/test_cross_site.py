@@ -29,7 +29,7 @@ async def answered(
     url = parts.part(role).web_service_url
     own = url.removeprefix("http://")
     sent = {name: value.replace("{own}", own) for name, value in headers.items()}
-    skipped = ("Content-Type",)  # which aiohttp would add
+    skipped = ("Content-Type",)  # aiohttp would add it
     async with (
         aiohttp.ClientSession(skip_auto_headers=skipped) as session,
         session.request(method, f"{url}{path}", headers=sent) as answer,
@@ -72,7 +72,7 @@ async def test_a_page_of_another_site_changes_nothing(page: str, profile: str) -
 async def test_a_page_of_another_site_makes_no_partition(page: str, method: str) -> None:
     topics = TOPICS.replace("persistent", "non-persistent")
     async with cluster(profile="pulsar") as parts, rest_client(parts.broker) as rest:
-        # As shipped, partitions of a non-persistent topic are there once they are used
+        # As shipped, partitions of a non-persistent topic exist after first use
         await rest.done("PUT", f"{topics}/np/partitions", "2")
         for what in ("subscriptions", "subscriptions/", "subscriptions;x", "%73ubscriptions"):
             path = f"{topics}/np-partition-1/{what}"
@@ -80,7 +80,7 @@ async def test_a_page_of_another_site_makes_no_partition(page: str, method: str)
         assert (await rest.ask("GET", topics)).value == []
         status, text = await answered(parts, "GET", path.replace("%73", "s"), PAGES[page])
         assert (status, _is_refusal(text)) == (403, True), text
-        # Others are answered, and a program uses it
+        # Programs are answered
         if "Host" not in PAGES[page]:
             status, _ = await answered(parts, method, f"{topics}/np/subscriptions", PAGES[page])
             assert status != 403
@@ -106,7 +106,7 @@ SHOWN = (
 
 
 async def _state(rest: RestClient) -> dict[str, str]:
-    """All that REST shows of what is kept."""
+    """All kept state that REST shows."""
     return {path: (await rest.ask("GET", path)).text for path in SHOWN}
 
 
@@ -136,7 +136,7 @@ async def test_no_get_that_is_described_changes_anything_for_a_page_of_another_s
 
 
 async def _ask_for_all(base: str) -> set[int]:
-    """Ask for all that is described as a page of another site asks, about topics of each kind."""
+    """Make every described request as a foreign site's page, about topics of each kind."""
     statuses = set()
     headers = PAGES["what a browser says of a script"]
     async with aiohttp.ClientSession(headers=headers) as session:
@@ -234,7 +234,7 @@ async def test_broker_and_proxy_have_the_same_rule(role: str) -> None:
 
 async def test_an_origin_without_a_host_to_compare_is_refused() -> None:
     async with cluster() as parts:
-        # HTTP 1.0, where a request need not say whom it asks
+        # HTTP 1.0, where Host is optional
         host, port = parts.broker.web_service_url.removeprefix("http://").rsplit(":", 1)
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"PUT {TOPICS}/t HTTP/1.0\r\nOrigin: {EVIL}\r\n\r\n".encode())

@@ -1,4 +1,4 @@
-"""Faults on command over REST, at broker and proxy, with clients that are connected already."""
+"""Faults on command over REST, at broker and proxy, with connected clients."""
 
 import pytest
 
@@ -109,7 +109,7 @@ async def test_a_reset_broker_is_as_a_new_one() -> None:
 
 
 async def _told(rest: RestClient) -> dict[str, object]:
-    """Return what a broker tells of everything in it."""
+    """Return a broker's description of all its parts."""
     paths = (
         "/admin/v2/tenants",
         "/admin/v2/namespaces/public",

@@ -1,4 +1,4 @@
-"""``GET /`` on the web port says what is there."""
+"""``GET /`` on the web port describes the server."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Imports asked for over the admin REST: from one folder only, and with an answer to read."""
+"""Imports over the admin REST: from one folder only, with a readable answer."""
 
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -25,7 +25,7 @@ async def post(parts: Cluster, body: object) -> tuple[int, dict[str, object]]:
 
 @pytest.fixture
 def allowed(tmp_path: Path) -> Path:
-    """The folder that imports may read."""
+    """The folder of permitted imports."""
     folder = tmp_path / "allowed"
     folder.mkdir()
     (folder / "t.txt").write_text("\n".join(NAMES))

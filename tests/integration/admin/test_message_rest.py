@@ -1,4 +1,4 @@
-"""Messages by REST beyond what was recorded: compression, large backlogs, deletion."""
+"""Messages by REST beyond the recordings: compression, large backlogs, deletion."""
 
 import re
 import struct
@@ -294,7 +294,7 @@ async def test_the_backlog_of_a_topic_is_summed_up_over_its_subscriptions() -> N
             "all": 3,
             "some": 2,
         }
-        assert body["dataLedgerDetails"] == []  # The open one is not shown (recorded).
+        assert body["dataLedgerDetails"] == []  # The open ledger is not shown (recorded).
         topic.ledger.roll()
         (ledger,) = (await rest.ask("GET", f"{TOPICS}/t/backlog")).value["dataLedgerDetails"]
         assert (ledger["entries"], ledger["size"]) == (3, size)
@@ -358,7 +358,7 @@ async def test_what_all_subscriptions_lose_compaction_keeps(profile: str, left: 
         assert cursor.backlog == 2
         await rest.done("POST", "/admin/v2/namespaces/public/default/clearBacklog")
         assert cursor.backlog == left
-        # Who names it means it (recorded).
+        # A named subscription is skipped (recorded).
         await rest.done("POST", f"{subscription}/{SUBSCRIPTION}/skip_all")
         assert cursor.backlog == 0
 

@@ -1,4 +1,4 @@
-"""A namespace that is deleted takes its messages and its clients' producers with it."""
+"""Deleting a namespace deletes its messages and closes its producers."""
 
 import pytest
 

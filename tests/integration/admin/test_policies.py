@@ -1,4 +1,4 @@
-"""Policies by REST beyond what was recorded: when they are in force, and forgotten."""
+"""Policies by REST beyond the recordings: when effective, and when forgotten."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ TOPIC = TopicName.parse("persistent://public/default/t")
 
 
 def next_change(policies: PolicyService) -> asyncio.Event:
-    """Return an event that is set when policies change next."""
+    """Return an event set at the next change of policies."""
     changed = asyncio.Event()
     policies.on_change(lambda _: changed.set())
     return changed

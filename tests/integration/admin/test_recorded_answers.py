@@ -1,6 +1,6 @@
-"""A real broker's recorded answers of REST, asked of both profiles.
+"""A real broker's recorded REST answers, expected of both profiles.
 
-Of the requests at which it fails, or seemed to, the status alone is recorded.
+Where it failed, or seemed to, only the status is recorded.
 """
 
 import json
@@ -22,7 +22,7 @@ def lines_of(file: str) -> list[dict[str, Any]]:
 
 RECORDED, FAILURES = lines_of("rest_answers.jsonl"), lines_of("rest_failures.jsonl")
 MADE = [(created, shown) for created, shown in pairwise(RECORDED) if created["method"] == "PUT"]
-"""Namespaces that were created with policies, and those policies as they were shown."""
+"""Namespaces created with policies, and their shown policies."""
 STRICTER = {
     "clusterDispatchRate": 501,
     "latency_stats_sample_rate": 501,
@@ -40,7 +40,7 @@ STRICTER = {
     # A real broker creates the namespace, and cannot write its policies.
     '"nope":{': 400,
 }
-"""By a part of the body: policies that are refused here, as where each is set alone."""
+"""By part of the body: policies refused here, as when set alone."""
 OTHERWISE = {
     "v2/brokers/internal-configuration": "the real one's store is elsewhere",
     "v2/broker-stats/load-report": "not built here",
@@ -48,7 +48,7 @@ OTHERWISE = {
     "v2/resource-quotas/public/default/0x00000000_0x40000001": "the sentence names the range",
 }
 NO_ACTIONS = '{"namespace_auth":{"r":["nope"]}}'
-"""Grants of an action that there is not: kept, as where they are granted alone."""
+"""Grants of an unknown action: kept, as when granted alone."""
 
 
 async def answer(rest: RestClient, line: dict[str, Any]) -> tuple[int, Any]:

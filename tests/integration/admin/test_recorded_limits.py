@@ -1,4 +1,4 @@
-"""A real broker's recorded answers at the limits of its web port, asked of both profiles."""
+"""A real broker's recorded answers at its web port's limits, expected of both profiles."""
 
 import json
 from collections.abc import AsyncIterator
@@ -53,5 +53,5 @@ async def test_what_is_too_much_or_too_large_is_answered_as_recorded(profile: st
                 async with session.get(path) as answer:
                     refused.append(answer.status == 429)
             assert refused == [False] * 6 + [True] * 2
-            # The recording took time, in which the rate came back.
+            # The recording took time, during which the rate recovered.
             assert RECORDED[f"eight requests of {path}"]["refused"].index(True) >= 6

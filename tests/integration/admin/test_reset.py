@@ -1,4 +1,4 @@
-"""A reset beside clients that come back, and beside other brokers of the same store."""
+"""A reset beside reconnecting clients, and beside other brokers of the same store."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -100,7 +100,7 @@ async def test_a_reset_is_of_all_brokers_of_a_store(postgresql_url: str) -> None
 
 
 async def test_what_was_configured_goes_at_once_also_what_needs_each_other() -> None:
-    # Of the file's high mark this low one would be too much; and a key of another version
+    # This low mark would exceed the file's high mark; and a key of another version
     values = {
         "pulsarChannelWriteBufferHighWaterMark": "1048576",
         "pulsarChannelWriteBufferLowWaterMark": "524288",

@@ -1,4 +1,4 @@
-"""The server that the tests of the client talk to, and a client of it."""
+"""The client tests' server, and its client."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -12,12 +12,10 @@ from tests.integration.client.server import served
 
 @pytest_asyncio.fixture
 async def client() -> AsyncIterator[Client]:
-    """A client of a broker."""
     async with served() as server, Client(server.service_url) as client:
         yield client
 
 
 @pytest.fixture
 def topic() -> str:
-    """A topic that nobody else uses."""
     return f"persistent://public/default/{uuid4().hex}"

@@ -1,6 +1,6 @@
-"""The server that the client's tests talk to, in this process or named by the environment.
+"""The client tests' server, in this process or named by the environment.
 
-``PULSAR_SERVICE_URL`` and ``PULSAR_WEB_URL`` name one, of whatever make, and ``PULSAR_PROXY_URL`` a
+``PULSAR_SERVICE_URL`` and ``PULSAR_WEB_URL`` name a server of any make, and ``PULSAR_PROXY_URL`` a
 proxy in front of it.
 """
 
@@ -23,7 +23,7 @@ IS_NAMED = SERVICE_URL in os.environ
 
 
 def only_here(reason: str) -> pytest.MarkDecorator:
-    """Skip a test, or one of its parameters, with a server that the environment names."""
+    """Skip a test or a parameter with the environment's server."""
     return pytest.mark.skipif(IS_NAMED, reason=f"not by URL: {reason}")
 
 
@@ -38,9 +38,9 @@ class Server:
     """A server.
 
     Attributes:
-        service_url: Where clients connect.
+        service_url: Address for clients.
         web_url: The broker's admin REST.
-        namespace: One that no other test uses.
+        namespace: Not shared between tests.
     """
 
     service_url: str
@@ -48,11 +48,9 @@ class Server:
     namespace: str = "public/default"
 
     def topic(self, name: str = "t") -> str:
-        """Return a topic's full name."""
         return f"persistent://{self.namespace}/{name}"
 
     async def ask(self, method: str, path: str, body: object = None) -> None:
-        """Ask the admin for something."""
         async with aiohttp.ClientSession() as session:
             headers = {"Content-Type": "application/json"}
             url = f"{self.web_url}/admin/v2/{path}"
@@ -68,7 +66,7 @@ class Server:
             await self.ask("PUT", path, partitions)
 
     async def delete(self, name: str) -> None:
-        """Delete a topic, even if somebody uses it."""
+        """Delete a topic, even while in use."""
         await self.ask("DELETE", f"persistent/{self.namespace}/{name}?force=true")
 
 
@@ -76,11 +74,11 @@ class Server:
 async def served(
     role: str = "broker", keys: Mapping[str, str] | None = None
 ) -> AsyncIterator[Server]:
-    """Have a server for a block.
+    """Run a server for a block.
 
     Args:
-        role: Whether clients talk to the broker itself, or to a proxy.
-        keys: Of the broker in this process, to save time; a named one has what it has.
+        role: Whether clients talk to the broker or to a proxy.
+        keys: Of the in-process broker, to save time; a named server keeps its own.
     """
     if IS_NAMED:
         url = os.environ[SERVICE_URL if role == "broker" else PROXY_URL]

@@ -22,7 +22,6 @@ CHALLENGE = pb.BaseCommand(
 
 
 async def next_command(connection: ByteBrokerConnection) -> pb.BaseCommand:
-    """Return the next command that a client has sent."""
     size = int.from_bytes(await connection.reader.readexactly(GREETING_BYTES), "big")
     body = await connection.reader.readexactly(size)
     return pb.BaseCommand.FromString(body[GREETING_BYTES:])

@@ -1,4 +1,4 @@
-"""A broker that is killed and started again: everything goes on, nothing is lost."""
+"""A broker killed and restarted: clients continue, nothing is lost."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.processes, only_here("the broker is killed")]
 
 
 class Published:
-    """Messages, numbered; those with a receipt are in ``stored``."""
+    """Numbered messages; ``stored`` holds the receipted."""
 
     def __init__(self, producer: Producer) -> None:
         self._producer = producer
@@ -31,7 +31,7 @@ class Published:
         self.next = 0
 
     async def some(self, count: int) -> None:
-        """Publish so many, and wait for their receipts."""
+        """Publish messages and wait for their receipts."""
         await asyncio.gather(*(self._one() for _ in range(count)))
 
     async def _one(self) -> None:
@@ -41,7 +41,7 @@ class Published:
 
 
 class Received:
-    """The numbers that a consumer got, and acknowledged."""
+    """Received and acknowledged numbers."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
@@ -56,7 +56,6 @@ class Received:
 
     @property
     def first_times(self) -> list[int]:
-        """The numbers without those that came again."""
         return list(dict.fromkeys(self.numbers))
 
 
@@ -114,7 +113,7 @@ async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) 
 
 async def test_of_several_addresses_those_that_answer_are_used(tmp_path: Path) -> None:
     async with restarted_broker(tmp_path) as broker:
-        # Nobody listens at the first and at the last
+        # No listener at the first and the last
         address = broker.service_url.removeprefix("pulsar://")
         async with (
             Client(f"pulsar://127.0.0.1:1,{address},127.0.0.1:2") as client,

@@ -1,4 +1,4 @@
-"""Every call that waits may be cancelled at each of its waits, and leaves nothing behind."""
+"""Every waiting call may be cancelled at each wait, and leaves nothing behind."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -30,7 +30,7 @@ Call: TypeAlias = "Coroutine[Any, Any, object]"
 
 
 class Reservations:
-    """All reservations of a client's memory, each of which knows whether it is over."""
+    """All reservations of a client's memory, each with its end recorded."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         made = self.made = list[Reservation]()
@@ -43,7 +43,7 @@ class Reservations:
         patch.setattr(controller, "Reservation", Recorded)
 
     def check(self, client: Client) -> None:
-        """The sum of those that are live is what is used."""
+        """Check that live reservations sum up to the used bytes."""
         live = [one for one in self.made if not one.released]
         assert sum(one.size for one in live) == client.memory.current_usage
         assert len(live) == client.memory.statistics().reservations
@@ -64,7 +64,7 @@ async def first_send_to_partitions(client: Client) -> Call:
 
 async def send_that_waits_for_memory(client: Client) -> Call:
     one = await client.create_producer(TOPIC, chunking_enabled=True, batching_enabled=False)
-    one.send_nowait(bytes(LIMIT + 1))  # In parts: its receipt takes a while.
+    one.send_nowait(bytes(LIMIT + 1))  # In chunks: the receipt takes a while.
     return one.send(b"x")
 
 
@@ -117,7 +117,7 @@ async def partitions(client: Client) -> Call:
 
 
 def of_a_consumer(call: Callable[[Any], Call]) -> Callable[[Client], Awaitable[Call]]:
-    """Return the call of one that has received what was there, and has some left."""
+    """Return the call of a consumer with some messages received and some queued."""
 
     async def prepared(client: Client) -> Call:
         one = await client.subscribe(
@@ -185,7 +185,7 @@ async def test_a_call_that_is_cancelled_leaves_nothing_behind(
 
 
 def attached(connections: Iterable[Attached | ServerCnx]) -> list[tuple[list[int], list[int]]]:
-    """The ids of the producers and consumers of each connection, as one end has them."""
+    """Ids of each connection's producers and consumers, at one end."""
     return sorted((sorted(one.producers), sorted(one.consumers)) for one in connections)
 
 
@@ -197,7 +197,7 @@ async def cancelled_once(
     *,
     as_it_ends: bool,
 ) -> bool:
-    """Cancel a call at one wait; return whether it ended without it."""
+    """Cancel a call at one wait; return whether the call ended earlier."""
     before = asyncio.all_tasks()
     client = Client(parts.broker.service_url, memory_limit_bytes=LIMIT)
     call = await prepare(client)

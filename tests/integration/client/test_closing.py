@@ -1,4 +1,4 @@
-"""Whatever was open, and wherever it was: closing and cancelling leave nothing behind."""
+"""Closing and cancelling leave nothing behind, whatever was open."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ MESSAGES = 50
 
 
 class RecordingClock(LoopClock):
-    """The loop's clock, which knows its timers."""
+    """The loop's clock with a record of timers."""
 
     def __init__(self) -> None:
         self._timers: list[asyncio.TimerHandle] = []
@@ -34,7 +34,7 @@ class RecordingClock(LoopClock):
 
     @property
     def armed(self) -> list[asyncio.TimerHandle]:
-        """The timers that can still fire."""
+        """Timers that can still fire."""
         return [one for one in self._timers if not one.cancelled() and one.when() > self.now()]
 
 

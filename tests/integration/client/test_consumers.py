@@ -29,7 +29,7 @@ async def client_of(role: str = "broker", **keys: str) -> AsyncIterator[tuple[st
 
 
 async def publish(client: Client, topic: str, count: int, **options: Any) -> list[MessageId]:
-    """Send messages whose payloads are their numbers; return their ids."""
+    """Send messages with their numbers as payloads; return the ids."""
     async with await client.create_producer(topic, **options) as producer:
         return list(
             await asyncio.gather(*[producer.send(b"%d" % number) for number in range(count)])
@@ -37,7 +37,6 @@ async def publish(client: Client, topic: str, count: int, **options: Any) -> lis
 
 
 async def take(consumer: Consumer, count: int) -> list[Message]:
-    """Return the next messages."""
     return [await consumer.receive(20_000) for _ in range(count)]
 
 
@@ -147,7 +146,7 @@ async def test_a_null_and_a_message_of_chunks_get_to_the_dead_letters_whole() ->
 
 
 def origin(message_id: MessageId, *, batched: bool) -> str:
-    """Return an id as Java writes it."""
+    """Return an id in Java's form."""
     text = f"{message_id.ledger_id()}:{message_id.entry_id()}:-1"
     return f"{text}:0" if batched else text
 

@@ -1,4 +1,4 @@
-"""Messages that others have encrypted, and this client cannot read."""
+"""Encrypted messages that this client cannot read."""
 
 import pytest
 
@@ -14,7 +14,7 @@ PRODUCER_ID = 900
 
 
 async def publish_encrypted(client: Client, topic: str) -> None:
-    """Publish a batch of two messages that is said to be encrypted."""
+    """Publish a batch of two messages marked encrypted."""
     cnx = await client.connection_of(topic)
     await cnx.request(
         lambda request_id: pb.BaseCommand(
@@ -35,7 +35,7 @@ async def publish_encrypted(client: Client, topic: str) -> None:
 
 
 async def received(consumer: Consumer, producer_says: bytes) -> list[bytes]:
-    """Return what comes up to a message."""
+    """Return received messages up to a given message."""
     got: list[bytes] = []
     while producer_says not in got:
         message = await consumer.receive()

@@ -1,4 +1,4 @@
-"""Interceptors over a broker: they see each moment, and what they raise changes nothing."""
+"""Interceptors over a broker: every event arrives, and their errors change nothing."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from client.messages.outgoing import OutgoingMessage
 
 
 class Producing(ProducerInterceptor):
-    """Marks each message, and writes down what it sees."""
+    """Marks each message and records its events."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -39,7 +39,7 @@ class Producing(ProducerInterceptor):
 
 
 class Consuming(ConsumerInterceptor):
-    """Writes down what it sees."""
+    """Records its events."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -60,8 +60,6 @@ class Consuming(ConsumerInterceptor):
 
 
 class Failing(ProducerInterceptor, ConsumerInterceptor):
-    """Raises at every moment."""
-
     def before_send(self, *_: object) -> None:
         raise RuntimeError("before_send")
 
@@ -100,7 +98,7 @@ async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
 async def test_interceptor_error(
     client: Client, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever they raise."""
+    """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever the error."""
     caplog.set_level("CRITICAL", "client.interceptors")
     failing = Failing()
     producing = Producing()

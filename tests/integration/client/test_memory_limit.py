@@ -1,4 +1,4 @@
-"""A client's memory limit against a broker: what consumers hold ahead, and that nobody starves."""
+"""A client's memory limit against a broker: prefetched bytes, and no starvation."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ MESSAGE_BYTES = 50 * 1024
 
 
 async def drain(consumer: Consumer, count: int) -> int:
-    """Receive and acknowledge messages until there were so many; return their number."""
+    """Receive and acknowledge a number of messages; return it."""
     for _ in range(count):
         await consumer.acknowledge(await consumer.receive(30_000))
     return count

@@ -25,13 +25,13 @@ from tests.support.processes.cluster import until
 async def client_of(
     role: str, limit_bytes: int = 1 << 26, *, partitions: int | None = None, repeats: bool = True
 ) -> AsyncIterator[tuple[str, Client]]:
-    """Have a client that holds nothing in the end, and a new topic.
+    """Open a client and a new topic; afterwards no memory may be held.
 
     Args:
         role: Broker or proxy.
         limit_bytes: The client's memory limit.
         partitions: Of the topic.
-        repeats: Whether the broker stores a message that it has already.
+        repeats: Whether the broker stores duplicates.
     """
     async with (
         served(role) as server,

@@ -54,7 +54,7 @@ MODEL = Model(parts=[PART])
 
 
 def version(name: str, *fields: str) -> AvroSchema:
-    """A version of a record of text fields, each of which may be missing."""
+    """Return a version of a record with optional text fields."""
     described = [{"name": one, "type": "string", "default": "none"} for one in fields]
     return AvroSchema(None, {"type": "record", "name": name, "fields": described})
 
@@ -152,7 +152,7 @@ async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> 
 async def test_a_version_that_is_gone_costs_the_value_and_not_the_message(
     client: Client, topic: str
 ) -> None:
-    # The producer's messages name a version that the broker cannot find
+    # The messages name a schema version unknown to the broker
     schema = version("Row", "a")
     producer = await client.create_producer(topic, schema=schema)
     await producer.send({"a": "1"})

@@ -14,7 +14,7 @@ from tests.support.processes.cluster import cluster
 
 
 class Changes:
-    """What a table's listener was told, and when enough was."""
+    """A table listener's changes, and an event at enough of them."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, object]] = []
@@ -25,7 +25,6 @@ class Changes:
         self._more.set()
 
     async def count(self, count: int) -> None:
-        """Wait until so many came."""
         while len(self.seen) < count:
             self._more.clear()
             await self._more.wait()

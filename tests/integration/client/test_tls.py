@@ -1,4 +1,4 @@
-"""Clients that speak TLS to a forwarder in front of Floodgate's proxy."""
+"""TLS clients at a forwarder in front of Floodgate's proxy."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

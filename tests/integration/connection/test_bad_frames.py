@@ -1,4 +1,4 @@
-"""A peer that breaks the protocol is closed; everybody else is served, and nothing is lost."""
+"""A peer that breaks the protocol is closed; other clients are served, nothing is lost."""
 
 import struct
 

@@ -1,6 +1,6 @@
-"""A client that vanishes gives everything back in the turn in which the loss is noticed.
+"""A vanished client's resources are released in the turn that notices the loss.
 
-Between ``connection_lost`` and the check the loop does not run: no task may be needed for it.
+The loop does not run between ``connection_lost`` and the check: no task may be needed.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -25,20 +25,20 @@ LIMIT_BYTES = 100 * 1024 * 1024
 
 @dataclass
 class Loss:
-    """What a part held for a peer just before and just after it was lost, in one turn."""
+    """Resources held for a peer just before and after its loss, in one turn."""
 
     before: dict[str, int]
     after: dict[str, int]
 
 
 def lose(parts: Cluster, role: str, peer: RawPeer) -> Loss:
-    """Tell a part that a peer is gone, as its event loop would."""
+    """Report a peer's loss to a part, as its event loop would."""
     cnx = parts.cnx(peer, role)
     before = holdings(parts, role)
     transport = cnx.sender.transport
     cnx.connection_lost(ConnectionResetError())
     after = holdings(parts, role)
-    # The loop's own word that the socket is gone comes later and must find nothing to do.
+    # The loop's own report of the loss comes later and must be a no-op.
     cnx.connection_lost = lambda _: None
     transport.abort()
     return Loss(before, after)
@@ -53,7 +53,7 @@ def holdings(parts: Cluster, role: str) -> dict[str, int]:
 
 @asynccontextmanager
 async def taken(parts: Cluster, role: str, kind: LimitType) -> AsyncIterator[None]:
-    """Let somebody else hold all of one budget."""
+    """Hold a whole budget on behalf of another client."""
     limiter = parts.part(role).limiter
     all_of_it: MemoryPermit = await limiter.acquire(kind, limiter.available_permits(kind))
     try:

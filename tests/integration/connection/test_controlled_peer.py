@@ -1,4 +1,4 @@
-"""What holds while a peer reads byte by byte: in memory and over sockets, plain and with TLS."""
+"""Rules for a peer reading byte by byte: memory and sockets, plain and TLS."""
 
 import struct
 
@@ -66,7 +66,7 @@ def weight(sizes: list[int]) -> int:
 
 
 def ahead(link: Link) -> int:
-    """How far an entry's last byte may be before the peer: with TLS, in the record it has begun."""
+    """Return an entry's largest lead over the peer: with TLS, a record more."""
     return link.swallowed_bytes + 16_384 * link.tls
 
 
@@ -190,6 +190,5 @@ async def test_all_listings_of_one_client_arrive_that_pipelines_them_and_reads_l
 
 
 async def next_command(peer: ControlledPeer) -> pb.BaseCommand:
-    """Read one frame."""
     (size,) = struct.unpack(">I", await peer.reads(4))
     return parse_command((await peer.reads(size))[4:])

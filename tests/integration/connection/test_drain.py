@@ -1,4 +1,4 @@
-"""SIGTERM's drain: who asked is answered, nobody new is taken, and it ends."""
+"""SIGTERM's drain: pending requests are answered, new clients refused, and it ends."""
 
 import asyncio
 
@@ -28,7 +28,7 @@ def drain(parts: Cluster, role: str) -> asyncio.Task[None]:
 
 
 async def drained(parts: Cluster, role: str, peer: RawPeer) -> asyncio.Task[None]:
-    """Start the drain and wait until nothing more is taken from the peer."""
+    """Start the drain and wait until the peer's requests are no longer read."""
     cnx = parts.cnx(peer, role)
     task = drain(parts, role)
     await until(lambda: not cnx.taking_frames)

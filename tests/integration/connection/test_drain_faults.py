@@ -1,4 +1,4 @@
-"""A drain beneath faults: whatever they hold up, the process ends by itself."""
+"""A drain under faults: the process ends in spite of held work."""
 
 import json
 

@@ -18,7 +18,7 @@ Type = pb.BaseCommand
 
 
 async def kinds_until_the_end(peer: MessagePeer) -> list[int]:
-    """Return the types of what comes until the connection ends."""
+    """Return the received types until the connection ends."""
     kinds = []
     try:
         while True:

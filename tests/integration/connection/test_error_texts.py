@@ -1,4 +1,4 @@
-"""What a peer said comes back as an excerpt: no error is larger than some hundred bytes."""
+"""Errors quote a peer's input as an excerpt: at most some hundred bytes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.processes.cluster import cluster
 Type = pb.BaseCommand
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 LONG = "\U000e0001" * (COMMAND_BYTES // 4 - 50)
-"""As large as a command may be, and ten bytes a character when it is escaped."""
+"""A maximal command, with ten bytes a character once escaped."""
 MOST_BYTES = 1_000
 WATCH = pb.BaseCommand(
     type=Type.WATCH_TOPIC_LIST,

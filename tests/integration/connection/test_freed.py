@@ -1,4 +1,4 @@
-"""A connection that is lost is freed at once, whatever it was used for."""
+"""A lost connection is freed immediately, whatever its use."""
 
 import asyncio
 import gc
@@ -67,7 +67,7 @@ async def test_nor_does_one_whose_credentials_are_known(forwards: str, tmp_path:
 async def used_by(
     client: Client, server: BrokerService | ProxyService
 ) -> list[ref[ServerCnx | ProxyConnection]]:
-    """Use a server as clients do, and leave; return the connections that there were."""
+    """Use a server as clients do, and leave; return the server's connections."""
     async with (
         client,
         await client.subscribe("orders", "audit") as consumer,

@@ -1,4 +1,4 @@
-"""What would hold the event loop is refused before it is parsed, and before its body has come."""
+"""Commands that would block the event loop are refused before parsing and before their body."""
 
 import logging
 import struct
@@ -35,7 +35,7 @@ def beginning(kind: int, command_bytes: int, payload_bytes: int = 0) -> bytes:
 
 
 def unparsable(kind: int) -> bytes:
-    """Return a whole frame that begins with a type, and goes on with what is no protobuf."""
+    """Return a whole frame with a valid type and invalid protobuf behind it."""
     command = b"\x08" + encode_varint(kind) + NO_PROTOBUF
     return struct.pack(">II", 4 + len(command), len(command)) + command
 
@@ -119,7 +119,7 @@ async def test_a_payload_is_no_part_of_a_command(role: str) -> None:
 
 @PROFILES
 async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -> None:
-    """With 100,000 properties, the last of them no protobuf."""
+    """With 100,000 properties, the last of them invalid protobuf."""
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer("broker")
         schema = b"\x2a\x08\x0a\x02ab\x12\x02cd" * (SCHEMA_BYTES // 10) + NO_PROTOBUF

@@ -1,4 +1,4 @@
-"""What one client does wrong costs the others nothing."""
+"""A client's faults cost other clients nothing."""
 
 import asyncio
 from collections.abc import Callable
@@ -53,7 +53,7 @@ async def list_often(client: PulsarClient) -> int:
 async def test_a_thousand_malformed_namespaces_cost_nobody_else_an_error(
     profile: str, code: int, text: str
 ) -> None:
-    # A broker that closes the connection of who sends it such a name
+    # A broker that closes connections over a name
     as_shipped = {"floodgateProfile": "pulsar"}
     async with cluster(TOPICS, profile, broker=as_shipped) as parts:
         culprit = await parts.peer()

@@ -65,7 +65,7 @@ async def test_a_freed_lookup_place_is_used_again() -> None:
 async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(
     profile: str, peers: int
 ) -> None:
-    """Recorded: of 150 in one write a real broker with 10 places refuses none."""
+    """Recorded: a real broker with 10 places refuses none of 150 lookups in one write."""
     async with cluster(TOPICS, profile, broker={"maxConcurrentLookupRequest": "1"}) as parts:
         herd = [await parts.peer("broker") for _ in range(peers)]
         each = 150 // peers
@@ -119,7 +119,7 @@ async def test_a_full_heap_queue_refuses_at_once(role: str, profile: str) -> Non
         peer = await parts.peer(role)
         await peer.send(*(topics_command(n, "public/default", mode=n % 3) for n in range(3)))
         if profile == "pulsar":
-            # One request of a mode measures for the others, which do not queue meanwhile.
+            # A mode's first request measures for the rest, which do not queue meanwhile.
             await peer.send(*(topics_command(n, f"public/ns-{n}") for n in range(3, 6)))
         else:
             await peer.send(*(topics_command(n, "public/default", mode=n % 3) for n in range(3, 6)))

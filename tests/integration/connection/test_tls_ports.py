@@ -1,4 +1,4 @@
-"""The TLS ports of broker and proxy, beside plain ones and alone."""
+"""TLS ports of broker and proxy, beside plain ports and alone."""
 
 import asyncio
 import json
@@ -94,7 +94,7 @@ async def test_plain_and_tls_ports_serve_side_by_side(pem: PemFiles) -> None:
 
 
 async def test_what_goes_past_the_queue_is_encrypted_too(pem: PemFiles) -> None:
-    # A listing that is there already is answered at once
+    # A cached listing is answered immediately
     async with (
         tls_broker(pem) as broker,
         client(broker.urls.service_tls, pem, operation_timeout_seconds=2) as own,
@@ -124,7 +124,7 @@ def test_the_web_port_speaks_tls_in_the_loop_that_processes_have(pem: PemFiles) 
             await asked(broker.urls.web_tls + LOOKUP, trusting(pem))
             assert broker.handshakes.finished_total == 1
 
-    # Its transports differ from those of the tests' own loop
+    # Its transports differ from the tests' own loop's
     uvloop.run(ask())
 
 
@@ -201,7 +201,7 @@ async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -
 async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(
     pem: PemFiles, spoken: str
 ) -> None:
-    # One port speaks one cipher of TLS 1.2, as Java calls it, and the other TLS 1.3 alone
+    # One port has a single TLS 1.2 cipher, in Java's spelling, and the other only TLS 1.3
     old = {"{}Protocols": "TLSv1.2", "{}Ciphers": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}
     of_old, of_new = ("tls", "webServiceTls") if spoken == "TLSv1.2" else ("webServiceTls", "tls")
     keys = {key.format(of_old): value for key, value in old.items()}
@@ -220,7 +220,7 @@ async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(
 
 
 def offers(pem: PemFiles) -> list[ssl.SSLContext]:
-    """Return clients that speak the one cipher of TLS 1.2, another one, and TLS 1.3."""
+    """Return clients with the TLS 1.2 cipher, another cipher, and TLS 1.3."""
     one, another, new = (trusting(pem) for _ in range(3))
     one.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
     another.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
@@ -230,7 +230,7 @@ def offers(pem: PemFiles) -> list[ssl.SSLContext]:
 
 
 async def negotiated(url: str, context: ssl.SSLContext) -> tuple[str, str] | None:
-    """Return protocol and cipher that a client and a port agree on; None if on nothing."""
+    """Return the protocol and cipher negotiated by client and port, or None."""
     host, _, port = url.partition("://")[2].rpartition(":")
     try:
         _, writer = await asyncio.open_connection(host, int(port), ssl=context)
@@ -244,7 +244,7 @@ async def negotiated(url: str, context: ssl.SSLContext) -> tuple[str, str] | Non
 
 
 class Replaced:
-    """The files of a server while they are replaced, and what trusts all that will stand there."""
+    """A server's files during replacement, and a trust store for all of them."""
 
     def __init__(self, pem: PemFiles, folder: Path) -> None:
         self._pem = pem
@@ -263,7 +263,7 @@ class Replaced:
 async def test_clients_that_come_while_certificates_change_are_all_served(
     pem: PemFiles, tmp_path: Path
 ) -> None:
-    # Clients that come and go all the time
+    # Clients connect and leave all the time
     files = Replaced(pem, tmp_path)
     context = ssl.create_default_context(cafile=str(files.trust))
     served: asyncio.Queue[None] = asyncio.Queue()
@@ -290,7 +290,7 @@ async def test_clients_that_come_while_certificates_change_are_all_served(
                 change()
             await some_are_served()
             enough.set()
-        # Nobody was refused, and what is broken was not used
+        # No client was refused, and broken files were not used
         assert broker.handshakes.failed_total == 0
         for tls in (broker.tls, broker.web_tls):
             assert tls is not None
@@ -339,7 +339,7 @@ async def test_a_handshake_that_stops_half_way_is_ended(pem: PemFiles, port: str
         await ended(reader)
         writer.close()
         assert broker.handshakes.timed_out_total == 1
-        # A client that was faster stays
+        # A faster client stays
     assert broker.connection_counters.closed_total == 0
 
 

@@ -1,4 +1,4 @@
-"""TLS above the plain transport: an entry's end is as exact as without it."""
+"""TLS above the plain transport: an entry's end is equally exact."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ class Certificates:
 
 
 class Answering(Connection):
-    """Answers PING; the test queues what it likes."""
+    """Answers PING; the test queues the rest."""
 
     def __init__(self, certificates: Certificates) -> None:
         super().__init__(tls=TlsLayer(certificates.server, server_side=True))

@@ -1,4 +1,4 @@
-"""Frames that never end have a bound of the process, and cost healthy publishers nothing."""
+"""Unfinished frames have a process-wide bound and cost healthy publishers nothing."""
 
 import logging
 import struct
@@ -18,11 +18,11 @@ MEGABYTE = 1024 * 1024
 KEPT = 60_000
 ATTACKERS, BOUND_MB = 12, 8
 LARGE = bytes(range(256)) * (5 * 1024 * 4 - 8)
-"""As large as a message may be, but for its metadata."""
+"""A maximal message, except metadata."""
 
 
 def all_but_the_end(size_bytes: int) -> bytes:
-    """Return a PING with something behind it, in a frame whose last byte is missing."""
+    """Return a PING frame with a payload and a missing last byte."""
     body = frame(ping())[4:]
     return struct.pack(">I", size_bytes) + body + bytes(size_bytes - len(body) - 1)
 
@@ -52,7 +52,7 @@ async def test_the_oldest_of_many_are_closed_and_a_healthy_message_goes_through(
         assert ATTACKERS - BOUND_MB <= closed < ATTACKERS
         for peer in peers[:closed]:
             assert await peer.rest() == b""
-        # and who was not closed may end its frame
+        # and an open connection may end its frame
         await peers[-1].send_bytes(b"\x00")
         assert (await peers[-1].command()).type == ping().PONG
         told = [one for one in caplog.records if "floodgateMaxUnfinishedFramesMB" in one.message]
@@ -86,7 +86,7 @@ async def test_connections_before_connect_have_a_bound_together(role: str, profi
         for peer in peers[:5]:
             assert await peer.rest() == b""
         assert limits.refusals.counts[Limit.UNFINISHED_FRAMES] == 5
-        # Who says who it is counts no longer, and who has said so never did.
+        # Identified clients stop counting, and clients identified before never counted.
         await parts.peer(role)
         other = await RawPeer.connect(parts.part(role).service_url)
         hello = frame(connect_command())

@@ -1,4 +1,4 @@
-"""One client that takes all it can get and never reads, and twenty that only want their list."""
+"""One greedy client that never reads, and twenty that only want their list."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ HEALTHY = 20
 LISTS_EACH = 3
 PIPELINED = 300
 LIMITS = {"heap_max_bytes": 4_000_000, "direct_max_bytes": 4_000_000}
-# It is the limiter that is asked here, so nothing before it may hold the abuser back.
+# The limiter is under test, so nothing before it may block the abuser.
 LITTLE_BUFFER = {
     "floodgateSocketSendBufferBytes": "4096",
     "floodgateMaxInFlightResponseBytesPerConnection": "0",
@@ -26,9 +26,9 @@ HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 
 
 async def abuse(parts: Cluster, role: str) -> RawPeer:
-    """Let a peer ask for three hundred different lists, of which it reads none.
+    """Let a peer request three hundred different lists unread.
 
-    Returns when it holds all it can get.
+    Returns when it holds its maximum.
     """
     peer = await parts.peer(role)
     requests = (
@@ -48,12 +48,12 @@ async def abuse(parts: Cluster, role: str) -> RawPeer:
 
 
 def pinned(parts: Cluster, role: str, peer: RawPeer) -> int:
-    """Return the direct bytes that a peer holds."""
+    """Return a peer's held direct bytes."""
     return parts.part(role).limiter.pinned_by(parts.cnx(peer, role))[DIRECT]
 
 
 def waits(parts: Cluster, role: str, peer: RawPeer) -> bool:
-    """Tell whether a peer waits for memory, alone or with others."""
+    """Return whether a peer waits for memory, alone or sharing."""
     cnx, limiter = parts.cnx(peer, role), parts.part(role).limiter
     accounts = [one for kind in LimitType for one in limiter.semaphore(kind).accounts()]
     own = [account for account in accounts if account.owner is cnx]
@@ -61,7 +61,7 @@ def waits(parts: Cluster, role: str, peer: RawPeer) -> bool:
 
 
 async def list_in_turn(parts: Cluster, role: str) -> list[int]:
-    """List a few times, one after the other, and return the kinds of the answers."""
+    """List a few times in sequence and return the kinds of the answers."""
     peer = await parts.peer(role, receive_buffer_bytes=200_000)
     answers = []
     for number in range(LISTS_EACH):
@@ -73,7 +73,7 @@ async def list_in_turn(parts: Cluster, role: str) -> list[int]:
 @pytest.mark.parametrize("buffers", ["private", "shared"])
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 async def test_who_takes_all_he_can_get_delays_nobody(role: str, buffers: str) -> None:
-    # Time stands still, so nothing is freed by a timeout
+    # Time stands still, so no timeout frees memory
     keys = {**LITTLE_BUFFER, "floodgateResponseBuffers": buffers}
     limits = {role: keys, f"{role}_limits": LIMITS}
     async with cluster(TOPICS, **limits) as parts:

@@ -1,4 +1,4 @@
-"""At the end of a run the ledger says who did not give back what it held."""
+"""At the end of a run the ledger names holders of unreleased memory."""
 
 import logging
 

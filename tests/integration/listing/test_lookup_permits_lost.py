@@ -1,9 +1,9 @@
-"""Profile pulsar's silence: lists larger than a limit, and what each of them costs for ever.
+"""Profile pulsar's silence: lists above a limit, and each one's permanent cost.
 
-As recorded of a broker 4.2.4 with a heap limit of 1 MiB, and asked of it once more: the first
-listing of a namespace and mode is MetadataError; later ones get no answer, with a pattern, with
-a hash, or after the namespace has shrunk, and each keeps its lookup permit. Other modes have an
-estimate of their own. Direct memory is MetadataError every time and keeps nothing.
+As recorded of a broker 4.2.4 with a heap limit of 1 MiB, and verified again: the first listing of a
+namespace and mode is MetadataError; later listings get no answer, even with a pattern, with a hash,
+or after the namespace has shrunk, and each keeps its lookup permit. Other modes have their own
+estimates. Direct memory is MetadataError every time and keeps nothing.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ TOO_MANY = "Failed due to too many pending lookup requests"
 async def told(
     parts: Cluster, peer: RawPeer, role: str = "broker", **fields: object
 ) -> pb.CommandError | None:
-    """Ask for the big namespace; return the error, or None when it is left unanswered."""
+    """List the big namespace; return the error, or None for no answer."""
     before = parts.part(role).unanswered.total
     await peer.send(topics_command(1, "public/big", **fields))
     answer = asyncio.create_task(peer.command())
     await until(lambda: answer.done() or parts.part(role).unanswered.total > before)
     if not answer.done():
-        # Whatever is sent from now on comes behind the answer, if there is one.
+        # A late answer would precede the PONG.
         await peer.send(ping())
         assert (await answer).type == pb.BaseCommand.PONG
         return None
@@ -61,7 +61,6 @@ async def told(
 
 
 async def sample(parts: Cluster, role: str, name: str) -> float:
-    """Return one sample of a part's metrics."""
     url = f"{parts.part(role).web_service_url}/metrics/"
     async with aiohttp.ClientSession() as session, session.get(url) as response:
         samples = read_samples(await response.text())
@@ -70,7 +69,7 @@ async def sample(parts: Cluster, role: str, name: str) -> float:
 
 
 async def ask_six_times(parts: Cluster) -> None:
-    """Ask for the big namespace six times, five of them after the first refusal, and leave."""
+    """List the big namespace six times, five after the first refusal, and leave."""
     peer = await parts.peer("broker")
     for _ in range(6):
         await told(parts, peer)
@@ -86,7 +85,7 @@ async def test_the_sixth_lookup_is_refused_when_five_silent_requests_keep_their_
         await ask_six_times(parts)
         parts.kept_lookup_places = 5
         peer = await parts.peer("broker")
-        # A topic and a namespace that have nothing to do with it
+        # An unrelated topic and namespace
         await peer.send(
             lookup_command(6, "persistent://public/default/any"),
             partitions_command(7, "persistent://public/default/any"),

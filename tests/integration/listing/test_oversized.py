@@ -1,4 +1,4 @@
-"""Answers that are larger than what was reserved, than the limit, than a frame."""
+"""Answers larger than their reservation, the limit, or a frame."""
 
 import asyncio
 import pathlib
@@ -66,14 +66,14 @@ async def test_a_grown_answer_needs_no_second_request_while_there_is_memory() ->
 
 @dataclass(frozen=True)
 class Path:
-    """One way for a list to exceed a limit, and what its refusal says.
+    """A list that exceeds a limit, and its refusal.
 
     Attributes:
-        role: Who refuses.
-        estimate: Its floodgateSizeEstimate.
+        role: The refusing server.
+        estimate: floodgateSizeEstimate.
         limit: The limit's field and value, bytes.
-        size: What exceeds it, bytes.
-        key: What the refusal says to raise.
+        size: The excessive size, bytes.
+        key: The key that the refusal says to raise.
         store: The broker's store.
     """
 
@@ -93,24 +93,24 @@ HEAP, DIRECT = "heap_max_bytes", "direct_max_bytes"
 PATHS = [
     # The store knows the size: refused by the estimate, before the namespace is listed.
     Path("broker", "exact", (HEAP, MEGABYTE), HEAP_BYTES, HEAP_KEY),
-    # A namespace that is not in memory: the first listing finds out.
+    # A namespace outside memory: the first listing reveals its size.
     Path("broker", "exact", (HEAP, MEGABYTE), HEAP_BYTES, HEAP_KEY, "sqlite"),
-    # Refused by the growth of what was reserved, also when the growth itself is within the limit.
+    # Refused at the reservation's growth, even when the growth alone is within the limit.
     Path("broker", "last", (HEAP, MEGABYTE), HEAP_BYTES, HEAP_KEY),
     Path("broker", "last", (HEAP, HEAP_BYTES - 1), HEAP_BYTES, HEAP_KEY),
     Path("broker", "proposal", (HEAP, MEGABYTE), NAME_BYTES, HEAP_KEY),
-    # Refused when the response is there.
+    # Refused once the response exists.
     *(
         Path("broker", estimate, (DIRECT, COMMAND_BYTES - 1), COMMAND_BYTES, DIRECT_KEY)
         for estimate in ESTIMATES
     ),
-    # Refused by the length that the broker announces.
+    # Refused by the length in the broker's frame.
     *(
         Path("proxy", estimate, (field, COMMAND_BYTES - 1), COMMAND_BYTES, key)
         for estimate in ESTIMATES
         for field, key in ((HEAP, HEAP_KEY), (DIRECT, DIRECT_KEY))
     ),
-    # The answer is within the limit, and what its names are charged is not.
+    # The answer is within the limit, its names' charge is not.
     Path("proxy", "last", (HEAP, HEAP_BYTES - 1), HEAP_BYTES, HEAP_KEY),
 ]
 
@@ -214,7 +214,7 @@ async def test_a_proxy_lists_on_after_an_answer_it_refused_by_its_length() -> No
 
 
 async def test_a_longer_request_id_may_be_what_makes_a_frame_too_large() -> None:
-    # A list that fits with a request id of one byte, as the proxy's own is
+    # A list that fits with a one-byte request id, like the proxy's own
     async with cluster(TOPICS, both={"maxMessageSize": str(FRAME_BYTES - 10_240)}) as parts:
         peer = await parts.peer("proxy", RECEIVE_BUFFER_BYTES)
         await peer.send(topics_command(1, "public/big"))

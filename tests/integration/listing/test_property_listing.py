@@ -27,7 +27,7 @@ def topic(number: int) -> str:
 
 
 async def fill(parts: Cluster, directory: Path) -> None:
-    """Import 300 topics: every third one is of team t1, every tenth one in stage prod."""
+    """Import 300 topics: every third of team t1, every tenth in stage prod."""
     table = pa.table(
         {
             "namespace": [NAMESPACE] * 300,
@@ -103,7 +103,7 @@ async def test_many_clients_who_ask_the_same_cost_one_call(profile: str) -> None
         plug_in = parts.broker.lister.calls._resources
         plug_in.answer = [topic(7)]
         plug_in.go_on.clear()
-        # As shipped, the first request of all measures for those who come meanwhile.
+        # As shipped, the very first request measures for simultaneous requests.
         await parts.client("broker").topics_of_namespace(NAMESPACE)
         asking = [
             asyncio.create_task(

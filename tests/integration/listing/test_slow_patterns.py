@@ -1,4 +1,4 @@
-"""A pattern that only a backtracking engine can compile must not stop anybody else."""
+"""A pattern only for a backtracking engine must not block other clients."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ CATASTROPHIC = "(?!zz)(?:(?:x|x)*)*q"
 NAMES = [f"persistent://t/n/{'x' * 40}-{index}".encode() for index in range(2_000)]
 SLOW = f"t/n/{CATASTROPHIC}"
 LIMIT_SECONDS = 3_600.0
-"""Long, since processes have a clock of their own, of their processor time."""
+"""Long, because processes measure their own processor time."""
 
 
 def listing() -> TopicListing:
@@ -30,7 +30,7 @@ def listing() -> TopicListing:
 
 
 class Setup:
-    """A filter whose time is in the test's hand, and its processes."""
+    """A filter with test-driven time, and its processes."""
 
     def __init__(self, workers: PatternWorkers) -> None:
         self.workers = workers
@@ -49,7 +49,7 @@ class Setup:
         return [worker._process.pid for worker in self.workers._all]
 
     async def slow(self, suffix: str = "") -> asyncio.Task[TopicListing]:
-        """Return an evaluation without end that is under way in a process."""
+        """Return an endless evaluation running in a process."""
         before = len(self.processes)
         work = self.filter.filter(listing(), SLOW + suffix)
         task = asyncio.ensure_future(work)
@@ -153,7 +153,7 @@ async def test_who_gets_no_process_in_time_is_told_so(setup: Setup) -> None:
 
 
 async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
-    # One that has waited for half of the limit when its turn comes
+    # Half of the limit passed in the queue
     first, second = await setup.slow("1"), await setup.slow("2")
     setup.clock.advance(LIMIT_SECONDS / 2)
     third = asyncio.ensure_future(setup.filter.filter(listing(), SLOW + "3"))
@@ -164,7 +164,7 @@ async def test_whose_turn_comes_late_has_its_whole_time(setup: Setup) -> None:
     assert len(setup.processes) == 1
     setup.clock.advance(0.6 * LIMIT_SECONDS)
     await settle()
-    # It is not ended for the time in which it waited
+    # Queueing time does not count
     assert not third.done()
     setup.clock.advance(0.4 * LIMIT_SECONDS)
     with pytest.raises(InvalidPatternError, match="takes more than floodgatePatternTimeoutMs"):

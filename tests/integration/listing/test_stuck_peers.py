@@ -1,7 +1,7 @@
-"""Peers that ask and do not read: what they hold, whom they hurt, and how they end.
+"""Non-reading peers: their memory, their victims, and their end.
 
-The limits and the namespace are those of the recorded overload; the clock stands still unless a
-test moves it, so that seconds are exact.
+Limits and namespace are the recorded overload's; the clock stands still unless moved, so that
+seconds are exact.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ PAUSING = "pulsarChannelPauseReceivingRequestsIfUnwritable"
 def overload(
     profile: str, clock: ManualClock, role: str = "broker", keys: Mapping[str, str] | None = None
 ) -> AbstractAsyncContextManager[Cluster]:
-    """Run servers of which one has the limits of the recording."""
+    """Run servers, one with the recording's limits."""
     mine = {**SMALL_BUFFER, **(keys or {})}
     if role == "broker":
         return cluster(TOPICS, profile, broker=mine, clock=clock, broker_limits=LIMITS)
@@ -48,7 +48,7 @@ def overload(
 
 
 async def stuck_peer(parts: Cluster, role: str, space: str = SPACES[0]) -> RawPeer:
-    """Let a peer ask 64 times; return when it or another one holds what it would get."""
+    """Send 64 requests from a peer; return when the memory they need is held."""
     limiter = parts.part(role).limiter
     peer = await parts.peer(role)
     cnx = parts.cnx(peer, role)
@@ -62,14 +62,14 @@ async def stuck_peer(parts: Cluster, role: str, space: str = SPACES[0]) -> RawPe
 
 
 async def pass_seconds(clock: ManualClock, seconds: float) -> None:
-    """Move the clock in steps, and let the loop do between them what it does."""
+    """Move the clock in steps and run the loop in between."""
     for _ in range(round(seconds * 10)):
         clock.advance(0.1)
         await settle()
 
 
 async def is_reset(peer: RawPeer) -> bool:
-    """Whether a peer that reads on learns at once that it was closed."""
+    """Whether a peer that reads on gets the reset immediately."""
     try:
         while await asyncio.get_running_loop().sock_recv(peer._socket, MEGABYTE):
             pass
@@ -79,13 +79,12 @@ async def is_reset(peer: RawPeer) -> bool:
 
 
 async def until_quiet() -> None:
-    """Let the sockets bring what is on its way."""
+    """Wait until the sockets have delivered everything."""
     for _ in range(200):
         await asyncio.sleep(0)
 
 
 def direct(parts: Cluster, role: str) -> int:
-    """Return the direct bytes that are held."""
     return parts.part(role).limiter.acquired_permits(DIRECT)
 
 
@@ -94,7 +93,7 @@ async def test_as_shipped_64_listings_that_nobody_reads_hold_what_was_recorded()
         limiter = parts.broker.limiter
         await stuck_peer(parts, "broker")
         await until(lambda: limiter.queue_size(DIRECT) == 2)
-        # Two commands, two estimates, two that wait for direct memory, the rest for heap
+        # Two commands, two estimates, two waiters for direct memory, the rest for heap
         assert limiter.acquired_permits(DIRECT) == 2 * COMMAND_BYTES == 757_826
         assert limiter.acquired_permits(HEAP) == 2 * HEAP_BYTES == 997_780
         assert limiter.queue_size(HEAP) == PIPELINED - 4
@@ -158,8 +157,8 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
         await pass_seconds(clock, 2.9)
         assert not answer.done()
         assert part.flow.totals.closed[CloseReason.CONTENTION] == 0
-        before = cnx.sender.written_bytes  # It was asked whether it reads.
-        # The kernels know no such clock: what they still exchange is progress, too.
+        before = cnx.sender.written_bytes  # The keep-alive checks whether the peer reads.
+        # The kernels run on real time: their traffic is progress, too.
         for _ in range(30):
             if cnx.sender.written_bytes == before:
                 await pass_seconds(clock, 0.1)
@@ -213,7 +212,7 @@ async def test_a_silent_peer_that_is_in_nobodys_way_is_not_closed_for_it(role: s
 async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_waits(
     role: str,
 ) -> None:
-    # Its keep-alive is off, so that it is this rule that ends it
+    # Without keep-alive, so that only the rule under test ends it
     clock = ManualClock()
     keys = {"keepAliveIntervalSeconds": "0"}
     async with overload("floodgate", clock, role, keys) as parts:
@@ -221,14 +220,14 @@ async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_
         cnx = parts.cnx(peer, role)
         await pass_seconds(clock, 59)
         assert not cnx.closed
-        # The kernels may still exchange a few bytes: they do not know of this clock.
+        # The kernels may still exchange a few bytes in real time.
         await until(lambda: clock.advance(0.5) or cnx.closed, "it was never closed")
         assert parts.part(role).flow.totals.closed[CloseReason.UNWRITABLE] == 1
 
 
 @pytest.mark.parametrize("role", ROLES)
 async def test_a_peer_that_reads_a_little_now_and_then_is_not_closed(role: str) -> None:
-    # Two slow peers hold all, and a third waits for longer than their grace
+    # Two slow peers hold all, and a third waits beyond their grace
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         slow = [await stuck_peer(parts, role, space) for space in SPACES[1:]]
@@ -243,7 +242,7 @@ async def test_a_peer_that_reads_a_little_now_and_then_is_not_closed(role: str) 
 
 
 async def test_a_ping_overtakes_the_requests_of_a_paused_peer() -> None:
-    # It is paused, and requests are parked
+    # Paused, with parked requests
     async with overload("floodgate", ManualClock()) as parts:
         peer = await stuck_peer(parts, "broker")
         cnx = parts.cnx(peer, "broker")
@@ -252,7 +251,7 @@ async def test_a_ping_overtakes_the_requests_of_a_paused_peer() -> None:
         assert parked > 0
         await peer.send(ping(), ping())
         await until(lambda: cnx.intake.frames_seen == seen + 2)
-        # Nothing was parked for it, and one PONG answers both
+        # The PINGs were not parked, and a single PONG answers both
         assert len(cnx.intake) == parked
         assert cnx._pong_is_queued
 

@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as Python starts with it; a run in a shell's background has it ignored."""
+    """Python's default Ctrl-C handling; a shell's background runs ignore the signal."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

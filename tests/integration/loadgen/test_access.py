@@ -1,4 +1,4 @@
-"""The load generator's clients before a broker that speaks TLS and wants a token."""
+"""The load generator's clients at a broker with TLS and tokens."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ async def test_clients_connect_by_tls_with_the_token_that_is_named(
     (tmp_path / "ann.jwt").write_bytes(token(sub="ann"))
     async with tls_broker(pem, **properties(tmp_path)) as broker:
         url = broker.urls.service_tls
-        # Nobody is trusted, then nobody is known
+        # First no trusted certificate, then no known role
         with pytest.raises(LoadgenError, match="CERTIFICATE_VERIFY_FAILED"):
             await check_reachable(url)
         name_access(None, None, pem.trust)

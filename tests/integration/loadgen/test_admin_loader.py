@@ -1,4 +1,4 @@
-"""The load generator prepares a broker as it prepares a real Pulsar."""
+"""The load generator prepares a broker like a real Pulsar."""
 
 import pytest
 

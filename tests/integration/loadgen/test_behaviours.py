@@ -1,4 +1,4 @@
-"""Every behaviour against a broker, and through a proxy: what it requests is answered and right."""
+"""Every behaviour at a broker, and through a proxy: requests get right answers."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""``loadgen run``: exit code, junit, README and summary are of one verdict, whatever answers."""
+"""``loadgen run``: exit code, junit, README and summary agree on the verdict."""
 
 import json
 import socket
@@ -31,7 +31,7 @@ def code_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 
 def told_by(directory: Path) -> tuple[int, bool, bool]:
-    """The exit code that summary.json has, and whether junit.xml and README.md are fine."""
+    """Return summary.json's exit code, and whether junit.xml and README.md report success."""
     verdict = json.loads((directory / "summary.json").read_text())["verdict"]
     suite = ElementTree.parse(directory / "junit.xml").getroot()
     readme = (directory / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""The notebook of examples/ does what it says; its functions refuse what they cannot do."""
+"""The notebook of examples/ works; its functions refuse impossible input."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(
         "clients": [steady],
         "phases": {"measure": "1h", "drain": "1h"},
     }
-    # Its drain, which waits for lists that nobody reads, would take its hour.
+    # Its drain would wait an hour for unread lists.
     silent = document | {"clients": [steady | {"name": "silent", "read": {"never": True}}]}
     interrupted = threading.Event()
     context = session.sparkContext
 
     def of_spark(*_: object) -> None:
-        """Do what the handler does that a session installs where it is made."""
+        """Cancel all jobs and interrupt, like the handler installed with a Spark session."""
         context.cancelAllJobs()
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Namespaces to measure with are there for a block, and nothing of them is left."""
+"""Measurement namespaces exist for a block and vanish completely."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A run is the same wherever its tasks are, and what happens to its servers is in its tables."""
+"""A run is the same in all places, and its tables hold its servers' events."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def rows(directory: Path, table: str) -> list[dict[str, Any]]:
 
 
 def starts(directory: Path) -> list[tuple[int, str, float]]:
-    """When each client first lists, and what, as the schedule wants it."""
+    """Return each client's first list and time, by the schedule."""
     first: dict[int, tuple[int, str, float]] = {}
     for row in sorted(rows(directory, "requests"), key=lambda row: row["due"]):
         if row["operation"] == "list":

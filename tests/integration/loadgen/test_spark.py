@@ -1,4 +1,4 @@
-"""Everything that needs a real Spark, in one file: it takes seconds to start, so all share one."""
+"""Everything that needs a real Spark, in one file: a start takes seconds, so tests share it."""
 
 import json
 import os
@@ -39,17 +39,17 @@ STORM = Document.model_validate(
         ],
     }
 )
-# A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
-# that works beside it: both took half of its time.
+# A short-lived JVM gains nothing from second compilation or a parallel collector: both took half of
+# its time.
 
 
 def environment() -> dict[str, str]:
-    """The environment without what pytest itself sets for each test."""
+    """The environment without pytest's own per-test variables."""
     return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 class SharedSpark:
-    """One session for all tests of this file; started again if a test has ended it."""
+    """A session for this file's tests, restarted if a test has ended it."""
 
     def __init__(self) -> None:
         self.environment = environment()
@@ -64,7 +64,7 @@ class SharedSpark:
         return self._session
 
     def end(self, error: BaseException | None = None) -> None:
-        """Leave the session's block, by ``error`` if there is one."""
+        """Leave the session's block, by ``error`` if given."""
         block, self._block, self._session = self._block, ExitStack(), None
         block.__exit__(type(error) if error else None, error, None)
 

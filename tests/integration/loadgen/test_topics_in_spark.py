@@ -1,4 +1,4 @@
-"""Spark makes, reads and sorts the topics that one process does, by one task or two at a time."""
+"""Spark makes, reads and sorts the same topics as one process, with one task or two."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ pytestmark = pytest.mark.spark
 
 PLAN = TopicPlan(400, 9, seed=7)
 SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
-# A JVM that ends after seconds gains nothing by code that is compiled twice, nor by a collector
-# that works beside it.
+# A short-lived JVM gains nothing from second compilation or a parallel collector.
 HERE = in_this_process(lambda done: None)
 
 
@@ -47,7 +46,7 @@ def by_topic(frame: Any) -> dict[str, dict[str, Any]]:
 
 
 def as_maps(corpus: Corpus) -> dict[str, dict[str, Any]]:
-    """Return the rows of a corpus by their topics, as Spark hands them out."""
+    """Return a corpus's rows by topic, in Spark's form."""
     return {row["topic"]: {**row, "properties": dict(row["properties"])} for row in rows(corpus)}
 
 

@@ -1,4 +1,4 @@
-"""Topics into a broker, checked there, and out of it again."""
+"""Topics into a broker, checked, and out again."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ PLAN = TopicPlan(300, 5, 7, TopicShape(namespace_skew=1.0))
 
 
 def nobody(count: int) -> None:
-    """Progress that nobody looks at."""
+    """Unwatched progress."""
 
 
 @pytest.fixture

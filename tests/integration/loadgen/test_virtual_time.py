@@ -9,7 +9,7 @@ from loadgen.documents.model import Document
 from loadgen.places.virtual import VirtualRun, run_in_virtual_time
 
 ANSWER_BYTES = 1_530_000
-"""About what a list of these topics takes."""
+"""Approximate duration of a list of these topics."""
 LIMIT_MB = 15
 
 
@@ -57,7 +57,7 @@ def test_floodgate_answers_all_with_one_list() -> None:
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 def test_when_all_clients_have_left_nothing_is_held(profile: str) -> None:
     run = slow_storm(profile)
-    assert run.facts.cpu_seconds == 0  # no generator that could be the limit
+    assert run.facts.cpu_seconds == 0  # no generator limit
     assert run.samples.seen_at_the_end == {"broker"}
     assert not run.samples.holds_memory("broker")
 

@@ -1,4 +1,4 @@
-"""Faults on command while messages flow: a client that is worth its name loses and repeats none."""
+"""Faults on command during message flow: a good client loses and repeats nothing."""
 
 import json
 from collections.abc import AsyncIterator, Collection
@@ -20,7 +20,7 @@ EVERY_5TH = {"every": 5, "times": 2}
 
 
 class Flow:
-    """A producer and a consumer of a topic, and the REST of who serves them."""
+    """A topic's producer and consumer, and its server's REST."""
 
     def __init__(self, rest: Any, producer: Any, consumer: Any) -> None:
         self.rest, self.producer, self.consumer = rest, producer, consumer
@@ -33,7 +33,7 @@ class Flow:
         return sum(one["fired"] for one in (await self.rest.ask("GET", FAULTS)).value)
 
     async def received(self, expected: Collection[int] = NUMBERS) -> list[int]:
-        """Send the numbers; return what is received until all that is expected has come."""
+        """Send the numbers; return the received until all expected have come."""
         for number in NUMBERS:
             await self.producer.send(str(number).encode())
         found: list[int] = []
@@ -73,7 +73,7 @@ async def test_what_is_published_through_a_fault_is_received_in_order(
     async with flow() as found:
         await found.set(do, on=[on], when=EVERY_5TH, where={"topic": TOPIC})
         received = await found.received()
-        # What came again, came after the last before it
+        # Repeated messages came after their predecessors
         assert [one for index, one in enumerate(received) if one not in received[:index]] == [
             *NUMBERS
         ]

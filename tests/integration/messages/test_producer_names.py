@@ -1,4 +1,4 @@
-"""Names that a broker gives producers: short, and another producer's after each start."""
+"""Producer names from a broker: short, and new after each start."""
 
 import pytest
 

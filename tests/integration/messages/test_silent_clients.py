@@ -1,4 +1,4 @@
-"""Clients that publish or subscribe and read nothing, beside others that do."""
+"""Non-reading publishers and subscribers, beside reading clients."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from tests.support.subscriptions.messages import message
 Type = pb.BaseCommand
 HIGH, LOW = 65_536, 32_768
 GATHERED = 65_536
-"""As much the messages of a turn may be before they are written."""
+"""Limit of a turn's messages before they are written."""
 KEYS = {
     "floodgateSocketSendBufferBytes": "16384",
     "pulsarChannelWriteBufferHighWaterMark": str(HIGH),
@@ -29,7 +29,6 @@ KINDS = ("Exclusive", "Shared", "Key_Shared", "Failover")
 
 
 async def stored(parts: Cluster, name: str, sizes: list[int]) -> None:
-    """Store messages of these sizes."""
     topic = await parts.broker.messaging.loaded_topics.get(
         TopicName.parse(f"persistent://public/default/{name}"), create=True
     )
@@ -40,11 +39,11 @@ async def stored(parts: Cluster, name: str, sizes: list[int]) -> None:
 
 
 class Watched:
-    """A client, and the broker's side of it from before it is sent anything.
+    """A client, and the broker's side of it from the beginning.
 
     Attributes:
-        peak_bytes: The most that ever waited for it.
-        unwritable: Set once more waits than may.
+        peak_bytes: Maximum of pending bytes.
+        unwritable: Set above the high mark.
     """
 
     def __init__(self, parts: Cluster, peer: RawPeer) -> None:
@@ -68,7 +67,7 @@ class Watched:
 
 
 async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -> Watched:
-    """Return a client with a consumer that has room for everything."""
+    """Return a client with a consumer of ample permits."""
     peer = await parts.peer("broker", receive_buffer_bytes=4_096)
     watched = Watched(parts, peer)
     asked = pb.CommandSubscribe(
@@ -88,7 +87,6 @@ async def subscribed(parts: Cluster, topic: str, kind: str, subscription: str) -
 
 
 async def produced(parts: Cluster, name: str) -> RawPeer:
-    """Return a client with a producer."""
     peer = await parts.peer("broker", receive_buffer_bytes=4_096)
     topic = f"persistent://public/default/{name}"
     asked = pb.CommandProducer(topic=topic, producer_id=1, request_id=1)
@@ -98,7 +96,6 @@ async def produced(parts: Cluster, name: str) -> RawPeer:
 
 
 def send(sequence_id: int) -> bytes:
-    """Return a SEND."""
     sent = pb.CommandSend(producer_id=1, sequence_id=sequence_id, num_messages=1)
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence_id, publish_time=1)
     return encode_payload_command(
@@ -114,7 +111,7 @@ async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(
     clock = ManualClock()
     async with cluster(broker=KEYS, clock=clock) as parts:
         await stored(parts, "large", [size] * max(3, 4_000_000 // size))
-        # And who is active of a Failover subscription is chosen
+        # And the active consumer of a Failover subscription is chosen
         clients = [await subscribed(parts, "large", kind, f"s-{one}") for one in range(3)]
         clock.advance(1)
         for client in clients:
@@ -136,7 +133,7 @@ async def test_a_producer_whose_receipts_are_not_read_is_paused_and_others_are_n
         await healthy.send_bytes(send(0))
         assert (await healthy.command()).send_receipt.sequence_id == 0
         assert other.gate.open
-        # And when it reads again, it has every receipt.
+        # Reading again, it has every receipt.
         found = [(await silent.command()).send_receipt.sequence_id for _ in range(sent)]
         assert found == list(range(sent))
 

@@ -1,4 +1,4 @@
-"""GET /admin/v2/floodgate/limiter of broker and proxy: who holds the memory, and who waits."""
+"""GET /admin/v2/floodgate/limiter of broker and proxy: memory holders and waiters."""
 
 import aiohttp
 import pytest
@@ -12,7 +12,7 @@ from tests.support.peers.raw_peer import topics_command
 from tests.support.processes.cluster import cluster, topic_names, until
 
 NS = "public/default"
-# Below the frame limit, and more than the kernel takes for a peer that does not read.
+# Below the frame limit, and above the kernel's capacity for a non-reading peer.
 TOPICS = {NS: topic_names(NS, 20_000, 240)}
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 PROFILES = pytest.mark.parametrize("profile", ["floodgate", "pulsar"])

@@ -1,4 +1,4 @@
-"""What a scrape of the broker shows while messages go through it."""
+"""Samples of the broker's scrape during message flow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def fetched(parts: Cluster, path: str, accept: str = "text/plain") -> str:
 async def publishing(
     parts: Cluster, messages: int, topic: str = TOPIC, *, durable: bool = True
 ) -> RawPeer:
-    """Publish to a topic with a consumer that has room for two; return its connection."""
+    """Publish to a topic with a consumer of two permits; return its connection."""
     peer = await parts.peer("broker")
     subscribe = pb.CommandSubscribe(
         topic=topic, subscription="s", subType=pb.CommandSubscribe.Shared, consumer_id=1
@@ -73,7 +73,7 @@ async def test_a_scrape_shows_topic_subscription_and_clients(accept: str) -> Non
         await publishing(parts, 5)
         text = await fetched(parts, "/metrics/", accept)
     if accept == OPENMETRICS:
-        assert len(list(text_string_to_metric_families(text))) > 100  # its parser is a strict one
+        assert len(list(text_string_to_metric_families(text))) > 100  # its parser is strict
     found = {(one.name, *one.labels.values()): one.value for one in read_samples(text)}
     topic = ("standalone", "public/default", TOPIC)
     assert found["pulsar_in_messages_total", *topic] == 5
@@ -98,7 +98,7 @@ async def fallen(parts: Cluster, before: dict[tuple[str, ...], float]) -> list[t
 
 
 async def counters(parts: Cluster) -> dict[tuple[str, ...], float]:
-    """Return the counters of the broker and its namespaces that messages move."""
+    """Return the message counters of the broker and its namespaces."""
     return {
         (one.name, *one.labels.values()): one.value
         for one in read_samples(await fetched(parts, "/metrics/"))
@@ -152,7 +152,7 @@ async def test_what_goes_during_a_scrape_is_counted_once() -> None:
         await publishing(parts, 5)
         messaging = parts.broker.messaging
         scrape = messaging.metrics.gather()
-        next(scrape)  # It has seen the subscription.
+        next(scrape)  # The scrape includes the subscription.
         await messaging.loaded_topics.unload(TopicName.parse(TOPIC))
         families = list(ended(scrape))
         [lines] = [one.lines for one in families if one.name == "pulsar_broker_out_bytes_total"]

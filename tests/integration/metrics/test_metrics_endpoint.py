@@ -1,4 +1,4 @@
-"""What a scrape of broker and proxy shows of topic-list memory, against the recording."""
+"""Scrapes of broker and proxy about topic-list memory, against the recording."""
 
 import logging
 import math
@@ -48,7 +48,7 @@ def values_of(text: str, role: str) -> dict[str, float]:
 
 
 def topic_list_samples(text: str, role: str) -> set[tuple[str, str, tuple[str, ...]]]:
-    """Name, type of the family and labels of each sample, the name as a broker has it."""
+    """Each sample's name (a broker's), family type and labels."""
     return {
         (
             sample.name.replace(f"pulsar_{role}_", "pulsar_broker_"),
@@ -102,7 +102,7 @@ async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> 
     async with cluster(TOPICS) as parts:
         text = await scrape(parts, role)
         asked = await scrape(parts, role, accept="application/openmetrics-text; version=1.0.0")
-        # Its parser is a strict one
+        # Its parser is strict
         families = list(text_string_to_openmetrics_families(asked))
         assert {one.name for family in families for one in family.samples} == {
             one.name for one in read_samples(text)
@@ -112,7 +112,7 @@ async def test_openmetrics_that_is_asked_for_has_the_same_samples(role: str) -> 
 
 
 async def test_lookups_of_both_protocols_are_counted_where_their_namespace_exists() -> None:
-    """Recorded: a listener that nobody has is a failure, a missing namespace is not counted."""
+    """Recorded: an unknown listener is a failure, a missing namespace is not counted."""
     async with cluster(TOPICS) as parts, aiohttp.ClientSession() as session:
         peer = await parts.peer("broker")
         for topic, listener in (("default/a", ""), ("default/a", "other"), ("none/a", "")):

@@ -1,4 +1,4 @@
-"""The page of metrics says what broker and proxy show."""
+"""The page of metrics lists broker's and proxy's metrics."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from tools.metrics_page import PAGE, made
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 PART = re.compile("_(created|count|sum|bucket)$")
-"""The end of a sample's name, beside which its family has no name."""
+"""Suffixes of samples' names that their families' names lack."""
 
 
 async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:
@@ -28,7 +28,7 @@ def test_each_family_of_a_real_broker_is_shown_or_has_a_reason_why_not() -> None
         if not {name, PART.sub("", name), PART.sub("_total", name)} & shown
     }
     assert {name for name in missing if not name.startswith(absent)} == set()
-    # Nothing is called absent that is there, or that a real broker does not have.
+    # No metric is called absent that exists, or that a real broker lacks.
     assert [name for name in shown if name.startswith(absent)] == []
     assert [one for one in absent if not any(name.startswith(one) for name in missing)] == []
 

@@ -1,4 +1,4 @@
-"""Metrics arrive at a collector by OTLP, and a process is none the worse when there is none."""
+"""Metrics reach a collector by OTLP, and a missing collector harms no process."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ NOBODY = "http://127.0.0.1:1/v1/metrics"
 
 
 class Collector:
-    """Takes OTLP over HTTP in the test's own loop, so an export that blocked it would hang."""
+    """Takes OTLP over HTTP in the test's own loop, so a blocking export would hang."""
 
     def __init__(self) -> None:
         self.url = ""

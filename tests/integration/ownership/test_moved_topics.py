@@ -1,4 +1,4 @@
-"""Topics that go to another broker beneath their clients: by a drain with TLS, and by a fault."""
+"""Topics moved to another broker under their clients: by a drain with TLS, and by a fault."""
 
 import json
 from contextlib import AsyncExitStack
@@ -22,14 +22,13 @@ TOPICS = [f"persistent://public/default/moved-{index}" for index in range(8)]
 async def two_brokers(
     stack: AsyncExitStack, url: str, **keys: str
 ) -> tuple[BrokerService, BrokerService]:
-    """Run two brokers on one database."""
     config = broker_config({"metadataStoreUrl": url, "advertisedAddress": "127.0.0.1", **keys})
     one, two = BrokerService(config), BrokerService(config)
     return await stack.enter_async_context(one), await stack.enter_async_context(two)
 
 
 async def owned_by(one: BrokerService) -> str:
-    """Have the topics looked up; return one that a broker owns."""
+    """Look the topics up; return a topic owned by a broker."""
     peer = await MessagePeer.connect(one.service_url)
     for topic in TOPICS:
         await peer.lookup(topic, authoritative=True)
@@ -54,7 +53,7 @@ async def test_a_client_with_tls_is_told_the_address_for_tls(
         await one.__aexit__(None, None, None)
         told = (await peer.closed_by_broker()).close_producer
         peer.close()
-        # The client goes there, though it knows no other address
+        # The client follows, without any other address
         assert told.assignedBrokerServiceUrl == two.service_url
         assert told.assignedBrokerServiceUrlTls == two.urls.service_tls
         await producer.send(b"after")
@@ -83,7 +82,7 @@ async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url:
 async def test_a_topic_that_cannot_go_there_stays(
     postgresql_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Nobody lives there, and then the messages are in a database
+    # A dead address, and then messages in a database
     async with AsyncExitStack() as stack:
         config = {"metadataStoreUrl": postgresql_url, "floodgateFaultsEnabled": "true"}
         store = {"floodgateMessageStore": f"sqlite://{tmp_path}/one.db"}

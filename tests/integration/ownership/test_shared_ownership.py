@@ -1,4 +1,4 @@
-"""Bundles of brokers on one PostgreSQL: one owner at a time, whatever becomes of it."""
+"""Bundles of brokers on one PostgreSQL always have at most one owner."""
 
 import asyncio
 
@@ -38,7 +38,7 @@ async def owner_seen_by(one: Party, *, authoritative: bool = True) -> str:
 
 
 async def end_all_leases_but(one: Party) -> None:
-    """Let the database's clock be behind the end of all other brokers' leases."""
+    """Move the database's clock past all other brokers' leases."""
     async with one.store.use() as connection:
         await connection.execute(
             "UPDATE floodgate.brokers SET lease_until = '2000-01-01' WHERE id <> $1", one.session.id
@@ -71,7 +71,7 @@ async def test_bundles_go_to_who_has_the_fewest(postgresql_url: str) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 16)
         topics = [TopicName.parse(f"persistent://{SPACE}/{index}") for index in range(200)]
-        # Each is asked for at the first, and then where that one says
+        # Each is looked up at the first broker, then at its target
         for topic in topics:
             owner = await one.ownership.acquire(topic)
             if not owner.decided:
@@ -110,14 +110,14 @@ async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(
         await made(one)
         await owner_seen_by(one)
         one.closing.clear()
-        # It is stopped, and goes on in the middle of a turn
+        # Stopped, and continued in mid-turn
         one.stopped_seconds = 55.0
         owns = one.ownership.owns(TOPIC)
-        # In that very turn
+        # In the same turn
         assert not owns
         assert one.lost == [BUNDLE]
         assert one.ownership.owned == 0
-        # It may live again, with a lease of its own
+        # It may return, with a new lease
         one.closing.set()
         owner = await one.ownership.acquire(TOPIC, authoritative=True)
         assert owner.here
@@ -153,7 +153,7 @@ async def test_a_broker_that_was_buried_cannot_renew_and_owns_nothing(postgresql
             await connection.execute("UPDATE floodgate.brokers SET lease_until = '2000-01-01'")
             assert not await renew(connection, ended, 60.0)
             assert await claim(connection, BUNDLE, ended) is None
-            # Nobody can own anything with a lease that is over
+            # An expired lease owns nothing
             assert await claim(connection, BUNDLE, other.session.id) is None
 
 
@@ -162,13 +162,13 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
             assert await owner_seen_by(one) == one.service_url
-        # It is away, for longer than anybody waits
+        # Away for longer than any wait
         other.ownership.away_seconds = 0.0
         with pytest.raises(NotServedError, match="is away"):
             await other.ownership.acquire(TOPIC)
         with pytest.raises(NotServedError, match="is away"):
             await other.ownership.acquire(TOPIC, authoritative=True)
-        # It comes back under another address, and is the one to ask
+        # It is back under another address, and lookups are referred to it
         async with party(postgresql_url, 5, store="disk-1") as again:
             owner = await other.ownership.acquire(TOPIC, authoritative=True)
             assert (owner.urls, owner.decided) == (again.registration.urls, False)
@@ -177,7 +177,7 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
 
 
 async def test_a_lookup_waits_for_the_broker_that_has_the_messages(postgresql_url: str) -> None:
-    # It is away
+    # Away
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
@@ -189,7 +189,7 @@ async def test_a_lookup_waits_for_the_broker_that_has_the_messages(postgresql_ur
 
 
 async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str) -> None:
-    # Another one is away
+    # Another broker is away
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1, store="disk-1") as one:
@@ -373,7 +373,7 @@ async def test_who_lives_is_known_by_all(postgresql_url: str) -> None:
 
 
 async def test_a_renewal_under_way_is_not_overlooked_by_who_buries(postgresql_url: str) -> None:
-    # A lease that is over as others see it, and its renewal not yet committed
+    # An expired lease to other brokers, with an uncommitted renewal
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one)
         async with one.store.use() as first, other.store.use() as second:
@@ -385,7 +385,7 @@ async def test_a_renewal_under_way_is_not_overlooked_by_who_buries(postgresql_ur
                 claiming = asyncio.create_task(claim(second, BUNDLE, other.session.id))
                 while not await first.fetchval(IS_WAITED_FOR):
                     assert not claiming.done()
-            # It is committed
+            # The commit
             taken = await claiming
             assert taken is None
             assert await renew(first, "late", 60.0)

@@ -1,4 +1,4 @@
-"""Two brokers and a proxy: each topic is served by one of them, whichever is asked."""
+"""Two brokers and a proxy: each topic has one server, whichever is asked."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,20 +23,20 @@ Lookup = pb.CommandLookupTopicResponse
 
 @dataclass
 class Brokers:
-    """Two brokers on one database, and a proxy that knows both."""
+    """Two brokers on one database, and a proxy in front of both."""
 
     one: BrokerService
     two: BrokerService
     proxy: ProxyService
 
     def owner(self, topic: str) -> BrokerService:
-        """Return the broker that serves a topic."""
+        """Return a topic's broker."""
         name = TopicName.parse(topic)
         (found,) = [one for one in (self.one, self.two) if one.ownership.owns(name)]
         return found
 
     async def through_proxy(self, topic: str) -> MessagePeer:
-        """Look a topic up as a client of the proxy does, and connect to its broker."""
+        """Look a topic up through the proxy and connect to its broker."""
         asking = await MessagePeer.connect(self.proxy.service_url)
         try:
             found = await asking.lookup(topic)
@@ -74,7 +74,7 @@ async def brokers(
 
 
 async def looked_up(broker: BrokerService, topic: str) -> pb.CommandLookupTopicResponse:
-    """Ask a broker where a topic is, and follow its redirects."""
+    """Look a topic up at a broker and follow redirects."""
     url, authoritative = broker.service_url, False
     while True:
         peer = await MessagePeer.connect(url)
@@ -128,7 +128,7 @@ async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: 
         for topic in TOPICS:
             await looked_up(parts.one, topic)
         moved = next(topic for topic in TOPICS if parts.owner(topic) is parts.one)
-        # It is the one that the proxy asks first
+        # The proxy's first choice
         await parts.one.__aexit__(None, None, None)
         peer = await parts.through_proxy(moved)
         assert parts.owner(moved) is parts.two
@@ -274,8 +274,8 @@ async def test_topics_in_a_database_wait_for_their_broker(
         assert (await peer.receipt()).type == pb.BaseCommand.SEND_RECEIPT
         peer.close()
         await parts.one.__aexit__(None, None, None)
-        parts.two.ownership.away_seconds = 0.0  # nobody waits for it
-        # It is away, and its topic is not made anew
+        parts.two.ownership.away_seconds = 0.0  # no waiter
+        # It is away, and its topic is not recreated
         asking = await MessagePeer.connect(parts.proxy.service_url)
         found = await asking.lookup(kept)
         assert (found.response, found.error) == (Lookup.Failed, pb.ServiceNotReady)
@@ -308,7 +308,7 @@ async def test_a_broker_alone_lets_its_topics_go_and_serves_them_again(profile: 
 
 
 async def received_first(asked: BrokerService, topics: list[str], payload: bytes) -> None:
-    """Read each topic from its beginning, at the broker that serves it."""
+    """Read each topic from its beginning, at its broker."""
     for topic in topics:
         found = await looked_up(asked, topic)
         peer = await MessagePeer.connect(found.brokerServiceUrl)
@@ -319,7 +319,7 @@ async def received_first(asked: BrokerService, topics: list[str], payload: bytes
 
 
 async def published(asked: BrokerService, topics: list[str], payload: bytes) -> None:
-    """Publish to each topic, at the broker that serves it."""
+    """Publish to each topic, at its broker."""
     for topic in topics:
         found = await looked_up(asked, topic)
         peer = await MessagePeer.connect(found.brokerServiceUrl)

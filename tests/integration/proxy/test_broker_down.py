@@ -1,4 +1,4 @@
-"""A proxy whose broker is away: it starts, says so to clients, and recovers by itself."""
+"""A proxy with its broker away: it starts, reports the absence to clients, and recovers."""
 
 import asyncio
 import socket
@@ -40,7 +40,7 @@ def broker_at(port: int) -> BrokerService:
 async def proxy_before(
     url: str, profile: str = "floodgate", clock: Clock | None = None
 ) -> AsyncIterator[tuple[ProxyService, PulsarClient]]:
-    # Where time passes at once, nobody could answer a PING.
+    # When time passes immediately, no peer could answer a PING.
     keep_alive = {} if clock is None else {"keepAliveIntervalSeconds": "0"}
     keys = {"brokerServiceURL": url, "floodgateProfile": profile, **keep_alive}
     with no_errors_logged():

@@ -1,4 +1,4 @@
-"""Identical listings in flight share one broker request and its bytes."""
+"""Identical listings in flight share a broker request and its bytes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""An answer that is on its way to slow clients is not fetched and held a second time."""
+"""An answer in flight to slow clients is not fetched and held a second time."""
 
 from collections.abc import Callable
 
@@ -165,7 +165,7 @@ async def test_a_list_that_became_small_is_not_fetched_twice() -> None:
 
 
 async def test_who_waits_for_memory_holds_no_older_answer_meanwhile() -> None:
-    # Room for one list, and an older one holds it
+    # Capacity for one list, held by an older list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)

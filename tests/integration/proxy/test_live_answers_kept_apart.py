@@ -1,4 +1,4 @@
-"""Which answers serve others, and what a client gets that has a list already."""
+"""Sharing of answers, and answers to clients with a list of their own."""
 
 import pytest
 
@@ -26,7 +26,7 @@ from tests.support.processes.cluster import until
 Type = pb.BaseCommand
 
 
-# -- clients with a hash of their own --------------------------------------------------------------
+# -- clients with a hash ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("own", [HASH, OTHER_HASH, "00000000", ""])
@@ -52,7 +52,7 @@ async def test_clients_with_different_hashes_hold_one_copy_of_the_newest_list() 
 
 
 async def test_a_client_with_a_hash_gets_the_live_bytes_where_its_own_find_no_memory() -> None:
-    # Room for one list
+    # Capacity for one list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         await parts.holding()
         parts.broker.go_on.set()
@@ -63,7 +63,7 @@ async def test_a_client_with_a_hash_gets_the_live_bytes_where_its_own_find_no_me
 
 
 async def test_a_client_is_not_sent_the_list_that_it_has() -> None:
-    # There is no room for a second list, and then the list that it has comes back
+    # No capacity for a second list, and then the client's list returns
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         await parts.holding()
         back = topic_names(NAMESPACE, 3)
@@ -76,7 +76,7 @@ async def test_a_client_is_not_sent_the_list_that_it_has() -> None:
 
 
 async def test_a_client_that_has_the_live_list_is_not_given_it_again() -> None:
-    # A list for which there is no room comes, and then its own is right again
+    # A list beyond capacity comes, and then the client's is right again
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         parts.broker.bodies_next = [listing_body(OTHERS)]
@@ -89,7 +89,7 @@ async def test_a_client_that_has_the_live_list_is_not_given_it_again() -> None:
         assert (list(answer.topics), answer.changed) == ([], False)
 
 
-# -- what is not remembered ------------------------------------------------------------------------
+# -- forgotten answers -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_profile_pulsar_and_private_buffers_fetch_for_everybody(keys: dict
     ids=["empty", "small", "large"],
 )
 async def test_only_a_large_answer_is_remembered(names: list[str], remembered: int) -> None:
-    # A peer that has more to read than fits on the way to it
+    # A peer with more to read than its buffers hold
     async with questioned_proxy(broker_with(NAMES)) as parts:
         slow = await parts.holding()
         parts.broker.go_on.set()

@@ -1,4 +1,4 @@
-"""Who leaves while the broker is asked about an answer takes what was his, and no more."""
+"""A client leaving during the broker's check of an answer releases its own share only."""
 
 import pytest
 
@@ -28,7 +28,7 @@ from tests.support.processes.cluster import until
 Type = pb.BaseCommand
 
 
-# -- who leaves while it is asked about ------------------------------------------------------------
+# -- leaving during the check ----------------------------------------------------------------------
 
 
 async def test_the_bytes_stay_when_their_last_holder_leaves_during_the_question() -> None:
@@ -60,7 +60,7 @@ async def test_who_waits_for_memory_to_ask_with_is_no_holder_yet() -> None:
 
 
 async def test_bytes_that_nobody_holds_are_given_back_before_the_changed_list_is_taken() -> None:
-    # Room for one list
+    # Capacity for one list
     async with questioned_proxy(broker_with(NAMES), ONE_LIST) as parts:
         slow = await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)

@@ -1,4 +1,4 @@
-"""Many silent clients hold one list between them, and one list a version when topics change."""
+"""Many silent clients share one list, and one list per version when topics change."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ def flights_of(parts: Cluster) -> Flights:
 
 
 async def list_in_turn(parts: Cluster) -> list[str]:
-    """List a few times, one after the other, and return the hashes of what came."""
+    """List a few times in sequence and return the hashes of the answers."""
     peer = await parts.peer(receive_buffer_bytes=200_000)
     hashes = []
     for number in range(LISTS_EACH):
@@ -43,7 +43,7 @@ async def list_in_turn(parts: Cluster) -> list[str]:
 
 @pytest.mark.parametrize("silent_at_once", [True, False])
 async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_once: bool) -> None:
-    # Time stands still, so nothing is freed by a timeout
+    # Time stands still, so no timeout frees memory
     options = {"proxy": LITTLE_BUFFER, "proxy_limits": ONE_MIB}
     async with cluster({NAMESPACE: NAMES}, **options) as parts:
         for _ in range(SILENT):
@@ -63,7 +63,7 @@ async def test_two_hundred_silent_clients_leave_room_for_everybody(silent_at_onc
 
 
 async def test_topics_change_while_slow_readers_hold_older_versions() -> None:
-    # A hundred readers, ten of each version, which stop within it
+    # A hundred readers, ten of each version, that stop inside their answer
     versions, readers_each = 10, 10
     small = topic_names(NAMESPACE, 1_000, 92)
     readers: list[tuple[RawPeer, str]] = []

@@ -39,13 +39,13 @@ class Pipes:
         self.peers: list[RawPeer] = []
 
     async def open(self) -> tuple[RawPeer, ByteBrokerConnection]:
-        """Open a pipe; return both of its ends."""
+        """Open a pipe; return both ends."""
         target = self.broker.url.removeprefix("pulsar://")
         self.peers.append(await RawPeer.shaken_hands(self.proxy.service_url, target=target))
         return self.peers[-1], await self.broker.connection()
 
     async def refused(self, target: str) -> pb.CommandError:
-        """Ask for a pipe; return the error that comes before the close."""
+        """Request a pipe; return the error before the close."""
         async with await RawPeer.connect(self.proxy.service_url) as peer:
             await peer.send(connect_command(target))
             error = (await peer.command()).error
@@ -178,10 +178,10 @@ async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
             legs = (client_leg, client_leg.other)
             await until(lambda: all(leg.gate.is_closed_for(PEER_LEG_FULL) for leg in legs))
             assert not sending.done()
-            # One side reads everything, without any help of its own writing
+            # One side reads everything, without own writes
             if first == "client":
                 assert await near.read(8 * len(NOISE)) == NOISE * 8
-                # What the other still has to read is untouched
+                # The other side's unread bytes are untouched
                 assert not sending.done()
             far.reader._transport.resume_reading()
             assert await far.reader.readexactly(8 * len(NOISE)) == NOISE * 8
@@ -192,7 +192,7 @@ async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
 @pytest.mark.parametrize("gone", ["client", "broker"])
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, gone: str) -> None:
-    # Neither side reads, and the other would write on for ever
+    # Neither side reads, and the other would write for ever
     async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
         near, far = await parts.open()
         far.reader._transport.pause_reading()
@@ -205,10 +205,10 @@ async def test_a_pipe_full_both_ways_ends_when_one_side_has_gone(profile: str, g
         if gone == "client":
             sending.cancel()
             near.close()
-            # The broker writes all it has, then reads what the client still said
+            # The broker writes everything, then reads the client's last bytes
             await until(lambda: far.writer.transport.get_write_buffer_size() == 0)
             far.reader._transport.resume_reading()
-            with suppress(ConnectionResetError):  # What it still says is not wanted.
+            with suppress(ConnectionResetError):  # Its later bytes are dropped.
                 await far.reader.read()
         else:
             far.writer.transport.abort()

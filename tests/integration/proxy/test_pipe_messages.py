@@ -1,4 +1,4 @@
-"""Messages through the pipe: large ones both ways, and readers that are slow on either side."""
+"""Messages through the pipe: large in both directions, with slow readers on either side."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ SIZE, COUNT = 1_000_000, 24
 PROFILES = ["pulsar", "floodgate"]
 SMALL_BUFFERS = {"floodgateSocketSendBufferBytes": "65536"}
 BOUND_BYTES = 2 * SIZE
-"""What the proxy may hold of 24 MB: the marks of its legs, and what is above them."""
+"""The proxy's limit for 24 MB: its legs' watermarks, and the excess above."""
 
 
 def payload(number: int) -> bytes:
@@ -21,7 +21,7 @@ def payload(number: int) -> bytes:
 
 
 async def through(parts: Cluster, receive_buffer_bytes: int = 65_536) -> MessagePeer:
-    """Look the topic up at the proxy, and connect to its broker through it."""
+    """Look the topic up at the proxy and connect to its broker through the pipe."""
     url = parts.proxy.service_url
     asking = await MessagePeer.connect(url)
     found = await asking.lookup(TOPIC)
@@ -69,16 +69,16 @@ async def test_a_consumer_that_does_not_read_leaves_messages_with_the_broker(pro
         slow, quick = await through(parts, 4_096), await through(parts)
         await slow.subscribe(TOPIC, "slow")
         await quick.subscribe(TOPIC, "quick")
-        # It is owed everything, and reads nothing
+        # A non-reading peer with a backlog
         await slow.flow(COUNT)
         (leg,) = [one for one in parts.proxy.connections if one.peer == slow.raw.address]
         await until(lambda: leg.other.gate.is_closed_for(PauseCause.PEER_LEG_FULL))
-        # Another one gets all
+        # Another peer gets everything
         await quick.flow(COUNT)
         found = [(await quick.message()).payload[:8] for _ in range(COUNT)]
         assert found == [payload(number)[:8] for number in range(COUNT)]
         assert parts.proxy.totals.peak_bytes < BOUND_BYTES
-        # It reads after all
+        # It reads at last
         late = [(await slow.message()).payload[:8] for _ in range(COUNT)]
         assert late == found
         slow.close()

@@ -1,4 +1,4 @@
-"""A broker knows a proxy and its clients apart: both by their certificates."""
+"""A broker tells a proxy from its clients: both by certificate."""
 
 import ssl
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.AuthenticationTls"
 
 
 def asked_by(broker: BrokerService, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Return where requests over HTTP are noted: who asks, and for whom."""
+    """Return a growing list of HTTP requests' roles and original principals."""
     noted: list[tuple[str, str]] = []
     service = broker.authentication
     assert service is not None

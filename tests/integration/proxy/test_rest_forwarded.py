@@ -1,4 +1,4 @@
-"""Admin and lookup REST through the proxy: as the broker answers it, streamed and bounded."""
+"""Admin and lookup REST through the proxy: the broker's answer, streamed and bounded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ async def nothing(_: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def server(handler: Handler, tls: SSLContext | None = None) -> AsyncIterator[str]:
-    """Answer every request by ``handler``; return the URL."""
     app = web.Application(client_max_size=2**30)
     app.add_routes([web.route("*", "/{rest:.*}", handler)])
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -55,7 +54,7 @@ async def server(handler: Handler, tls: SSLContext | None = None) -> AsyncIterat
 async def behind(
     handler: Handler, clock: ManualClock | None = None, **keys: str
 ) -> AsyncIterator[tuple[ProxyService, RestClient]]:
-    """Run a proxy whose broker's web port answers by ``handler``."""
+    """Run a proxy in front of a web port with ``handler``."""
     with no_errors_logged():
         async with server(handler) as url:
             config = proxy_config({"brokerWebServiceURL": url, **keys})
@@ -136,7 +135,7 @@ async def test_a_broker_is_told_what_the_client_said() -> None:
 
 
 async def test_both_bodies_are_streamed() -> None:
-    # A broker that answers each chunk before the next one comes
+    # A broker that answers each chunk before the next arrives
     async def echo(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -174,7 +173,7 @@ async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> 
     async with behind(endless) as (proxy, _):
         host, port = proxy.web_service_url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1_000)
-        # It asks and reads nothing
+        # A non-reading client
         writer.write(b"GET /admin/v2/x HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await until(lambda: written)
         before = -1
@@ -182,7 +181,7 @@ async def test_a_slow_reader_holds_up_its_broker_and_not_the_proxys_memory() -> 
             before = written
             for _ in range(2_000):
                 await asyncio.sleep(0)
-        # What the kernel and a few buffers take
+        # Capacity of the kernel and a few buffers
         assert written < 64 * 1024 * 1024
         writer.transport.abort()
         await until(lambda: proxy.forwarder.counters.active == 0)
@@ -399,7 +398,7 @@ async def test_other_servers_have_paths_of_their_own() -> None:
 async def test_another_servers_certificate_is_the_business_of_the_systems_authorities(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # An authority that the proxy trusts as far as brokers are concerned
+    # An authority that the proxy trusts for brokers
     pem = PemFiles(tmp_path)
     shown = {"brokerClientTrustCertsFilePath": pem.trust, "tlsEnabledWithBroker": "true"}
     shown |= {"brokerServiceURLTLS": "pulsar+ssl://127.0.0.1:1"}

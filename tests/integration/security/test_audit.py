@@ -1,4 +1,4 @@
-"""Every change that is made over HTTP leaves one line in the log: who, what, from where."""
+"""Each change over HTTP leaves a line in the log: role, change, address."""
 
 import logging
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ PEEKED = f"{TOPICS}/old/subscription/new/position/1"
 
 
 class Lines(logging.Handler):
-    """What was told, with the fields that its line has beside it."""
+    """Records log messages with their fields."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ async def test_a_change_leaves_one_line_and_what_changes_nothing_none(
     async with cluster(topics, profile, KEYS) as parts:
         assert await ask(parts.broker.web_service_url, method, path) == status
     is_change = status < 300 and path not in READS
-    is_change |= path == PEEKED  # which made a subscription without a message
+    is_change |= path == PEEKED  # PEEKED made a subscription without a message
     assert len(lines.told) == is_change
     if is_change:
         assert lines.told[0].startswith(f"changed by somebody, without authentication: {method} /")

@@ -1,4 +1,4 @@
-"""A subscription that is for some roles alone is changed by nobody else, on no path."""
+"""Only a subscription's permitted roles can change it, on any path."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def call(web: str, who: str, method: str, path: str, body: str | None = None) ->
 
 
 def state(web: str) -> dict[str, object]:
-    """What only its owner and admins may change of it."""
+    """The state that only its owner and admins may change."""
     stats = json.loads(call(web, "super", "GET", f"{PATH}/stats").body)
     kept = {name: stats["subscriptions"].get("owned", {}).get(name) for name in ("msgBacklog",)}
     grants = call(web, "super", "GET", f"{NAMESPACE}/permissions/subscription").body
@@ -53,7 +53,7 @@ async def filled(servers: Secured) -> None:
 
 
 def _try_all(web: str) -> list[str]:
-    """Make every call that changes something; return those that were answered 2xx."""
+    """Make every changing call; return the calls answered 2xx."""
     paths = json.loads(call(web, "super", "GET", "/openapi.json").body)["paths"]
     done = []
     for path, item in sorted(paths.items()):

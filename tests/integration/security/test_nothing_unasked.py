@@ -1,4 +1,4 @@
-"""Ways around authorization, each tried over sockets: what is not asked about is not reached."""
+"""Bypasses of authorization, tried over sockets: each path is checked."""
 
 import asyncio
 import json
@@ -269,7 +269,7 @@ async def test_a_move_of_a_topic_is_a_superusers_fault(servers: Secured) -> None
     assert refused.status == 401
 
 
-# -- what changes meanwhile -----------------------------------------------------------------------
+# -- changes meanwhile ----------------------------------------------------------------------------
 
 
 async def test_an_admin_who_is_none_any_more_is_refused_at_once(servers: Secured) -> None:

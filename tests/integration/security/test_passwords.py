@@ -1,4 +1,4 @@
-"""Passwords are judged off the event loop, and who shows one is served as before."""
+"""Passwords are checked off the event loop, and their clients are served as before."""
 
 import asyncio
 from base64 import b64encode
@@ -40,7 +40,7 @@ async def test_what_is_sent_behind_connect_waits_for_the_password(
     profile: str, tmp_path: Path
 ) -> None:
     async with cluster({"public/default": [TOPIC]}, profile, keys(tmp_path)) as parts:
-        for _ in range(2):  # The second time it is known.
+        for _ in range(2):  # Cached the second time.
             async with await RawPeer.connect(parts.broker.service_url) as peer:
                 await peer.send(connect("right"), ping(), lookup_command(1, TOPIC))
                 kinds = [(await peer.command()).type for _ in range(3)]

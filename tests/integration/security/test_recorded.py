@@ -1,6 +1,6 @@
-"""Each role is answered here as by a real broker: some of every question, over sockets.
+"""Each role's answers equal a real broker's: a sample of requests, over sockets.
 
-All of them: ``make proof`` (``security_replay``).
+``make proof`` (``security_replay``) makes all requests.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Who is a superuser or admin no more loses what is open, and nobody locks themselves out."""
+"""Former superusers and admins lose open connections; no role can lock itself out."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ async def test_who_is_a_superuser_no_more_loses_what_is_open(profile: str) -> No
             assert call(web, "super", "POST", f"{KEY}/{WITHOUT}").status == 200
             came = {shown(connection.receive(5)).split()[0] for _ in range(2)}
             assert came == {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
-            _open(other, "super")  # Others are as before.
+            _open(other, "super")  # Other roles are unaffected.
 
     async with secured(profile) as servers:
         await asyncio.to_thread(work, servers.address, servers.web)

@@ -1,4 +1,4 @@
-"""What is set at run time on one broker is in force on another that shares its PostgreSQL."""
+"""A setting changed on one broker becomes effective on another with the same PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator

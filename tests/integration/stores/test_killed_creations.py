@@ -1,4 +1,4 @@
-"""kill -9 of the broker in the middle of creations: what was acknowledged is there afterwards."""
+"""kill -9 of the broker during creations: acknowledged topics survive."""
 
 from pathlib import Path
 

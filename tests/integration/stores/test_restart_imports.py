@@ -1,4 +1,4 @@
-"""A restart with the same ``--import`` changes nothing that was changed at run time."""
+"""A restart with the same ``--import`` keeps changes made at run time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write(path: Path, namespaces: list[str], topics: list[str]) -> Path:
 
 
 def in_folder(file: Path, folder: Path) -> Path:
-    """Move a file into a folder of its own."""
+    """Move a file into a new folder."""
     folder.mkdir()
     file.rename(folder / "part-0.parquet")
     return folder

@@ -1,4 +1,4 @@
-"""Two brokers on one PostgreSQL: each sees what the other changes, also after a restart of it."""
+"""Two brokers on one PostgreSQL: each sees the other's changes, even after its restart."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,14 +25,14 @@ NEW = NamespaceName.parse("tenant/new")
 
 @asynccontextmanager
 async def two_brokers(url: str) -> AsyncIterator[tuple[MetadataStore, MetadataStore]]:
-    """The stores of two brokers on one database."""
+    """Two brokers' stores on one database."""
     config = broker_config({"metadataStoreUrl": url})
     async with BrokerService(config) as one, BrokerService(config) as other:
         yield one.store, other.store
 
 
 async def connected(*stores: MetadataStore, reachable: bool = True) -> None:
-    """Wait until stores have found out whether their database is in reach."""
+    """Wait until stores know whether their database is reachable."""
     await until(lambda: all(store.connected is reachable for store in stores))
 
 
@@ -149,7 +149,7 @@ async def test_what_the_log_has_no_more_is_told_as_one_change(postgresql_url: st
         await one.apply(A, changes(topic("a")))
         await other.snapshot(A)
         feed = other.changes()
-        other._namespaces._resyncs._resync = asyncio.Event().wait  # It hears, and does not look.
+        other._namespaces._resyncs._resync = asyncio.Event().wait  # Notified, without polling.
         for name in "bcd":
             await one.apply(A, changes(topic(name)))
         async with one.use() as connection:
@@ -191,7 +191,7 @@ async def test_after_a_restart_of_the_database_all_goes_on(
         assert served == [base("before")]
         told = [await anext(feed) for _ in range(2)]
         assert Change(A, version, [topic("after")], []) in told
-        # A server that was started anew may have lost something: that is to be listed again.
+        # A restarted server may have lost commits: a new listing is due.
         assert sum(not change.complete for change in told) == 1
         assert await names(other) == [base("after"), base("before")]
 

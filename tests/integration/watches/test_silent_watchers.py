@@ -1,4 +1,4 @@
-"""A watcher that reads nothing: what waits for it is held by it, and by nobody else."""
+"""A non-reading watcher alone is charged for its pending updates."""
 
 from limiter.memory.dual_limiter import LimitType
 from tests.support.processes.cluster import cluster, until
@@ -10,7 +10,7 @@ SMALL_BUFFER = {"floodgateSocketSendBufferBytes": "4096"}
 
 
 async def test_a_silent_watcher_holds_its_own_copy_of_a_change() -> None:
-    # One set with a watcher that reads nothing, and twenty whose watcher takes all it can
+    # A set with a non-reading watcher, and twenty with a greedy watcher
     async with cluster(TOPICS, broker=SMALL_BUFFER) as parts:
         limiter = parts.broker.limiter
         silent = await watching(parts)
@@ -19,7 +19,7 @@ async def test_a_silent_watcher_holds_its_own_copy_of_a_change() -> None:
         await change(parts, NAMES)
         for _ in sets:
             await reader.command()
-        # An eviction frees all that is held, and it is one copy
+        # An eviction frees all held bytes, a single copy
         cnx = parts.cnx(silent, "broker")
         await until(lambda: limiter.acquired_permits(DIRECT) < 40_000)
         assert 0 < limiter.pinned_by(cnx)[DIRECT] == limiter.acquired_permits(DIRECT)

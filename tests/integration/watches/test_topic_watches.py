@@ -189,7 +189,7 @@ async def test_a_peer_that_read_nothing_is_told_all_it_missed_at_once() -> None:
         (watches,) = parts.broker.watches.registry._watches.values()
         watched = watches.by_id[1].watcher.watched
         await until(lambda: watched.names.hash == topics_hash(left))
-        # What went before it was full, and all the rest in one
+        # First the updates before it was full, then the rest in one
         updates = 0
         while client.names != left:
             client.apply(await peer.command())
@@ -224,7 +224,7 @@ async def test_changes_that_the_feed_dropped_are_found_by_listing_again() -> Non
         peer, client = await watching(parts), Client(ALPHA)
         feed = parts.broker.watches._feed
         assert feed is not None
-        # So much happens in one turn that the change of this namespace is forgotten
+        # So many changes in one turn that this namespace's is forgotten
         await change(parts, added=["persistent://public/gold/alpha-new"])
         busy = NamespaceName.parse("public/busy")
         for number in range(feed._queued.maxlen or 0):

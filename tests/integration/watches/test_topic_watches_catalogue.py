@@ -1,4 +1,4 @@
-"""Upstream's own cases of topic list watches, and what a broker does beyond them."""
+"""Upstream's own cases of topic list watches, and a broker's additions."""
 
 import asyncio
 import gc
@@ -36,7 +36,7 @@ def name(text: str) -> str:
 
 
 async def change_untold(parts: Cluster, *steps: dict[str, list[str]]) -> None:
-    """Change the store while its feed is away; then it says only that something was missed."""
+    """Change the store while its feed is away; later it reports only a gap."""
     feeds = parts.broker.store._feeds  # type: ignore[attr-defined]
     feeds.publish = lambda _: None
     for step in steps:
@@ -47,10 +47,10 @@ async def change_untold(parts: Cluster, *steps: dict[str, list[str]]) -> None:
 
 
 async def followed(parts: Cluster, count: int) -> None:
-    """Return when the broker has applied all changes, each of which takes some turns of the loop.
+    """Return when the broker has applied all changes, each taking some turns of the loop.
 
     Args:
-        parts: Where one namespace is watched.
+        parts: With a single watched namespace.
         count: Number of its names after the changes.
     """
     (namespace,) = parts.broker.watches.registry._namespaces.values()
@@ -139,7 +139,7 @@ async def test_the_order_of_updates_is_kept_when_one_has_to_wait(profile: str) -
         for _ in range(20):
             await settle()
             clock.advance(0.1)
-        # Every hash is that of the set so far
+        # Every hash is the current set's
         updates = 3 if profile == "pulsar" else 2
         for _ in range(updates):
             client.apply(await peer.command())
@@ -232,7 +232,7 @@ async def test_nothing_is_told_when_nothing_changed_while_the_store_was_away(pro
         assert list((await peer.command()).watchTopicUpdate.new_topics) == [name("y")]
 
 
-# -- beyond them ----------------------------------------------------------------------------------
+# -- additions ------------------------------------------------------------------------------------
 
 
 async def test_an_update_is_never_larger_than_a_client_takes() -> None:
@@ -253,7 +253,7 @@ async def test_a_slow_watcher_does_not_keep_the_others_waiting() -> None:
         slow, fast = await watching(parts, watch(".*")), await watching(parts, watch(".*"))
         client = Client([*TOPICS["public/gold"]])
         names = topic_names("public/gold", 600, 200)
-        # Nobody reads from the first
+        # The first peer does not read
         for start in range(0, len(names), 10):
             await change(parts, added=names[start : start + 10])
             while not client.names.issuperset(names[start : start + 10]):

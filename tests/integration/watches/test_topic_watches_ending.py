@@ -1,4 +1,4 @@
-"""Watches that end at any moment: nothing of them is left, and nobody else is kept waiting."""
+"""Watches ending at any moment leave nothing behind and delay no other watch."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(
             await making(parts, peer, watch(), watch(request_id=2), watch("public/gold/b.*", 3, 2))
             peer.close()
             await until(lambda: not parts.broker.connections)
-            # While the others would still have to wait
+            # While the other watches still wait
             await until(lambda: nothing_is_left(parts))
             await until(lambda: asyncio.all_tasks() == tasks)
             assert parts.broker.lookups.pending_requests == 0
@@ -136,7 +136,7 @@ async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(
             assert answers[2].success.request_id == 3
             await until(lambda: not parts.broker.watches.totals.watchers)
             assert parts.broker.lookups.pending_requests == 0
-        # Nothing else comes, and the id is free again
+        # No other command comes, and the id is free again
         await peer.send(watch(request_id=4))
         assert (await peer.command()).watchTopicListSuccess.request_id == 4
 

@@ -1,4 +1,4 @@
-"""Watcher ids: two connections may have the same, and one may be asked for again."""
+"""Watcher ids: equal ids on two connections, and repeated requests for an id."""
 
 import asyncio
 
@@ -86,7 +86,7 @@ async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: s
         blocked.go_on.set()
         await peer.send(watch(request_id=2))
         answer = await peer.command()
-        # Only as shipped the namespace is listed for it
+        # Only as shipped is the namespace listed for it
         if profile == "pulsar":
             assert (answer.error.request_id, answer.error.error) == (2, pb.MetadataError)
         else:
@@ -96,7 +96,7 @@ async def test_a_refresh_that_fails_is_an_error_and_the_watch_goes_on(profile: s
 
 
 class _FailingStore:
-    """Holds what reads the store; then it fails."""
+    """Holds the store's readers; then fails."""
 
     def __init__(self, parts: Cluster) -> None:
         self.go_on = asyncio.Event()

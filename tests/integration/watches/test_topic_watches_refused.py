@@ -1,4 +1,4 @@
-"""Watches that are refused: why, in what words, and that nothing of them is left."""
+"""Refused watches: the reason, the words, and no remains."""
 
 import gc
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ REFUSED = "Unable to create topic list watcher: "
 
 
 async def refused(peer: RawPeer, command: pb.BaseCommand) -> tuple[int, str]:
-    """Return code and text of the error that answers a watch."""
+    """Return the code and text of a watch's error."""
     await peer.send(command)
     answer = await peer.command()
     assert answer.type == pb.BaseCommand.ERROR, answer
@@ -171,7 +171,7 @@ async def test_a_watch_that_no_wait_can_make_fit(profile: str, kind: str) -> Non
             assert "20000 bytes" in text
             assert f"maxTopicListInFlight{kind.title()}MemSizeMB" in text
         assert nothing_is_left(parts)
-        # What is small enough is watched
+        # A small set is watched
         if kind == "direct":
             await watching(parts, watch("public/gold/beta.*"))
 
@@ -194,7 +194,7 @@ async def test_as_shipped_an_answer_larger_than_a_frame_is_sent() -> None:
 
 
 async def cost_of(topics: Mapping[str, list[str]], *requests: pb.BaseCommand) -> int:
-    """What watches are charged with."""
+    """The bytes charged for watches."""
     async with cluster(topics) as parts:
         await watching(parts, *requests)
         return parts.broker.watches.registry.held_bytes
@@ -216,7 +216,7 @@ async def test_a_watch_beyond_the_budget_is_refused_with_the_key_to_raise() -> N
 
 
 async def test_names_that_are_held_already_are_charged_once() -> None:
-    # Room for all names and one small set more
+    # Capacity for all names and one small set more
     alpha, beta = watch("public/gold/alpha.*"), watch("public/gold/beta.*", 2, watcher_id=2)
     both = await cost_of(MANY, alpha, beta)
     assert both - await cost_of(MANY, alpha) < SET_BYTES + 2_000
@@ -272,7 +272,7 @@ async def test_what_does_not_fit_is_not_read_first() -> None:
         # Its size is known from the listing alone
         await refused(peer, watch("public/gold/beta.*"))
         assert store.asked == ["public/gold"]
-        # There is no room for a watcher even
+        # No capacity even for a watcher
         parts.broker.watches.registry.max_bytes = WATCHER_BYTES - 1
         await refused(peer, watch("public/gold/beta.*"))
         assert store.asked == ["public/gold"]

@@ -1,4 +1,4 @@
-"""A topic made on one broker reaches who watches on another that shares its PostgreSQL."""
+"""A topic made on one broker reaches watchers on another with the same PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from tests.support.stores.topic_stores import A, changes, topic
 async def watched_from_afar(
     url: str,
 ) -> AsyncIterator[tuple[BrokerService, BrokerService, RawPeer]]:
-    """Two brokers on one database, and a peer that watches on the second."""
+    """Two brokers on one database, and a watching peer on the second."""
     config = broker_config({"metadataStoreUrl": url})
     async with BrokerService(config) as one, BrokerService(config) as other:
         await one.store.apply(A, changes(topic("first")))

@@ -1,6 +1,6 @@
-"""A random history of listings at a broker: who asks, what leaves, what changes, who goes.
+"""A random history of a broker's listings: requests, departures, changes, losses.
 
-No sockets: entries leave when the history says so, and so do the store's answers.
+No sockets: the history decides when entries leave and when the store answers.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ TIMEOUT_SECONDS = 5.0
 
 
 class Client:
-    """One client's connection, as the handler sees it."""
+    """A client's connection, as the handler sees it."""
 
     def __init__(self) -> None:
         self.entries: list[Callable[[], object]] = []
@@ -50,7 +50,6 @@ class Client:
         on_left: Callable[[], object],
         paid_bytes: int,
     ) -> None:
-        """Queue an entry."""
         assert sum(map(len, buffers)) == size_bytes
         if self.gone:
             on_left()
@@ -59,7 +58,7 @@ class Client:
 
 
 class SlowStore(MemoryStore):
-    """A store whose snapshots come when the history says so."""
+    """A store whose snapshots arrive at the history's command."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +73,7 @@ class SlowStore(MemoryStore):
 
 
 class ListingsHistory:
-    """What happens, one step at a time, and what must hold after each."""
+    """The history's steps and the checks after each."""
 
     def __init__(self, random: Random, *, as_shipped: bool, private: bool) -> None:
         self.random = random
@@ -111,7 +110,7 @@ class ListingsHistory:
             await self._add(namespace, LIST_BYTES // 100)
 
     async def step(self) -> None:
-        """Let one thing happen, and all that follows from it."""
+        """Take a random step and run its consequences."""
         steps = [self._ask, self._ask, self._listed, self._listed, self._listed, self._entry_leaves]
         steps += [self._client_leaves, self._wait, self._change]
         await self.random.choice(steps)()
@@ -120,7 +119,7 @@ class ListingsHistory:
             self._look_at_who_waits()
 
     async def end(self) -> None:
-        """Everybody leaves; then nothing may be held by anybody."""
+        """Disconnect every client; then no resource may be held."""
         for client in list(self.clients):
             self._leave(client)
         assert [self.limiter.acquired_permits(one) for one in LimitType] == [0, 0]
@@ -167,7 +166,7 @@ class ListingsHistory:
             self._leave(self.random.choice(self.clients))
 
     def _leave(self, client: Client) -> None:
-        """A connection's end: first its entries, then everything else, in one turn."""
+        """End a connection: first its entries, then the rest, in one turn."""
         self.clients.remove(client)
         client.gone = True
         for on_left in client.entries:
@@ -190,12 +189,12 @@ class ListingsHistory:
         names = [name.encode() for name in topic_names(start, number, 100)]
         await self.store.apply(namespace, TopicChanges(names))
 
-    # -- what must hold -----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     def _look_at_who_waits(self) -> None:
-        """Count who waits for direct memory, and who of them holds heap meanwhile.
+        """Count waiters for direct memory, and those holding heap meanwhile.
 
-        A request is looked at by itself: its client may hold heap for another one.
+        Per request: its client may hold heap for another request.
         """
         waiting = self.limiter.queue_size(DIRECT)
         self.waited += waiting > 0

@@ -1,4 +1,4 @@
-"""Grants only ever add, and each allows what a naive table says."""
+"""Grants only ever add, and each allows the actions of a naive table."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ SUBSCRIPTIONS = st.sampled_from(["", "s", "t"])
 def naive(
     grants: Grants, role: str, action: Action, topic: TopicName, subscription: str, *, stars: bool
 ) -> bool:
-    """Upstream's rule for one action, line by line."""
+    """Return upstream's rule for one action, line by line."""
     only = grants.of_subscriptions.get(subscription, frozenset()) if subscription else frozenset()
     if action is Action.CONSUME and only and role not in only:
         return False

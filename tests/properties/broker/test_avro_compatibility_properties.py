@@ -1,4 +1,4 @@
-"""Compatibility of definitions: what holds of all of them."""
+"""Laws of definitions' compatibility."""
 
 import json
 from typing import Any

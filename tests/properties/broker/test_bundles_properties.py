@@ -1,4 +1,4 @@
-"""Bundles divide the hashes: each topic lies in one, whatever their number."""
+"""Bundles divide the hashes: each topic lies in exactly one bundle."""
 
 from itertools import pairwise
 

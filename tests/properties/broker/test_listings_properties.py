@@ -1,4 +1,4 @@
-"""Whatever listings meet in any order: who waits for direct memory holds no heap meanwhile."""
+"""Listings in any order: waiters for direct memory hold no heap."""
 
 from random import Random
 
@@ -20,7 +20,7 @@ async def test_in_profile_floodgate_nobody_holds_heap_while_waiting_for_direct_m
         assert history.waited_with_heap == 0
         answered += history.answered
         waited += history.waited
-    # What it is about did happen
+    # The case under test did happen
     assert answered > 10 * SEEDS
     assert waited > SEEDS
 

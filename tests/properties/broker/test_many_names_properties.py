@@ -1,4 +1,4 @@
-"""Changes of many names at once: the same as one by one, and every step is short."""
+"""Bulk changes of names: equal to single changes, and every step is short."""
 
 from collections.abc import Generator, Iterator
 from random import Random
@@ -31,7 +31,6 @@ def step_sizes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def done(steps: Generator[None, None, T]) -> T:
-    """Take all steps."""
     try:
         while True:
             next(steps)
@@ -55,7 +54,7 @@ def check(names: SortedNames, expected: set[bytes]) -> None:
 def test_a_merged_set_is_that_of_all_its_changes(
     first: set[bytes], added: set[bytes], removed: set[bytes]
 ) -> None:
-    # Names that are there already come, too, and names that are not there go
+    # Present names are added, too, and absent names removed
     added = added - removed
     before = names_of(first)
     after = done(merged(before, in_java_order(added), in_java_order(removed)))
@@ -120,7 +119,7 @@ def test_changes_in_parts_lead_to_the_newest_version(
     while True:
         changes, all_of_them = done(changes_between(told, newest, most_bytes))
         names = [*changes.added, *changes.removed]
-        # No part is too large, and none is empty
+        # No part is too large or empty
         assert len(names) <= 1 or sum(len(name) + 4 for name in names) <= most_bytes
         assert names or all_of_them
         told = done(merged(told, changes.added, changes.removed))

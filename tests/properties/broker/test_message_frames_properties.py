@@ -1,4 +1,4 @@
-"""MESSAGE commands written by hand are what protobuf writes."""
+"""Hand-made MESSAGE commands equal protobuf's."""
 
 from hypothesis import given
 from hypothesis import strategies as st

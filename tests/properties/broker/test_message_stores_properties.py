@@ -1,7 +1,7 @@
-"""Random histories of topics in message stores: they hold what a list would, whatever happens.
+"""Random histories of topics in message stores: always equal to a list.
 
-A database is closed and opened again, or its process is killed. What was confirmed is there
-afterwards, in order, and of the rest nothing.
+A database is reopened, or its process killed. Afterwards the confirmed entries are there in order,
+and no others.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MANY = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 class Topic:
-    """A topic as a list knows it."""
+    """A topic as a list."""
 
     def __init__(self, ledger: ManagedLedger) -> None:
         # Id -> bytes and publish time of its entries.
@@ -48,7 +48,7 @@ class Topic:
         self.rolled()
 
     def rolled(self) -> None:
-        """Take over which ledger is open; an empty one before it is gone."""
+        """Switch to the new open ledger; an empty predecessor is gone."""
         self.open_id = self.ledger.ledgers[-1].ledger_id
         self.ledgers = {key: entries for key, entries in self.ledgers.items() if entries}
         self.ledgers.setdefault(self.open_id, [])
@@ -63,7 +63,7 @@ class Topic:
 
 
 class History(RuleBasedStateMachine):
-    """What topics, their cursors and their properties go through."""
+    """Steps on topics, cursors and properties."""
 
     kind = "memory"
 
@@ -101,7 +101,7 @@ class History(RuleBasedStateMachine):
             self.topics[name].opened(ledger)
         return self.topics[name]
 
-    # -- what happens -------------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------
 
     @rule(name=TOPICS, count=st.integers(1, 7), time=st.integers(0, 3), wait=st.booleans())
     def append(self, name: str, count: int, time: int, *, wait: bool) -> None:
@@ -199,7 +199,7 @@ class History(RuleBasedStateMachine):
     def unload(self, name: str) -> None:
         self.store.close_ledger(name)
 
-    # -- what must be so ----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     @invariant()
     def everything_is_there(self) -> None:
@@ -256,7 +256,7 @@ class History(RuleBasedStateMachine):
 
 
 class SqliteHistory(History):
-    """The same of a database, whose broker ends and is killed now and then."""
+    """The history on a database, whose broker stops and is killed now and then."""
 
     kind = "sqlite"
 
@@ -267,7 +267,7 @@ class SqliteHistory(History):
 
     @rule(name=TOPICS, stored=st.integers(0, 7), lost=st.integers(0, 7))
     def kill(self, name: str, stored: int, lost: int) -> None:
-        """Go on with the files as they are while the last entries wait to be written."""
+        """Reopen the present files while the last entries wait for their write."""
         left = self.path / "left"
         left.mkdir()
 

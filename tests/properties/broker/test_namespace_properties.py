@@ -1,4 +1,4 @@
-"""Properties follow the names through any changes: what is selected is what a dict would select."""
+"""Properties follow names through all changes: selections equal a dict's."""
 
 from collections.abc import Generator, Iterator, Mapping
 
@@ -58,7 +58,7 @@ def result(work: Generator[None, None, object]) -> object:
 def told(
     model: dict[bytes, Mapping[str, str]], after: NamespaceSnapshot, step: TopicChanges
 ) -> None:
-    """Do to a dict what a change does to properties."""
+    """Apply a change of properties to a dict."""
     forgotten = [name.encode() for name, count in step.partitioned.items() if not count]
     for name in (*step.removed, *forgotten):
         model.pop(name, None)

@@ -1,4 +1,4 @@
-"""Partition counts are a dict in order of the names, whatever was done to them."""
+"""Partition counts equal a dict in name order, after any changes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,8 +10,8 @@ from broker.stores import sorting
 from broker.stores.snapshots import partition_counts
 from broker.stores.snapshots.partition_counts import PartitionCounts
 
-# Few different names, so that many are set twice and forgotten; some begin as others do, some
-# part in the middle of a character, and some have a character that ends lines elsewhere.
+# Few different names, so that many are set twice and forgotten; some share beginnings, some differ
+# in the middle of a character, and some contain a line separator.
 _LETTERS = st.sampled_from(["a", "b", "\n", "\0", "\u00e8", "\u00e9", "\uffff", "\U0001f600"])
 _STARTS = st.sampled_from(["persistent://t/n/", "non-persistent://t/n/", ""])
 NAMES = st.builds(str.__add__, _STARTS, st.text(_LETTERS, max_size=3))
@@ -34,12 +34,12 @@ def small_leaves(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def told(model: Mapping[str, int], step: Mapping[str, int]) -> dict[str, int]:
-    """Do to a dict what a change does to counts."""
+    """Apply a change of counts to a dict."""
     return {name: count for name, count in {**model, **step}.items() if count}
 
 
 def check(counts: PartitionCounts, model: Mapping[str, int], steps: list[dict[str, int]]) -> None:
-    """See that counts are those of a dict, also of what it lacks."""
+    """Compare counts with a dict's, including absent names."""
     assert list(counts.items()) == sorted(model.items(), key=lambda item: item[0].encode())
     assert (len(counts), bool(counts)) == (len(model), bool(model))
     for name in {name for step in steps for name in step}:
@@ -54,6 +54,6 @@ def test_partition_counts_are_those_of_a_dict(steps: list[dict[str, int]]) -> No
     for step in steps:
         counts, model = versions[-1]
         versions.append((counts.changed(step), told(model, step)))
-    # What came before is as it was
+    # Earlier versions are unchanged
     for counts, model in versions:
         check(counts, model, steps)

@@ -1,4 +1,4 @@
-"""What a filter keeps of a listing is what each name alone says, wherever blocks end."""
+"""A filter's result equals name by name matching, wherever blocks end."""
 
 import asyncio
 from collections.abc import Iterator
@@ -23,7 +23,8 @@ from broker.topic_lists.sequence import Selection, TopicSequence
 from proto.names import without_partition
 from proto.topic_hash import java_order
 
-# Both sides of each border between UTF-8's order and Java's, and what sorts around "-partition-".
+# Both sides of each border between UTF-8's order and Java's, and names that sort around
+# "-partition-".
 LETTERS = st.text(
     st.sampled_from("ab-!z~\u00e9\ud7ff\ue000\uffff\U00010000\U0010ffff"), min_size=1, max_size=4
 )
@@ -50,7 +51,7 @@ def sequence_of(domain: str, local_names: list[str]) -> TopicSequence:
 
 
 def expected(listing: TopicListing, pattern: str) -> list[str]:
-    """Return what matches, one name after the other, with another engine."""
+    """Return the matches, name by name, of another engine."""
     whole = regex.compile(f"(?:{pattern})")
     return [
         name

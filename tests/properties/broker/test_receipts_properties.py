@@ -1,4 +1,4 @@
-"""Receipts made by hand are those that Google's encoder makes, whatever stands in them."""
+"""Hand-made receipts equal Google's encoder's, for all values."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Random changes of a set of names: it is always the sorted list, whatever was done to it."""
+"""Random changes of a name set: always equal to the sorted list."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def depth(node: Node | None) -> int:
 
 
 def check_nodes(node: Node) -> list[bytes]:
-    """Return a node's names; what it says of them must be so."""
+    """Return a node's names after checking its figures."""
     if is_fork(node):
         left, right = check_nodes(node[LEFT]), check_nodes(node[RIGHT])
         assert java_order(left[-1]) < node[SPLIT] <= java_order(right[0])
@@ -81,7 +81,7 @@ def check_nodes(node: Node) -> list[bytes]:
 
 
 def check(names: SortedNames, expected: set[bytes]) -> None:
-    """Compare all that a version says with what the names say."""
+    """Compare a version's figures with its names."""
     in_order = in_java_order(expected)
     assert list(names.names()) == in_order
     assert [name for leaf in names.leaves() for name in leaf] == in_order
@@ -91,7 +91,7 @@ def check(names: SortedNames, expected: set[bytes]) -> None:
 
 
 def check_balance(names: SortedNames) -> None:
-    """No leaf is deeper than a tree may be in which neither side has three times the other's."""
+    """Check that no leaf is deeper than subtrees of at most threefold weight allow."""
     root = names._root
     if root is not None:
         most = math.log(root[LEAVES]) / math.log(4 / 3) + 1 if root[LEAVES] > 1 else 0
@@ -144,7 +144,7 @@ def test_what_every_node_says_is_so_and_the_tree_is_balanced(
 def test_sets_of_shared_nodes_change_as_each_would_alone(
     first: set[str], lacking: list[set[str]], steps: list[tuple[bool, str]]
 ) -> None:
-    # Sets of one origin
+    # Sets of a common origin
     base = {name.encode() for name in first}
     expected = [base] + [base - {name.encode() for name in names} for names in lacking]
     names = [SortedNames.from_sorted(in_java_order(base))] * len(expected)
@@ -251,7 +251,7 @@ def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
     in_order = in_java_order(one.encode() for one in names)
     prefix = name[:length].encode()
     found = [one for leaf in SortedNames.from_sorted(in_order).leaves(prefix) for one in leaf]
-    # In order, all that have it, and others
+    # In order: common names, and the rest
     assert found == [one for one in in_order if one in set(found)]
     assert [one for one in found if one.startswith(prefix)] == [
         one for one in in_order if one.startswith(prefix)

@@ -1,4 +1,4 @@
-"""A sequence of blocks is the sorted set of its names, however it came to be."""
+"""A sequence of blocks equals the sorted set of its names, however made."""
 
 from unittest.mock import patch
 
@@ -27,7 +27,7 @@ NAME_LISTS = st.lists(TEXTS, max_size=40)
 
 
 def numbered(start: int, count: int) -> list[str]:
-    """Return names in a row, which fall into the same few blocks."""
+    """Return consecutive names, of the same few blocks."""
     return [f"persistent://tenant/ns/{number:04d}" for number in range(start, start + count)]
 
 
@@ -45,7 +45,7 @@ def encoded(names: list[str] | set[str]) -> list[bytes]:
 
 
 def check(sequence: TopicSequence, names: set[str]) -> None:
-    """Compare all that a sequence says with what the names say."""
+    """Compare a sequence's figures with its names."""
     expected = in_javas_order(names)
     assert [name.decode() for name in sequence.names()] == expected
     assert sequence.hash == topics_hash(names)

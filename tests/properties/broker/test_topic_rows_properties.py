@@ -1,4 +1,4 @@
-"""What columns say of a topic's name is what REST says of it, one by one."""
+"""Columns about topic names equal REST's answers, name by name."""
 
 import re
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Every coroutine of consumers, readers and table views may be cancelled at each of its awaits.
+"""Coroutines of consumers, readers and table views may be cancelled at each await.
 
-It is run again and again, and cancelled at its first, second, third ... suspension, until it ends
-before that. Each time the consumer is closed then, and nothing may be left: no task, no waiter, no
-reservation, no promise of memory, no consumer at the broker, no producer of dead letters.
+Each is repeated and cancelled at its first, second, third ... suspension, until it ends earlier.
+Then the consumer is closed, and nothing may be left: task, waiter, reservation, promise of memory,
+consumer at the broker, or producer of dead letters.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _producers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def finished(broker: ModelBroker, task: asyncio.Task[Any]) -> bool:
-    """Let time pass until a task ends; true if it was cancelled."""
+    """Advance time until a task ends; return whether cancelled."""
     for _ in range(40):
         await settle()
         if task.done():
@@ -96,7 +96,7 @@ async def at_every_suspension(
     call: Callable[[Any], Awaitable[Any]],
     partitions: int = 0,
 ) -> None:
-    """Cancel a call at each suspension; without ``opening`` it opens what is closed later."""
+    """Cancel a call at each suspension; without ``opening`` the call opens the closed object."""
     for suspension in range(1, MOST_SUSPENSIONS):
         before = asyncio.all_tasks()
         broker = ModelBroker(partition_count=partitions)

@@ -24,11 +24,11 @@ async def produced(
     policy: ReceiverQueuePolicy,
     producer_share: float = DEFAULT_PRODUCER_SHARE,
 ) -> int:
-    """Return how many messages a task has produced that consumes one before each.
+    """Return the number of messages produced by a task that consumes one before each.
 
     Args:
         limit: Of the client that consumes and produces.
-        sizes: Of the messages that it consumes, and of those it produces.
+        sizes: Of consumed and of produced messages.
         policy: Of its receiver queue, of 10 messages.
         producer_share: Of the limit.
     """
@@ -46,7 +46,7 @@ async def produced(
         while done < MESSAGES:
             while not consumer.receive():
                 await settle()
-            consumer.deliver_all()  # What is prefetched is here before the task sends.
+            consumer.deliver_all()  # Prefetched before the task sends.
             reservation = await memory.reserve(sizes[1])
             done += 1
             # A receipt comes later, whatever the task does meanwhile.
@@ -65,7 +65,7 @@ async def produced(
 
 
 async def test_without_that_share_the_task_waits_for_itself() -> None:
-    """Memory is freed by receiving, and who would receive waits in ``send`` for that memory."""
+    """Receiving frees memory, and the receiver waits in ``send`` for it."""
     assert await produced(1, (10, 10), ReceiverQueuePolicy.FIXED, producer_share=0.0) < MESSAGES
 
 

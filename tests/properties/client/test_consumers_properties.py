@@ -1,13 +1,13 @@
-"""Whatever happens in whatever order, a consumer loses nothing and holds nothing for ever.
+"""Consumers lose no message and hold nothing for ever, in any order of events.
 
 Histories of arrivals, receives, cancellations, acknowledgements, refusals, seeks, lost connections
 and closings, against a model of a broker. After each step:
 
-- the broker never has more permits than the queue is large;
-- the bytes that are counted are those of the messages that are queued;
-- a message comes again only after a redelivery, a seek, or a lost connection.
+- the broker's permits are at most the queue's size;
+- the counted bytes are the queued messages';
+- messages repeat only after a redelivery, a seek, or a lost connection.
 
-And at the end, when everything that comes is acknowledged, nothing is left at the broker.
+At the end, once all are acknowledged, the broker's backlog is empty.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ WAITS = (0.2, 1.5)
 
 
 class History:
-    """A consumer, and what its program did and got."""
+    """A consumer, and its program's actions and results."""
 
     def __init__(self, broker: ModelBroker, queue_size: int) -> None:
         self.broker = broker
@@ -135,7 +135,7 @@ class History:
         elif name == "refuse_request":
             broker.refusals = [server_response_error(pb.MetadataError, "not now")]
         elif name == "wait":
-            self.comes_again()  # Refused ones may come.
+            self.comes_again()  # Refused messages may come.
             broker.clock.advance(WAITS[number % 2])
 
     async def seek(self, number: int) -> None:
@@ -157,18 +157,18 @@ class History:
         assert self.consumer._inbox.queued_bytes == incoming.received.queued_bytes
 
     def check_nobody_waits_in_vain(self) -> None:
-        """Check, when everybody has acted, that nobody waits for a message that is there."""
+        """Check, after all tasks ran, that no receive waits while a message is queued."""
         assert not (self.consumer._inbox.queued and self.consumer._inbox._waiters)
 
     async def end(self) -> None:
-        """Receive and acknowledge whatever comes, until nothing does."""
+        """Receive and acknowledge until no message comes."""
         for task in self.tasks:
             task.cancel()
         await settle()
         self.broker.refusals = []
         self.broker.clock.advance(20)
         await settle()
-        # Whose acknowledgement was cancelled before it began is not acknowledged.
+        # An acknowledgement cancelled before its begin has no effect.
         self.consumer.redeliver_unacknowledged_messages()
         for _ in range(30):
             self.broker.clock.advance(20)

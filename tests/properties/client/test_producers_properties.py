@@ -1,4 +1,4 @@
-"""Whatever happens to a producer, its memory is what it holds, and nobody waits for ever."""
+"""A producer's memory is always its held messages', and no caller waits for ever."""
 
 import asyncio
 from collections.abc import Callable
@@ -52,7 +52,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 class Run:
-    """One producer, what is done to it, and what must hold after each step."""
+    """A producer, its steps, and the checks after each."""
 
     def __init__(
         self, broker: ScriptedBroker, producer: Producer, places: int, *, by_key: bool
@@ -71,7 +71,7 @@ class Run:
         return b"%d." % len(self.sends) + bytes(size)
 
     def do(self, step: str, number: float) -> None:
-        """Do one thing to the producer; those that need no words are the broker's own."""
+        """Take a step on the producer; unlisted steps are the broker's own."""
         broker = self.broker
         plain: dict[str, Callable[[], object]] = {
             "answer": lambda: broker.answers(int(number)),
@@ -134,9 +134,9 @@ class Run:
             self.broker.refuses(first.send, code)
 
     def check(self, *, at_rest: bool = True) -> None:
-        """The sum of live reservations is usage; who waits has a reason.
+        """Check that live reservations sum up to usage and each waiter has a reason.
 
-        What was granted in this very turn nobody has taken yet.
+        Grants of this very turn are not yet taken.
         """
         figures, memory = self.producer.statistics(), self.broker.memory
         others = sum(one.size for one in self.others)
@@ -147,11 +147,11 @@ class Run:
         assert memory.statistics().waiters <= 1
         if figures.waiting_sends:
             full = bool(self.places) and figures.pending_messages >= self.places
-            # What waits for memory has its place, and no other has been let in before it.
+            # Waiters for memory keep their order.
             assert full or memory.statistics().waiters == 1 or granted
 
     def check_end(self) -> None:
-        """Nobody waits, and nothing is held."""
+        """Check that no caller waits and no memory is held."""
         assert all(result.done() for _, result in self.sends)
         assert all(flush.done() for flush in self.flushes)
         for flush in self.flushes:
@@ -165,7 +165,7 @@ class Run:
                 assert isinstance(error, PulsarException | OSError), error
 
     def check_results(self) -> None:
-        """Each id is that of the entry that has the content, and they rise, of a key at least."""
+        """Check that each id is its content's entry, and that ids rise, at least per key."""
         last: dict[bytes, tuple[int, int]] = {}
         for content, result in self.sends:
             if result.cancelled() or result.exception() is not None:
@@ -183,7 +183,7 @@ class Run:
                 assert stored.contents[max(0, message_id.batch_index())] == content
 
     async def recover(self) -> None:
-        """Let everything go well from now on: then everybody is answered."""
+        """Remove all faults: then every call is answered."""
         self.fails = 0
         self.broker.opens()
         while self.others:
@@ -210,7 +210,7 @@ async def run(
     early: bool,
     patch: pytest.MonkeyPatch,
 ) -> None:
-    """Do the steps; then either all goes well, or the producer is closed as it is."""
+    """Take the steps; then either recover, or close the producer immediately."""
     broker = ScriptedBroker(limit_bytes=LIMIT, max_message_size=PART)
     broker.holds = asyncio.Event() if early else None
     producer, opening = broker.opening(**options)
@@ -244,7 +244,7 @@ async def run(
 
 
 def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., PendingEntry]:
-    """Return a writer of parts that fails as often as the run says, but never with the first."""
+    """Return a chunk writer that fails as often as the run says, but never at the first chunk."""
 
     def next_chunk(writer: EntryWriter, message: PendingMessage, chunks: Chunks) -> PendingEntry:
         if one.fails and chunks.sent:
@@ -265,6 +265,6 @@ def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., Pen
 def test_a_producer_holds_what_it_holds(
     options: dict[str, Any], steps: list[tuple[str, float]], closes: bool, early: bool
 ) -> None:
-    """``early``: messages come before it is attached for the first time, if it ever is."""
+    """``early``: messages precede the first attach, if any."""
     with pytest.MonkeyPatch.context() as patch:
         asyncio.run(run(options, steps, closes=closes, early=early, patch=patch))

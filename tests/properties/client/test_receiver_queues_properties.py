@@ -1,4 +1,4 @@
-"""Whatever consumers and producers do, memory is the sum of what is held, and nobody starves."""
+"""Memory is always the sum of held bytes, and no consumer or producer starves."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ SECONDS_TO_A_MESSAGE = 10.0
 
 
 class Evenly(ScriptedConsumer):
-    """A consumer whose entries are all alike."""
+    """A consumer of equal entries."""
 
     def __init__(self, size: int, messages: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
         self.memory = self.kind(limit, 100, self.clock, producer_share=share)
         self.clients = [ReceiverQueues(self.memory, self.clock) for _ in range(2)]
 
-    # -- what may happen ----------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.consumers) < MOST_CONSUMERS)
     @rule(
@@ -160,7 +160,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
         self.turn()
 
     def ask(self, consumers: list[Evenly]) -> None:
-        """Let applications receive, or find nothing, and the questions be answered."""
+        """Receive on behalf of applications, and have their requests answered."""
 
         async def receive() -> None:
             for consumer in consumers:
@@ -177,7 +177,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
 
     @rule(pick=PICKS, all_ask=st.booleans())
     def each_application_that_waits_gets_a_message(self, pick: int, *, all_ask: bool) -> None:
-        """Let brokers send at once for ten seconds; only those who ask take what arrives."""
+        """Send from brokers for ten seconds; only waiting applications take arrivals."""
         asking = self.consumers if all_ask else self.consumers[pick % 8 :: 2]
         before = {one: one.received for one in asking if one.pending or one.queued}
         for _ in range(int(SECONDS_TO_A_MESSAGE / 0.25)):
@@ -190,7 +190,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
         for consumer, received in before.items():
             assert consumer.received > received, "an application waited for ten seconds"
 
-    # -- what must hold -----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     @invariant()
     def memory_is_in_order(self) -> None:
@@ -234,7 +234,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
             assert consumer.permits > 0 or consumer.queued or in_line
 
     def teardown(self) -> None:
-        """Nothing is left when all are closed."""
+        """Check that nothing is left when all are closed."""
         try:
             for waiter in self.waiters:
                 self.memory.abandon(waiter)

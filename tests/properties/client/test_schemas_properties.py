@@ -1,4 +1,4 @@
-"""What a schema encodes it decodes; Avro's bytes are the official client's."""
+"""Schemas decode their own encodings; Avro's bytes equal the official client's."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ COLOURS = st.sampled_from(Colour)
 
 @dataclass(frozen=True)
 class Kind:
-    """A field's type; it and its values are made for one of the two packages."""
+    """A field's type, and its values, for either package."""
 
     made: Callable[..., Any]
     values: st.SearchStrategy[Callable[[ModuleType], Any]]

@@ -14,7 +14,7 @@ STEP_SECONDS = 0.05
 
 
 class SharedConsumer(ScriptedConsumer):
-    """One of several consumers to which a topic's backlog goes."""
+    """One of several consumers of a topic's backlog."""
 
     def __init__(self, backlog: deque[tuple[int, int]], takes_every: int) -> None:
         super().__init__()

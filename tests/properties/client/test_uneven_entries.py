@@ -1,7 +1,7 @@
-"""Entries of any size stay under the limit, but for what nobody could know of them.
+"""Entries of any size stay under the limit, except for unpredictable sizes.
 
-A permit is granted for the moving size of an entry, and cannot be taken back. So usage exceeds the
-limit by one entry of each consumer at most, and by what entries are larger than was expected.
+A permit is granted for the entries' moving size and cannot be revoked. So usage exceeds the limit
+by at most an entry of each consumer, and by the entries' excess over the expected size.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ STEPS = st.lists(
 
 
 class Uneven(ScriptedConsumer):
-    """Knows of each permit what was expected to come for it, and of each message how much came."""
+    """Records each permit's expected size and each message's actual size."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,13 +52,13 @@ class Uneven(ScriptedConsumer):
 
     def deliver(self) -> bool:
         size = self.pending[0][1] if self.pending else 0
-        # First: what arrives lets others be granted more.
+        # First: arrivals permit further grants.
         if self.permits > 0 and self.pending:
             self.largest = max(self.largest, size)
             self.excess.append(max(0, size - self.expected.popleft()))
         if not super().deliver():
             return False
-        # What is promised for the rest falls with the moving size.
+        # The promise for the rest falls with the moving size.
         self.expected = deque(min(one, self.moving_size) for one in self.expected)
         return True
 
@@ -72,7 +72,7 @@ class Uneven(ScriptedConsumer):
 async def run(  # noqa: C901 - a table of steps
     memory: MemoryLimitController, clock: ManualClock, steps: list[tuple[str, int, list[int]]]
 ) -> None:
-    """Do what is told, and compare usage with the bound each time."""
+    """Take the steps and compare usage with the bound after each."""
     queues = ReceiverQueues(memory, clock)
     consumers = [Uneven() for _ in range(3)]
     for consumer in consumers:

@@ -1,7 +1,7 @@
-"""The tests' own books of a semaphore: who waits, who holds what, how each request must end.
+"""The tests' own books of a semaphore: waiters, holders, and each request's due end.
 
-Nothing here asks the implementation who is next or who holds how much: it is told what was asked
-and what was answered, and keeps sums of its own.
+Independent of the implementation's order and sums: the books learn requests and answers and keep
+their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AccountKey = tuple[str | None, str]
 
 @dataclass(eq=False)
 class Sharing:
-    """What several owners share; ``references`` by account."""
+    """A share of several owners; ``references`` by account."""
 
     holder: SharedHolder
     namespace: str
@@ -27,13 +27,12 @@ class Sharing:
 
     @property
     def total(self) -> int:
-        """All references."""
         return sum(self.references.values())
 
 
 @dataclass(eq=False)
 class Held:
-    """A permit that was granted and not given back."""
+    """A granted, unreleased permit."""
 
     size: int
     account: AccountKey | None
@@ -43,7 +42,7 @@ class Held:
 
 @dataclass(eq=False)
 class Ask:
-    """A request that was made; ``grows`` is the permit it grows, None for new work."""
+    """A request; ``grows`` is the permit to grow, None for new work."""
 
     size: int
     account: AccountKey | None
@@ -60,21 +59,20 @@ class Ask:
 
     @property
     def tenant(self) -> str:
-        """The tenant, with the slash behind it."""
         return self.namespace.partition("/")[0] + "/"
 
     def asked_before(self, other: Ask) -> bool:
-        """Whether this one has waited for longer."""
+        """Whether this request is the older."""
         return self.number < other.number
 
 
 class Books:
-    """Who waits and who holds, in the order of asking."""
+    """Waiters and holders, in order of request."""
 
     def __init__(self) -> None:
         self.held: dict[Permit, Held] = {}
         self.asks: dict[Waiter, Ask] = {}
-        # Those that are being made or granted: they may be in the queue, or were until now.
+        # Requests in creation or grant: they may be in the queue, or were until now.
         self.asking: list[Ask] = []
         self.sharings: list[Sharing] = []
         self.ended: Counter[AcquireOutcome] = Counter()
@@ -83,24 +81,24 @@ class Books:
 
     @property
     def acquired(self) -> int:
-        """The sum of what is held."""
+        """The held sum."""
         return sum(one.size for one in self.held.values())
 
     def needed(self, ask: Ask) -> int:
-        """What is missing."""
+        """The missing amount."""
         return ask.size - self.size_of(ask.grows)
 
     def size_of(self, permit: Permit | None) -> int:
-        """What a permit holds; 0 when it was given back."""
+        """A permit's size; 0 after release."""
         held = None if permit is None else self.held.get(permit)
         return 0 if held is None else held.size
 
     def alone(self, account: AccountKey) -> int:
-        """What an account holds alone."""
+        """An account's unshared sum."""
         return sum(one.size for one in self.held.values() if one.account == account)
 
     def parts(self, account: AccountKey) -> int:
-        """The parts of an account in what it shares."""
+        """An account's parts of its shares."""
         return sum(
             self.held_by(one) * one.references[account] // one.total
             for one in self.sharings
@@ -108,15 +106,15 @@ class Books:
         )
 
     def held_by(self, sharing: Sharing) -> int:
-        """What is shared."""
+        """An account's shares."""
         return sum(one.size for one in self.held.values() if one.sharing is sharing)
 
     def in_group(self, prefix: str) -> int:
-        """What a namespace or a tenant (``tenant/``) holds."""
+        """The held sum of a namespace or a tenant (``tenant/``)."""
         return sum(one.size for one in self.held.values() if one.namespace.startswith(prefix))
 
     def holds(self, account: AccountKey) -> bool:
-        """Whether an account has any permit, alone or with others."""
+        """Whether an account has any permit, alone or shared."""
         return any(
             one.account == account
             or (one.sharing is not None and one.sharing.references[account] > 0)
@@ -126,14 +124,14 @@ class Books:
     # -- leaving ------------------------------------------------------------------------------
 
     def leave(self, sharing: Sharing, account: AccountKey | None) -> None:
-        """Drop a reference; with the last one goes what is shared."""
+        """Drop a reference; the last reference drops the share."""
         if account is not None and sharing.references[account]:
             sharing.references[account] -= 1
         if not sharing.total:
             self._drop(lambda one: one.sharing is sharing)
 
     def forget(self, owner: str) -> None:
-        """An owner has left with everything that is its own."""
+        """Remove an owner with all its permits."""
         for sharing in self.sharings:
             for account in [one for one in sharing.references if one[0] == owner]:
                 while sharing.references[account]:
@@ -144,10 +142,10 @@ class Books:
         for permit in [permit for permit, one in self.held.items() if belongs(one)]:
             del self.held[permit]
 
-    # -- who ----------------------------------------------------------------------------------
+    # -- accounts -----------------------------------------------------------------------------
 
     def accounts(self) -> set[AccountKey]:
-        """Everybody who holds, waits or has a part in something."""
+        """All accounts that hold, wait or share."""
         found = {one.account for one in self.held.values()}
         found |= {one.account for one in self.waiting()}
         for sharing in self.sharings:
@@ -155,20 +153,20 @@ class Books:
         return {one for one in found if one is not None}
 
     def waiting(self) -> list[Ask]:
-        """Who waits, the oldest first."""
+        """Waiters, the oldest first."""
         asks = {*self.asks.values(), *(one for one in self.asking if not one.shrinks)}
         return sorted(asks, key=lambda one: one.number)
 
     def growths(self) -> list[Ask]:
-        """Growth that waits, the oldest first."""
+        """Waiting growth, the oldest first."""
         return [one for one in self.waiting() if one.grows is not None]
 
     def new_work(self) -> list[Ask]:
-        """New requests that wait, the oldest first."""
+        """Waiting new requests, the oldest first."""
         return [one for one in self.waiting() if one.grows is None]
 
     def all_wait_to_grow(self) -> bool:
-        """Whether there is something held, and all of it waits to hold more."""
+        """Whether permits are held and all of them wait to grow."""
         holding = [permit for permit, one in self.held.items() if one.size]
         growing = [one.grows for one in self.growths()]
         return bool(holding) and all(permit in growing for permit in holding)

@@ -33,7 +33,7 @@ OWNERS = st.sampled_from([None, "a", "b", "c", "proxy"])
 NAMESPACES = st.sampled_from(["t/x", "t/y", "u/x"])
 PICKS = st.integers(0, 1_000)
 PROXY = "proxy"
-# Who does not say who he is may be many, too.
+# An unnamed client may stand for many, too.
 MANY_CLIENTS = (PROXY, None)
 
 OUTCOME_OF: dict[type[Exception], AcquireOutcome] = {
@@ -49,7 +49,7 @@ REFUSALS = tuple(OUTCOME_OF)
 
 
 class LimiterHistory(RuleBasedStateMachine):
-    """What may happen, and what must hold whatever the policy."""
+    """Steps and rules common to all policies."""
 
     semaphore_class: ClassVar[type[AsyncSemaphore]] = AsyncSemaphore
     admissions: ClassVar[list[AdmissionRules]] = [AdmissionRules()]
@@ -94,7 +94,7 @@ class LimiterHistory(RuleBasedStateMachine):
         return (owner, namespace if owner in MANY_CLIENTS else "")
 
     def ask(self, ask: Ask, request: Callable[[], Waiter]) -> None:
-        """Make a request and write down how it ends."""
+        """Make a request and record its end."""
         self.books.asking.append(ask)
         try:
             waiter = request()
@@ -112,10 +112,10 @@ class LimiterHistory(RuleBasedStateMachine):
             waiter.on_done(lambda: self.answer(waiter))
 
     def answer(self, waiter: Waiter) -> None:
-        """A request that waited has ended: granted or refused, and it is told of once."""
+        """Record a waiter's end: granted or refused, and reported once."""
         self.was_oldest = next(iter(self.books.asks)) is waiter
         ask = self.books.asks.pop(waiter)
-        # Until the end of this function: what fails here leaves the books undone.
+        # Until the end of this function: a failure leaves the books incomplete.
         self.broken = True
         if waiter.error is None:
             self.granted(waiter.result(), ask, waiter, waited=True)
@@ -124,7 +124,7 @@ class LimiterHistory(RuleBasedStateMachine):
         self.broken = False
 
     def refused(self, error: Exception, ask: Ask) -> None:
-        """Write a refusal down, and whether it came as it had to."""
+        """Record a refusal and check its error."""
         outcome = OUTCOME_OF[type(error)]
         self.books.ended[outcome] += 1
         assert self.outcomes[-1] is outcome
@@ -135,7 +135,7 @@ class LimiterHistory(RuleBasedStateMachine):
     def granted(
         self, permit: Permit, ask: Ask, waiter: Waiter | None, *, waited: bool = False
     ) -> None:
-        """Write a grant down, and whether it was one that the policy allows."""
+        """Record a grant and check it against the policy."""
         assert permit.size == ask.size
         self.origin[permit] = ask
         before = self.books.size_of(ask.grows)
@@ -159,13 +159,13 @@ class LimiterHistory(RuleBasedStateMachine):
             assert not waited or self.outcomes[-1] is outcome
 
     def check_grant(self, ask: Ask, *, waited: bool) -> None:
-        """Whether the policy allows this grant; the books are as they were before it."""
+        """Check that the policy allows a grant, on the books before it."""
 
     def check_refusal_at_once(self, ask: Ask, outcome: AcquireOutcome) -> None:
-        """Whether the policy allows that a request has not even a place."""
+        """Check that the policy allows refusing a queue place."""
 
     def check_refusal(self, ask: Ask, outcome: AcquireOutcome) -> None:
-        """Whether the policy allows this refusal."""
+        """Check that the policy allows a refusal."""
 
     def new_ask(
         self,
@@ -178,7 +178,7 @@ class LimiterHistory(RuleBasedStateMachine):
         now, timeout = self.clock.now(), self.timeout_seconds
         return Ask(size, account, sharing, namespace, grows, now, timeout)
 
-    # -- what may happen ----------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------
 
     @rule(size=SIZES, owner=OWNERS, namespace=NAMESPACES, unwanted=st.integers(0, 5))
     def request(self, size: int, owner: str | None, namespace: str, unwanted: int) -> None:
@@ -188,7 +188,7 @@ class LimiterHistory(RuleBasedStateMachine):
 
     @rule(size=SIZES, owner=OWNERS, namespace=NAMESPACES)
     def acquire_now_or_never(self, size: int, owner: str | None, namespace: str) -> None:
-        """The coroutine: granted within the call, or its task is cancelled while it waits."""
+        """Use the coroutine: granted within the call, or cancelled while waiting."""
         ask = self.new_ask(size, self.account_of(owner, namespace), None, namespace)
         work = self.semaphore.acquire(size, None, owner, namespace)
         try:
@@ -202,7 +202,7 @@ class LimiterHistory(RuleBasedStateMachine):
 
     @rule(size=st.integers(1, 4), owner=OWNERS, namespace=NAMESPACES, times=st.integers(2, 16))
     def come_and_go(self, size: int, owner: str | None, namespace: str, times: int) -> None:
-        """What is granted at once is given back at once, and asked for again."""
+        """Release an immediate grant immediately, and request again."""
         for _ in range(times):
             known = len(self.origin)
             self.request(size, owner, namespace, 1)
@@ -222,7 +222,7 @@ class LimiterHistory(RuleBasedStateMachine):
                 self.update_to(permit, held.size + more)
 
     def some_permit(self, pick: int) -> Permit:
-        """One of those granted lately: held, superseded, or given back."""
+        """Return a recent permit: held, superseded, or released."""
         return list(self.origin)[-1 - pick % min(len(self.origin), 8)]
 
     @precondition(lambda self: self.origin)
@@ -233,13 +233,13 @@ class LimiterHistory(RuleBasedStateMachine):
     def update_to(self, permit: Permit, size: int) -> None:
         old, before = self.origin[permit], permit.size
         if old.sharing is not None and not old.sharing.total:
-            return  # nobody is left who could ask
-        # What was granted without a limit is in nobody's books: its update is new work.
+            return  # no client left to request
+        # Unlimited grants are in no books: their update is new work.
         grows = permit if permit.counted else None
         ask = self.new_ask(size, old.account, old.sharing, old.namespace, grows)
         ask.shrinks = grows is not None and size <= before
         if ask.shrinks and permit in self.books.held:
-            # It comes back at once, and who waits may have it before we are told.
+            # It returns immediately, and a waiter may take it before the report.
             self.books.held[permit].size = size
         self.ask(ask, lambda: self.semaphore.request_update(permit, size))
         if ask.shrinks:
@@ -269,7 +269,7 @@ class LimiterHistory(RuleBasedStateMachine):
     @precondition(lambda self: self.answered)
     @rule(pick=PICKS)
     def abandon_a_granted_request(self, pick: int) -> None:
-        """Its caller was cancelled in the turn of the grant: an update falls back."""
+        """Cancel the caller in the turn of the grant: an update falls back."""
         waiter = list(self.answered)[-1 - pick % min(len(self.answered), 8)]
         ask, before = self.answered[waiter]
         held = self.books.held.pop(waiter.result(), None)
@@ -344,7 +344,7 @@ class LimiterHistory(RuleBasedStateMachine):
         self.semaphore.close()
         assert not self.books.asks
 
-    # -- what must hold -----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     @invariant()
     def what_must_hold_holds(self) -> None:
@@ -355,7 +355,7 @@ class LimiterHistory(RuleBasedStateMachine):
         self.nobody_waits_in_vain()
 
     def nobody_waits_in_vain(self) -> None:
-        """Whether somebody waits who could be granted; the policy's rules say who."""
+        """Check that no grantable request waits, by the policy's rules."""
 
     def nothing_is_lost_or_invented(self) -> None:
         acquired = self.books.acquired
@@ -370,7 +370,7 @@ class LimiterHistory(RuleBasedStateMachine):
     def the_queue_is_bounded_and_known(self) -> None:
         waiting = len(self.books.asks)
         assert self.semaphore.queue_size == waiting
-        # Who waited when the queue was made smaller keeps its place.
+        # Waiters keep their places in a shrunken queue.
         assert self.queue <= 0 or waiting <= max(self.queue, self.most_queued)
         self.most_queued = waiting
 
@@ -387,7 +387,7 @@ class LimiterHistory(RuleBasedStateMachine):
         assert len(self.outcomes) == sum(self.books.ended.values())
 
     def teardown(self) -> None:
-        """Nothing is left when all who hold give back and all who wait leave."""
+        """Check that nothing is left when all holders release and all waiters leave."""
         self.loop.close()
         if self.broken:
             return
@@ -408,11 +408,11 @@ class LimiterHistory(RuleBasedStateMachine):
         assert len(self.outcomes) == sum(self.books.ended.values())
 
     def come_to_rest(self) -> None:
-        """What the policy promises for when everybody gives back."""
+        """Check the policy's promise for when all holders release."""
 
 
 async def now_or_never(work: Coroutine[object, object, Permit]) -> Permit:
-    """Return what is granted at once; cancel what would have to wait."""
+    """Return an immediate grant, or cancel the waiter."""
     task = asyncio.get_running_loop().create_task(work)
     await asyncio.sleep(0)
     task.cancel()

@@ -1,4 +1,4 @@
-"""Whatever a policy does: no permit is lost or granted twice, no waiting request is forgotten."""
+"""Under any policy no permit is lost or granted twice, and no waiting request forgotten."""
 
 import math
 from random import Random
@@ -24,7 +24,7 @@ YES_OR_NO = ("admits_new", "admits_growth", "precedes")
 
 
 class Whims:
-    """Answers instead of a policy: at will where it is free to choose, wrong now and then."""
+    """Random answers of a policy: free where it may choose, wrong now and then."""
 
     def __init__(self, chance: Random, wrong: float) -> None:
         self._chance = chance
@@ -63,7 +63,7 @@ class Whims:
 
 
 def policy_of(base: type[Admission], whims: Whims) -> type[Admission]:
-    """A policy whose every method is answered by ``whims``."""
+    """Return a policy with every method answered by ``whims``."""
 
     def method(hook: str) -> Any:
         return lambda policy, *args: whims.answer(policy, hook, args)
@@ -89,7 +89,7 @@ class AnyPolicyHistory(LimiterHistory):
         assert self.books.needed(ask) <= self.available + overdraft
 
     def nobody_waits_in_vain(self) -> None:
-        """Once the policy has failed the oldest is next, and waits because it does not fit."""
+        """After the policy's failure the oldest is next, and waits only if too large."""
         self.clock.advance(0.0)
         head = next(iter(self.books.asks.values()), None)
         if self.semaphore.statistics().policy_fault and head is not None:
@@ -101,7 +101,7 @@ class AnyPolicyHistory(LimiterHistory):
 
 
 class AnyFairPolicyHistory(AnyPolicyHistory):
-    """The same on top of policy fair, whose books its own mistakes put out of order."""
+    """Random answers on top of policy fair, which corrupt its books."""
 
     base: ClassVar[type[Admission]] = FairAdmission
     anonymous_have_an_account: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The same histories as in every test run, twenty times as many and longer ones."""
+"""The normal runs' histories, twenty times as many, and longer."""
 
 import pytest
 from hypothesis import HealthCheck, settings

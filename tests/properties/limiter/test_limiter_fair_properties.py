@@ -1,6 +1,6 @@
-"""Whatever happens to a semaphore of policy fair: nobody takes it all, starves or stalls.
+"""A semaphore of policy fair: no client takes everything, starves or stalls.
 
-The rules are stated here anew, in sums over the test's own books; see limiter.admission.fair.
+The rules are restated in sums over the test's own books; see limiter.admission.fair.
 """
 
 from typing import ClassVar
@@ -23,7 +23,7 @@ def fair(per_connection: int = 0, per_namespace: int = 0, per_tenant: int = 0) -
 
 
 class FairHistory(LimiterHistory):
-    """Growth, then who holds nothing, then within the share; a bound for who is passed."""
+    """Growth, then clients without permits, then within the share; bounded overtaking."""
 
     admissions: ClassVar[list[AdmissionRules]] = [fair()]
     anonymous_have_an_account: ClassVar[bool] = True
@@ -36,11 +36,11 @@ class FairHistory(LimiterHistory):
     # -- the rules, in words of the books -----------------------------------------------------
 
     def hungry(self, account: AccountKey) -> bool:
-        """Who holds nothing, and who stands for many clients."""
+        """Accounts without permits, and accounts of many clients."""
         return account[0] in MANY_CLIENTS or not self.books.holds(account)
 
     def capped(self, ask: Ask) -> bool:
-        """Whether its namespace or tenant may not hold so much now."""
+        """Whether its namespace or tenant is at its cap."""
         caps = self.admission.caps
         return any(
             0 < cap < self.books.in_group(group) + ask.size
@@ -55,21 +55,21 @@ class FairHistory(LimiterHistory):
         return self.books.alone(account) + self.books.parts(account)
 
     def fair_share(self) -> int:
-        """One part is left for whoever comes next."""
+        """Return a share, with a part left for the next client."""
         return self.limit // (len(self.books.accounts()) + 1)
 
     def lent(self) -> int:
-        """What one may hold beyond its share while nobody else is to be served."""
+        """Return the loan beyond its share while no other client is due."""
         return self.available // LENT_DIVISOR
 
     def shares(self, account: AccountKey) -> bool:
-        """Its parts in what is shared are counted roughly, so its share is not certain."""
+        """Whether its parts of shares are estimated, so that its share is uncertain."""
         return any(one.references[account] for one in self.books.sharings)
 
-    # -- who certainly waits where ------------------------------------------------------------
+    # -- certain waiters ----------------------------------------------------------------------
 
     def goes_first(self, ask: Ask) -> bool:
-        """An account's oldest growth, within the share or of all that it holds."""
+        """Return an account's oldest growth, within the share or of all its permits."""
         account = ask.account
         if ask.grows is None or account is None or self.shares(account):
             return False
@@ -80,7 +80,7 @@ class FairHistory(LimiterHistory):
         return account[0] in MANY_CLIENTS or within or not others
 
     def surely_in_line(self, ask: Ask) -> bool:
-        """Not parked at a cap: those are let go in order, so only one that is alone is certain."""
+        """Whether not parked at a cap: caps release in order, so only a lone waiter is certain."""
         alone = not any(
             one is not ask and one.tenant == ask.tenant for one in self.books.new_work()
         )
@@ -92,7 +92,7 @@ class FairHistory(LimiterHistory):
         return next((one for one in asks if one.account == account), None)
 
     def stands_first(self, ask: Ask) -> bool:
-        """First of its account's own; a shared request might stand before it."""
+        """Whether first of its account's own; a shared request might precede."""
         account = ask.account
         if account is None or self.first_in_line(account) is not ask:
             return False
@@ -101,7 +101,7 @@ class FairHistory(LimiterHistory):
         )
 
     def line(self) -> list[Ask]:
-        """Who certainly stands in the line that is served: the hungry, or else those within."""
+        """Return the certain members of the served line: the hungry, else those in their share."""
         asks = [one for one in self.books.new_work() if self.surely_in_line(one)]
         hungry = [one for one in asks if self.is_hungry_for(one)]
         if hungry or any(one.sharing for one in self.books.new_work()):
@@ -130,7 +130,7 @@ class FairHistory(LimiterHistory):
         return fits and not self.over_own_cap(account, ask.size)
 
     def borrowers(self) -> list[Ask]:
-        """Who is lent something: only when all who wait hold more than their share."""
+        """Return borrowers: only when all waiters hold more than their share."""
         asks = [one for one in self.books.new_work() if self.first_in_line_of(one)]
         certain = all(one.account and not self.shares(one.account) for one in asks)
         if not certain or any(self.is_within(one, self.fair_share()) for one in asks):
@@ -140,14 +140,14 @@ class FairHistory(LimiterHistory):
         ]
 
     def certain(self) -> bool:
-        """Whether it is known of all who wait whether they stand in line."""
+        """Whether every waiter's membership of the line is certain."""
         shared = any(one.sharing for one in self.books.new_work())
         return not shared and self.admission.caps == AdmissionCaps()
 
     def first_in_line_of(self, ask: Ask) -> bool:
         return ask.account is None or self.first_in_line(ask.account) is ask
 
-    # -- what is granted ----------------------------------------------------------------------
+    # -- grants -------------------------------------------------------------------------------
 
     def check_grant(self, ask: Ask, *, waited: bool) -> None:
         needed = self.books.needed(ask)
@@ -191,10 +191,10 @@ class FairHistory(LimiterHistory):
         assert not 0 < cap < weight + ask.size
 
     def check_bound(self, ask: Ask, needed: int, *, bounded: bool) -> None:
-        """At most ``limit`` go before one request while it is its turn; a stall is ended anyhow."""
+        """Check that at most ``limit`` overtake a due request; a stall ends anyhow."""
         turn = self.turn()
         stays = turn is not None and turn is self.turn_before
-        # Growth goes before new work without a bound: it is of work that was admitted.
+        # Growth precedes new work without a bound: it belongs to admitted work.
         if turn and stays and bounded and (turn.grows is None) == (ask.grows is None):
             turn.passed_in_turn += needed
             assert turn.passed_in_turn <= self.limit
@@ -203,7 +203,7 @@ class FairHistory(LimiterHistory):
             one.passed_at_most += needed
 
     def turn(self) -> Ask | None:
-        """Whose turn it is, by what is published; None where that fits several."""
+        """Return the account due by published figures; None if ambiguous."""
         contention = self.semaphore.contention.current()
         if contention is None:
             return None
@@ -217,7 +217,7 @@ class FairHistory(LimiterHistory):
         return found[0] if len(found) == 1 and not shared else None
 
     def check_refusal_at_once(self, ask: Ask, outcome: AcquireOutcome) -> None:
-        """Growth finds a place while anything new has one, and so does who has none."""
+        """Check that growth finds a place while new requests do, and so do accounts without one."""
         if outcome is not AcquireOutcome.QUEUE_FULL:
             return
         assert len(self.books.asks) >= self.queue > 0
@@ -235,7 +235,7 @@ class FairHistory(LimiterHistory):
             self.check_crowding(ask)
 
     def check_crowding(self, ask: Ask) -> None:
-        """Who makes room in a full queue is of those who have most in it."""
+        """Check that a refused request's account has most of a full queue's waiters."""
         if ask.account is None or any(one.sharing for one in self.books.waiting()):
             return
         waiting = [one.account for one in self.books.asks.values() if one.grows is None]
@@ -243,7 +243,7 @@ class FairHistory(LimiterHistory):
         assert ask.grows is None
         assert waiting.count(ask.account) + 1 >= most
 
-    # -- who waits ----------------------------------------------------------------------------
+    # -- waiters ------------------------------------------------------------------------------
 
     def nobody_waits_in_vain(self) -> None:
         if self.limit <= 0 or self.books.acquired <= self.limit:
@@ -260,7 +260,7 @@ class FairHistory(LimiterHistory):
         assert self.semaphore.statistics().overdraft_permits == overdrawn
 
     def each_waits_for_a_reason(self, line: list[Ask], before_them: list[Ask]) -> None:
-        """Nobody fits, or one that does not fit was passed by as much as is allowed."""
+        """Check that no waiter fits, or that a too large one was overtaken to the bound."""
         least = min((self.books.needed(one) for one in line), default=self.available + 1)
         assert least > self.available or any(
             self.books.needed(one) > self.available and one.passed_at_most + least > self.limit
@@ -270,7 +270,7 @@ class FairHistory(LimiterHistory):
     # -- progress -----------------------------------------------------------------------------
 
     def come_to_rest(self) -> None:
-        """When every holder gives back, everybody is granted, and no time passes."""
+        """Check that when every holder releases, all are granted without passing time."""
         for _ in range(len(self.books.asks) + 1):
             for permit in list(self.books.held):
                 self.give_back(permit)

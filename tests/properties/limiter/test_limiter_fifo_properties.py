@@ -1,4 +1,4 @@
-"""Whatever happens to a semaphore of policy fifo: strict order, and no permit lost or invented."""
+"""A semaphore of policy fifo: strict order, and no permit lost or invented."""
 
 from hypothesis import settings
 
@@ -8,11 +8,11 @@ from tests.properties.limiter.limiter_history import LimiterHistory
 
 
 class FifoHistory(LimiterHistory):
-    """As shipped: the oldest first, and it holds up all behind it."""
+    """As shipped: the oldest first, blocking all behind."""
 
     def check_grant(self, ask: Ask, *, waited: bool) -> None:
         assert 0 < self.available >= self.books.needed(ask)
-        # Who asks is granted at once only while nobody waits; who waited was the oldest.
+        # Immediate grants happen only without waiters; a granted waiter was the oldest.
         assert self.was_oldest if waited else not self.books.asks
 
     def check_refusal(self, ask: Ask, outcome: AcquireOutcome) -> None:

@@ -1,7 +1,7 @@
 """The properties bite: each deliberate fault of the limiter is found by its state machine.
 
-A mutant is the real thing with one function changed. The search is derandomized, so that it
-either finds a mutant always or never.
+A mutant is the real class with one changed function. The search is derandomized, so that it finds a
+mutant always or never.
 """
 
 from collections.abc import Hashable
@@ -177,7 +177,7 @@ class CapThatLetsNobodyGo(FairAdmission):
         pass
 
 
-# Who competes, and little else: what these mutants break takes several steps to come about.
+# Mostly competition: these mutants break only after several steps.
 RARE = (
     "abandon_a_granted_request",
     "abandon_a_waiting_request",
@@ -230,7 +230,7 @@ def name_of(one: type[object]) -> str:
 def test_the_properties_find_this_mutant(
     history: type[LimiterHistory], mutant: type[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A semaphore that is changed, or is made of a part that is
+    # A changed semaphore, or a semaphore with a changed part
     where = rules if issubclass(mutant, FairAdmission) else async_semaphore
     monkeypatch.setattr(where, mutant.__mro__[1].__name__, mutant)
     mutated = type("Mutated", (history,), {"semaphore_class": async_semaphore.AsyncSemaphore})
@@ -288,7 +288,7 @@ def test_the_properties_find_this_mutant_of_turns(
 
 @pytest.mark.parametrize("mutant", list(dict.fromkeys(one for _, one in MUTANTS)), ids=name_of)
 def test_a_mutant_changes_what_the_limiter_has(mutant: type[object]) -> None:
-    # What it defines itself
+    # Its own definitions
     base = mutant.__mro__[1]
     own = [name for name, value in vars(mutant).items() if callable(value)]
     # A renamed function of the limiter would leave the mutant without effect

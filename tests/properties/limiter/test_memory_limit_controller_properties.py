@@ -1,4 +1,4 @@
-"""Whatever happens to client memory, it is the sum of what is held, and callers are in order."""
+"""Client memory is always the sum of held bytes, and callers keep their order."""
 
 import asyncio
 from collections import Counter
@@ -27,14 +27,14 @@ from tests.support.clocks.manual_clock import ManualClock
 LIMIT = 6
 CROSSING = 3
 MAX_WAITERS = 4
-# Mostly small: one release then makes room for several who wait.
+# Mostly small: a release then satisfies several waiters.
 SIZES = st.integers(0, 2) | st.integers(0, 2 * LIMIT)
 TIMEOUTS = st.sampled_from([None, None, 5.0, 25.0])
 PICKS = st.integers(0, 1_000)
 
 
 class Caller:
-    """One task that asked for memory, and what the model knows of it."""
+    """A task requesting memory, and the model's facts about it."""
 
     def __init__(self, size: int, due: float | None) -> None:
         self.size = size
@@ -46,7 +46,7 @@ class Caller:
 
 
 class Model:
-    """The rules in their plainest form; nothing here waits, and nobody is woken."""
+    """The rules in their plainest form, without waiting or waking."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -123,13 +123,15 @@ class MemoryHistory(RuleBasedStateMachine):
         self.held.append(self.memory.force_reserve(1))
         raise ZeroDivisionError
 
-    # -- what may happen ----------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------
 
     @rule(sizes=st.lists(SIZES, min_size=1, max_size=4), timeout_seconds=TIMEOUTS)
     def reserve(self, sizes: list[int], timeout_seconds: float | None) -> None:
         for size in sizes:
             self.turn()
-            while self.model.answered:  # By one who left in that turn; reserving is a turn as well.
+            while (
+                self.model.answered
+            ):  # By a caller leaving in the same turn; reserving is a turn as well.
                 self.turn()
             self.reserve_one(size, timeout_seconds)
 
@@ -226,7 +228,7 @@ class MemoryHistory(RuleBasedStateMachine):
     @precondition(lambda self: self.model.waiting or self.model.answered)
     @rule(pick=PICKS)
     def cancel(self, pick: int) -> None:
-        """Cancel a caller that waits, or was answered and has had no turn since."""
+        """Cancel a caller that waits, or was answered without a turn since."""
         callers = self.model.waiting + self.model.answered
         caller = callers[pick % len(callers)]
         assert caller.task is not None
@@ -243,7 +245,7 @@ class MemoryHistory(RuleBasedStateMachine):
             self.model.waiting.remove(caller)
             answered.append(caller)
             self.model.outcomes[ReserveOutcome.CANCELLED] += 1
-        # Whom a release of this turn passed over has had this turn as well.
+        # A caller passed over by this turn's release has had this turn as well.
         answered += [one for one in self.model.answered if one.leaving]
         self.model.answered = [one for one in self.model.answered if not one.leaving]
         self.run_once()
@@ -251,7 +253,7 @@ class MemoryHistory(RuleBasedStateMachine):
             self.finish(caller)
 
     def run_once(self) -> None:
-        """Let the event loop run what is ready now, once."""
+        """Run the event loop's ready callbacks once."""
         self.loop.call_soon(self.loop.stop)
         self.loop.run_forever()
 
@@ -283,7 +285,7 @@ class MemoryHistory(RuleBasedStateMachine):
         for caller in list(self.model.waiting):
             self.model.refuse(caller, ReserveOutcome.CLOSED, MemoryReserveClosedError)
 
-    # -- what must hold -----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     @invariant()
     def usage_is_the_sum_of_what_is_held(self) -> None:
@@ -321,7 +323,7 @@ class MemoryHistory(RuleBasedStateMachine):
         assert figures.triggers_fired_total == self.model.crossings + self.model.overflows
 
     def teardown(self) -> None:
-        """Nothing is left when all who hold give back and all who wait leave."""
+        """Check that nothing is left when all holders release and all waiters leave."""
         try:
             self.close()
             self.turn()
@@ -338,7 +340,7 @@ class MemoryHistory(RuleBasedStateMachine):
             self.loop.close()
 
     def end_tasks(self) -> None:
-        """Leave no task of a history that failed halfway."""
+        """Cancel all tasks of a half-failed history."""
         for task in self.tasks:
             task.cancel()
         self.run_once()

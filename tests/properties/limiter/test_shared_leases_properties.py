@@ -1,4 +1,4 @@
-"""Whatever sharers do, a lease is charged once, and the last one returns it."""
+"""A lease is always charged once, and its last sharer returns it."""
 
 import asyncio
 from typing import ClassVar
@@ -32,7 +32,7 @@ TURNS_TO_SETTLE = 6
 
 
 class LeaseHistory(RuleBasedStateMachine):
-    """Requests, growth, leavers and time, each request a task that can be cancelled."""
+    """Requests, growth, leavers and time, each request a cancellable task."""
 
     leases_class: ClassVar[type[SharedLeases]] = SharedLeases
 
@@ -46,7 +46,7 @@ class LeaseHistory(RuleBasedStateMachine):
         self.keys: dict[LeaseReference, str] = {}
         self.asked: dict[asyncio.Task[LeaseReference], tuple[str, str]] = {}
         self.blockers: list[Permit] = []
-        # Of each lease: what was granted at least, and what it was asked to hold at most.
+        # Of each lease: the least granted and the most requested.
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
 
@@ -59,12 +59,12 @@ class LeaseHistory(RuleBasedStateMachine):
         self.leases = self.leases_class(self.limiter, DIRECT)
 
     def alive(self) -> set[str]:
-        """The keys that somebody has, or waits for."""
+        """Keys held or awaited."""
         asked = {key for key, _ in self.asked.values()}
         return asked | {self.keys[one] for one in self.references}
 
     def settle(self) -> None:
-        """Let every task run, and write down how those ended that did."""
+        """Run every task and record the ended tasks' results."""
 
         async def turns() -> None:
             for _ in range(TURNS_TO_SETTLE):
@@ -86,7 +86,7 @@ class LeaseHistory(RuleBasedStateMachine):
         assert not any(task.done() for task in self.waiting)
         assert not any(growth.done() for *_, growth in self.growing)
 
-    # -- what may happen ----------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------
 
     @rule(key=KEYS, owner=OWNERS, size=SIZES)
     def acquire(self, key: str, owner: str, size: int) -> None:
@@ -157,7 +157,7 @@ class LeaseHistory(RuleBasedStateMachine):
 
     @rule(pick=PICKS)
     def a_grant_meets_a_cancellation(self, pick: int) -> None:
-        """In one turn: room is made, and one of those who wait for it is cancelled."""
+        """Free capacity and cancel a waiter in the same turn."""
         if self.blockers:
             self.semaphore.release(self.blockers.pop())
         if self.waiting:
@@ -180,7 +180,7 @@ class LeaseHistory(RuleBasedStateMachine):
         self.clock.advance(seconds)
         self.settle()
 
-    # -- what must hold -----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     @invariant()
     def each_lease_is_charged_once(self) -> None:

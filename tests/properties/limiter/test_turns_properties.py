@@ -1,4 +1,4 @@
-"""FairQueue are fair in bytes, whoever comes, goes and asks for however much."""
+"""FairQueue is fair in bytes, for any arrivals, departures and sizes."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) 
 def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(
     sizes: dict[int, list[int]],
 ) -> None:
-    # Children that always wait, each with sizes of its own
+    # Always waiting children, each with its own sizes
     queue: TurnQueue[int] = TurnQueue()
     received = dict.fromkeys(sizes, 0)
     for child in sizes:
@@ -95,7 +95,7 @@ def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(
 ) -> None:
     turns: FairQueue[int] = FairQueue()
     waiting: dict[int, str] = {}
-    # Who waits already leaves, who does not comes
+    # Waiting children leave, others arrive
     for item, size in changes:
         if item in waiting:
             turns.served(waiting[item], item, size)

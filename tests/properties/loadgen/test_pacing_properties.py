@@ -18,17 +18,17 @@ from tests.support.discovery.scripted_broker import ScriptedBroker, on_virtual_l
 
 SPAN_SECONDS, BURST_SECONDS = 10.0, 0.010
 RATES = st.floats(100.0, 3_000.0)
-# Sums of many floats: a moment that falls on a window's border may be on either side.
+# Sums of many floats: a moment on a window's border may be on either side.
 BORDER = 1e-9
 
 
 def within(moments: list[float], begin: float, seconds: float) -> int:
-    """How many moments a window has, its begin included and its end not."""
+    """Return the number of moments in a window, including its begin, excluding its end."""
     return bisect_left(moments, begin + seconds - BORDER) - bisect_left(moments, begin - BORDER)
 
 
 def require_pace(moments: list[float], rate: float, jitter_seconds: float = 0.0) -> None:
-    """Every whole span has its share, and no burst is twice the rate or more than one."""
+    """Check that every whole span has its share, and bursts stay below twice the rate or one."""
     last = moments[-1]
     for begin in moments[:: max(1, len(moments) // 50)]:
         if begin + SPAN_SECONDS <= last:
@@ -89,13 +89,12 @@ def test_poisson_arrivals_have_their_rate_in_the_mean(rate: float, seed: int) ->
 
 
 class LateClock:
-    """A clock whose timers fire late, one so much and the next so much."""
+    """A clock whose timers fire late by varying delays."""
 
     def __init__(self, clock: Clock, lateness: list[float]) -> None:
         self.now, self._clock, self._lateness = clock.now, clock, cycle(lateness)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
-        """Arm a timer."""
         return self._clock.call_at(when + next(self._lateness), callback, *args)
 
 
@@ -145,7 +144,7 @@ def test_a_reader_keeps_its_rate_by_timers_that_fire_late(
         step += 1
     whole = sum(taken for at, taken in read if 0.5 <= at < 0.5 + SPAN_SECONDS)
     assert whole == pytest.approx(rate * SPAN_SECONDS, rel=0.011)
-    # It reads in quanta, so a burst is bounded by two of them and not by ten milliseconds.
+    # Reads come in quanta, so two of them bound a burst, not ten milliseconds.
     quantum = max(256, min(rate * 0.1, 256 * 1024))
     for begin, _ in read[:: max(1, len(read) // 40)]:
         burst = sum(taken for at, taken in read if begin <= at < begin + 1.0)

@@ -1,4 +1,4 @@
-"""A line for a frame, whatever its bytes are: garbage must not cost a client its connection."""
+"""A line for any frame: garbage must not cost a client its connection."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

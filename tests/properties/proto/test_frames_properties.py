@@ -1,4 +1,4 @@
-"""Bytes in, frames out, whatever the bytes are and however they are cut."""
+"""Bytes in, frames out, for any bytes in any chunks."""
 
 import struct
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def in_chunks(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def decoded(decoder: FrameDecoder, chunks: list[bytes]) -> list[pb.BaseCommand]:
-    """Feed chunks as they come and take every frame that is complete."""
+    """Feed chunks and return every complete frame."""
     commands = []
     for chunk in chunks:
         decoder.feed(chunk)
@@ -158,7 +158,7 @@ def test_a_flipped_byte_ends_in_a_protocol_error_or_a_command(
         received = decoded(FrameDecoder(MAX_MESSAGE_BYTES), [bytes(stream)])
     except RemoteProtocolError:
         return
-    # Whatever is in it can be read
+    # All content is readable
     assert all(isinstance(str(one), str) and one.IsInitialized() for one in received)
 
 

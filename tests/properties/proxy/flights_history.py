@@ -1,6 +1,6 @@
-"""A random history of flights: clients, their outbound entries, and a broker whose list changes.
+"""A random history of flights: clients, their outbound entries, and a broker's changing list.
 
-No sockets: entries leave when the history says so, and so do the broker's answers.
+No sockets: the history decides when entries leave and when the broker answers.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ NEVER = "00000000"
 
 @dataclass
 class Sent:
-    """One outbound entry."""
+    """An outbound entry."""
 
     data: bytes
     on_left: Callable[[], object]
 
     @property
     def live(self) -> object:
-        """The answer it belongs to."""
+        """The entry's answer."""
         return self.on_left.func.__self__  # type: ignore[attr-defined]
 
 
 @dataclass(eq=False)
 class Client:
-    """One client's connection, as flights see it; eq is identity."""
+    """A client's connection, as flights see it; eq is identity."""
 
     peer: str
     gone: bool = False
@@ -87,7 +87,7 @@ class Client:
 
 @dataclass
 class Pending:
-    """A request that the broker has not answered."""
+    """A request unanswered by the broker."""
 
     request: pb.CommandGetTopicsOfNamespace
     admit: Callable[[int], bool]
@@ -95,7 +95,7 @@ class Pending:
 
 
 class Broker:
-    """The broker, and the way to it. Its list never has a version again that it had before."""
+    """The broker and its connection. Its list never returns to an earlier version."""
 
     peer = "broker"
 
@@ -126,7 +126,7 @@ class Broker:
                 self.pending.remove(pending)
 
     def answer(self, pending: Pending) -> None:
-        """Answer as things stand now, as ClientCnx hands it on."""
+        """Answer with the current list, as ClientCnx passes it on."""
         self.pending.remove(pending)
         listing = self.versions[-1]
         unchanged = pending.request.topics_hash == listing.hash
@@ -138,7 +138,7 @@ class Broker:
             changed=not unchanged,
         )
         frame = b"".join(response.buffers)[4:]
-        # Who asked may have left in this very turn: an answer that comes then is still announced.
+        # The requester may have left in this very turn: an answer is still announced.
         large = len(frame) >= LARGE_FRAME_BYTES
         admitted = not large or pending.admit(len(frame))
         assert not (pending.answer.done() and large and admitted), "nobody holds what is admitted"
@@ -155,7 +155,7 @@ class Broker:
 
 
 def received(frame: bytes) -> TopicsAnswer:
-    """Return an answer as it comes: in several chunks, undecoded."""
+    """Return an answer as received: in several chunks, undecoded."""
     parts = [memoryview(frame[start : start + 1_000]) for start in range(0, len(frame), 1_000)]
     found = read_topics_head(frame[:48])
     assert found is not None
@@ -163,12 +163,12 @@ def received(frame: bytes) -> TopicsAnswer:
 
 
 class FlightsHistory:
-    """A history, one step at a time, and what must hold after each.
+    """A history, step by step, and the checks after each.
 
     Args:
-        random: Decides what happens.
-        own_hashes: Whether clients give hashes of lists they have already.
-        policy: In which order requests for memory are granted.
+        random: Source of choices.
+        own_hashes: Whether clients send hashes of their lists.
+        policy: Order of memory grants.
     """
 
     def __init__(self, random: Random, policy: AdmissionPolicy, *, own_hashes: bool) -> None:
@@ -193,7 +193,7 @@ class FlightsHistory:
         self._next_id = 0
 
     async def step(self) -> None:
-        """Let one thing happen, and all that follows from it."""
+        """Take a random step and run its consequences."""
         steps = [self._ask, self._ask, self._answer, self._answer, self._answer, self._entry_leaves]
         steps += [self._entry_leaves, self._client_leaves, self._change, self._fail, self._wait]
         self.random.choice(steps)()
@@ -220,7 +220,7 @@ class FlightsHistory:
         client.asked[self._next_id] = (self._newest_at_start(request), own)
 
     def _newest_at_start(self, request: pb.CommandGetTopicsOfNamespace) -> int:
-        """Joiners get a list that was right at some moment since the flight started."""
+        """Return the list version at a flight's start: joiners get this version or a newer one."""
         flight = self.flights._under_way[flight_key(request, ADDRESS)]
         return self._started.setdefault(flight, len(self.broker.versions) - 1)
 
@@ -258,7 +258,7 @@ class FlightsHistory:
             self._leave(self.random.choice(self.clients))
 
     def _leave(self, client: Client) -> None:
-        """A connection's end: first its entries, then everything else, in one turn."""
+        """End a connection: first its entries, then the rest, in one turn."""
         self.clients.remove(client)
         client.gone = True
         entries, client.entries = client.entries, []
@@ -276,10 +276,10 @@ class FlightsHistory:
         entry.on_left()
         self._check_answer(client, entry)
 
-    # -- what must hold -----------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------
 
     def _check_answer(self, client: Client, entry: Sent) -> None:
-        """The list was right at some moment since the flight for it started."""
+        """Check that the list was right at some moment since its flight started."""
         answer = pb.BaseCommand.FromString(entry.data[8:]).getTopicsOfNamespaceResponse
         started_at, own = client.asked.pop(answer.request_id)
         since = {one.hash: one for one in self.broker.versions[started_at:]}
@@ -290,7 +290,7 @@ class FlightsHistory:
         self.unchanged += not answer.changed
 
     def check_charge(self) -> None:
-        """Each answer on its way is charged once, and nothing else but what flights reserve."""
+        """Check that each answer in flight is charged once, besides flights' reservations."""
         live = {entry.live for client in self.clients for entry in client.entries}
         charged = sum(one.answer.command_bytes for one in live)
         acquired = self.limiter.acquired_permits(DIRECT)
@@ -308,15 +308,15 @@ class FlightsHistory:
                 assert not held, "nobody holds heap while he waits for direct memory"
         large = [one for one in live if one.answer.command_bytes > LARGE_FRAME_BYTES]
         if not self.own_hashes:
-            # Flights for the same list come one after the other, and no version comes twice.
+            # Flights for the same list are sequential, and no version repeats.
             assert len({one.topics_hash for one in large}) == len(large)
 
     def _accounts(self, limit_type: LimitType) -> set[object]:
-        """Return all that hold a part of something, or wait for it."""
+        """Return all accounts that share or wait."""
         return {account.owner for account in self.limiter.semaphore(limit_type).accounts()}
 
     async def end(self) -> None:
-        """Everybody leaves; then nothing may be held by anybody."""
+        """Disconnect every client; then no resource may be held."""
         for client in list(self.clients):
             self._leave(client)
         assert [self.limiter.acquired_permits(one) for one in LimitType] == [0, 0]

@@ -1,4 +1,4 @@
-"""Whatever happens to flights in any order: every answer is right, and the books are balanced."""
+"""Flights in any order of events: every answer is right, and the books are balanced."""
 
 from random import Random
 
@@ -32,7 +32,7 @@ async def test_any_history_of_flights_is_right_and_leaves_nothing(
         answered += history.answered
         unchanged += history.unchanged
         reused += history.flights.live.reused_total
-    # What it is about did happen
+    # The case under test did happen
     assert answered > 10 * SEEDS
     assert reused > SEEDS
     assert (unchanged > SEEDS) is own_hashes

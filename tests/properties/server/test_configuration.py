@@ -1,4 +1,4 @@
-"""Whatever stands in a file, a configuration is made or every problem is told."""
+"""For any file content a configuration is made or every problem reported."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -29,7 +29,7 @@ PROPERTIES = st.dictionaries(st.one_of(st.sampled_from(NAMES), st.text(max_size=
 
 
 def outcome(make: Callable[[], T]) -> T | ConfigError:
-    """Return what was made, or the one error that may be raised."""
+    """Return the configuration, or the only permitted error."""
     try:
         return make()
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""However frames come and connections end, what is counted is what their decoders keep."""
+"""However frames come and connections end, the counted bytes are the decoders'."""
 
 import asyncio
 import struct
@@ -24,14 +24,14 @@ STEPS = st.lists(
 
 
 def stream(sizes: list[int]) -> bytes:
-    """Return PINGs with something behind them, frames of the given sizes."""
+    """Return PINGs with payloads, frames of the given sizes."""
     return b"".join(
         struct.pack(">I", size) + PING[4:] + bytes(size - len(PING) + 4) for size in sizes
     )
 
 
 class Sender:
-    """A peer that sends its frames again and again, cut anyhow."""
+    """A peer that sends its frames again and again, cut anywhere."""
 
     def __init__(self, limits: ClientLimits, sizes: list[int]) -> None:
         self.served = Served(limits=limits, pauses=False)
@@ -41,12 +41,11 @@ class Sender:
 
     @property
     def open(self) -> bool:
-        """True if nobody has closed it."""
         return not self.served.cnx.sender.closing and not self.served.cnx.closed
 
     @property
     def kept(self) -> int:
-        """The bytes that its decoder keeps of a frame, if they are worth counting."""
+        """Bytes of a frame kept by the decoder, if large enough to count."""
         kept = self.served.cnx.decoder.unfinished_bytes
         return kept if kept > COUNTED_BYTES else 0
 

@@ -1,1 +1,1 @@
-"""Credentials that tests show, and what a real broker said to them."""
+"""Test credentials, and a real broker's recorded answers."""

@@ -1,4 +1,4 @@
-"""CONNECTs with all kinds of credentials, for a broker that was recorded and for ours."""
+"""CONNECTs with every kind of credentials, for a recorded broker and Floodgate's."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ VARIANTS = {
         "anonymousUserRole": "anyone",
     },
 }
-"""Keys beside those of ``credentials.properties``, by the name of a configuration."""
+"""Additional keys beside ``credentials.properties``, by configuration."""
 
 
 def cases(variant: str, now: int) -> dict[str, dict[str, Any]]:
-    """Return fields of CONNECT by the name of a case.
+    """Return the fields of each CONNECT by case name.
 
     Args:
-        variant: The configuration they are for.
+        variant: Configuration name.
         now: Seconds since 1970.
     """
     return {"audience": _audience, "alone": _alone, "original": _original}[variant](now)
 
 
 def connect(fields: dict[str, Any]) -> pb.BaseCommand:
-    """Return a CONNECT."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.MergeFrom(
         pb.CommandConnect(client_version="tests", protocol_version=21, **fields)

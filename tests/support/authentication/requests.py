@@ -1,6 +1,6 @@
-"""Credentials over HTTP and in CONNECT, by configuration: for a broker that was recorded and ours.
+"""HTTP and CONNECT credentials by configuration, for a recorded broker and Floodgate's.
 
-Beside ``connects``: which method, which kind of key, who is anonymous.
+Covers methods, kinds of keys and anonymous roles, beside ``connects``.
 """
 
 import base64
@@ -17,7 +17,7 @@ from tests.support.authentication.credentials import properties, token
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 PATH = "/admin/v2/clusters"
-"""Anybody who is known may ask it."""
+"""Allowed for every authenticated role."""
 _SECRETS = {"tokenAllowedClockSkewSeconds": "0"}
 VARIANTS = {
     "plain": _SECRETS,
@@ -28,15 +28,15 @@ VARIANTS = {
     "rsa": {"tokenPublicAlg": "RS256"},
     "curve": {"tokenPublicAlg": "ES256"},
 }
-"""Keys beside those of ``credentials.properties``, by the name of a configuration."""
+"""Additional keys beside ``credentials.properties``, by configuration."""
 
 
 class Shown(NamedTuple):
     """Credentials.
 
     Attributes:
-        method: As CONNECT names it; empty: no method is named.
-        data: As CONNECT has them.
+        method: Method name in CONNECT; empty for none at all.
+        data: Data in CONNECT.
     """
 
     method: str
@@ -80,7 +80,7 @@ class Keys:
         )
 
     def good(self, variant: str, **claims: Any) -> bytes:
-        """Return a token that a configuration takes."""
+        """Return a valid token for a configuration."""
         if variant == "rsa":
             return jwt.encode(claims, self.rsa, "RS256").encode()
         if variant == "curve":
@@ -124,7 +124,7 @@ def cases(keys: Keys, variant: str, now: int) -> dict[str, Shown]:
 
 
 def _confused(public: bytes, claims: dict[str, str]) -> bytes:
-    """Return a token signed with the bytes of a public key, as if they were a secret."""
+    """Return a token signed with a public key's bytes as secret."""
     parts = (json.dumps({"alg": "HS256"}).encode(), json.dumps(claims).encode())
     signed = b".".join(map(_base64url, parts))
     return signed + b"." + _base64url(hmac.digest(public, signed, "sha256"))
@@ -135,5 +135,4 @@ def _base64url(data: bytes) -> bytes:
 
 
 def line(variant: str, case: str, **answers: str | int) -> str:
-    """Return a line of the recording."""
     return json.dumps({"variant": variant, "case": case, **answers})

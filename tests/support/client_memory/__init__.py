@@ -1,1 +1,1 @@
-"""Consumers whose broker and application a test moves by hand."""
+"""Consumers with a hand-driven broker and application."""

@@ -1,4 +1,4 @@
-"""A consumer with its application and its broker in one, for tests of receiver queues."""
+"""A consumer, its application and its broker in one, for receiver queue tests."""
 
 from collections import deque
 
@@ -6,17 +6,17 @@ from client.memory.receiver_queue import ReceiverQueue
 
 
 class ScriptedConsumer:
-    """Sends entries as permits allow, and takes messages, when the test says so.
+    """Sends entries within permits and takes messages on command.
 
     Attributes:
         queue: The queue under test.
-        permits: Of the broker; below 0 after a batch that was larger.
+        permits: The broker's; negative after an oversized batch.
         granted: Each FLOW.
-        pending: Entries that the broker has: messages and bytes.
-        questions: How often the broker was asked for more.
-        answer: What the broker answers; None for the truth.
-        received: Messages that the application has taken.
-        waiting: How many it waits for.
+        pending: The broker's entries: messages and bytes.
+        questions: Number of requests for more.
+        answer: The broker's answer; None for the truth.
+        received: Messages the application has taken.
+        waiting: Number of waiting receives.
     """
 
     queue: ReceiverQueue
@@ -31,29 +31,25 @@ class ScriptedConsumer:
         self._entries: deque[list[int]] = deque()
 
     def grant(self, permits: int) -> None:
-        """See Granting."""
         assert permits > 0, "a FLOW without permits closes the connection"
         self.permits += permits
         self.granted.append(permits)
 
     async def more_is_pending(self) -> bool:
-        """See Granting."""
         self.questions += 1
         return bool(self.pending) if self.answer is None else self.answer
 
     @property
     def missing(self) -> int:
-        """See Granting."""
         return self.waiting - self.queued - self.permits
 
     @property
     def queued(self) -> int:
-        """Messages that arrived and were not taken."""
+        """Number of queued messages."""
         return sum(messages for messages, _ in self._entries)
 
     @property
     def queued_bytes(self) -> int:
-        """Their bytes."""
         return sum(size for _, size in self._entries)
 
     def publish(self, entries: int, size: int, messages: int = 1) -> None:
@@ -61,7 +57,7 @@ class ScriptedConsumer:
         self.pending.extend((messages, size) for _ in range(entries))
 
     def deliver(self) -> bool:
-        """Let one entry arrive if the broker has one and a permit; false if not."""
+        """Deliver one entry if the broker has an entry and a permit; return whether."""
         if self.permits <= 0 or not self.pending:
             return False
         messages, size = self.pending.popleft()
@@ -71,11 +67,10 @@ class ScriptedConsumer:
         return True
 
     def deliver_all(self) -> int:
-        """Let arrive what can; return how many entries did."""
         return sum(iter(self.deliver, False))
 
     def take(self) -> bool:
-        """Hand one message to the application; false if there is none."""
+        """Hand one message to the application; false if the queue is empty."""
         if not self._entries:
             return False
         entry = self._entries[0]
@@ -89,14 +84,14 @@ class ScriptedConsumer:
         return True
 
     def receive(self) -> bool:
-        """Take a message, or find nothing."""
+        """Take a message, or wait."""
         if self.take():
             return True
         self.queue.found_nothing()
         return False
 
     def reattach(self) -> None:
-        """Subscribe: permits of before and messages that were queued are gone."""
+        """Subscribe again: earlier permits and queued messages are gone."""
         self.permits = 0
         while self._entries:
             messages, size = self._entries.pop()
@@ -104,6 +99,5 @@ class ScriptedConsumer:
         self.queue.attached()
 
     def close(self) -> None:
-        """Leave, with what was queued."""
         self._entries.clear()
         self.queue.close()

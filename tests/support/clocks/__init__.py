@@ -1,1 +1,1 @@
-"""Clocks that a test turns by hand, and waiting until nothing is left to run."""
+"""Hand-driven clocks, and waiting until no task is runnable."""

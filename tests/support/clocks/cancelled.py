@@ -1,4 +1,4 @@
-"""Cancels a coroutine at a suspension of its own that a test chooses."""
+"""Cancels a coroutine at a chosen suspension."""
 
 import asyncio
 import types
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def cancelled_at(suspension: int, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-    """Return a task that is cancelled when it is suspended the so-many-th time, from 1 on."""
+    """Return a task cancelled at its n-th suspension, counted from 1."""
 
     async def whole() -> object:
         return await _counted(suspension, work, lambda: task.cancel())

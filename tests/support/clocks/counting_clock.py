@@ -1,4 +1,4 @@
-"""A manual clock that knows which timers were armed, and which can still fire."""
+"""A manual clock that counts armed timers."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ class CountingClock(ManualClock):
     """A clock that counts its timers.
 
     Attributes:
-        armed: How many there ever were.
+        armed: Number of timers ever armed.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,6 @@ class CountingClock(ManualClock):
         self._live: list[tuple[float, ManualTimer]] = []
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
-        """Arm a timer."""
         self.armed += 1
         timer = super().call_at(when, callback, *args)
         self._live.append((when, timer))
@@ -26,5 +25,5 @@ class CountingClock(ManualClock):
 
     @property
     def live(self) -> int:
-        """The number that can still fire."""
+        """Number of timers that can still fire."""
         return sum(when > self.now() and not timer.cancelled for when, timer in self._live)

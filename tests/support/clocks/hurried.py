@@ -1,7 +1,7 @@
-"""Lets the time of asyncio's loops run faster: with ``HURRY=20 make test`` a second takes 50 ms.
+"""Speeds up asyncio's loops: with ``HURRY=20 make test`` a second takes 50 ms.
 
-Whatever waits for a real second meets a machine that has been busy for the other nineteen.
-Processes, and loops that are not asyncio's own, keep their time.
+A wait for a real second then meets a machine busy for the other nineteen. Processes and loops other
+than asyncio's keep real time.
 """
 
 import os
@@ -10,7 +10,7 @@ from asyncio import base_events, selector_events
 
 
 def hurry(factor: float) -> None:
-    """Let all loops that are made from now on, and the clock of leases, run so much faster."""
+    """Speed up all new loops and the leases' clock by a factor."""
     loop_time, make_loop = base_events.BaseEventLoop.time, selector_events.BaseSelectorEventLoop
     init, clock_gettime = make_loop.__init__, time.clock_gettime
 

@@ -1,5 +1,3 @@
-"""A clock that a test moves by hand."""
-
 import asyncio
 import heapq
 from collections.abc import Callable, Iterator
@@ -10,15 +8,13 @@ _TICK_SECONDS = 0.01
 
 
 class ManualTimer:
-    """A timer of a ManualClock."""
-
     def __init__(self, callback: Callable[..., object], args: tuple[object, ...]) -> None:
         self.callback = callback
         self.args = args
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Disarm the timer; as a loop's does, it lets go of what it was to call."""
+        """Disarm the timer and drop its callback, as a loop's timer does."""
         self.cancelled = True
         self.callback, self.args = _nothing, ()
 
@@ -37,11 +33,10 @@ class ManualClock:
         self._timers: list[tuple[float, int, ManualTimer]] = []
 
     def now(self) -> float:
-        """Return the moment that was set."""
         return self._now
 
     def wall_ms(self) -> int:
-        """Return milliseconds since 1970: the moment, as if this clock had started then."""
+        """Return milliseconds since 1970, as if the clock had started then."""
         return round(self._now * 1000) + self._ahead_ms
 
     def set_wall(self, by_seconds: float) -> None:
@@ -49,13 +44,12 @@ class ManualClock:
         self._ahead_ms += round(by_seconds * 1000)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> ManualTimer:
-        """Arm a timer."""
         timer = ManualTimer(callback, args)
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
     def advance(self, seconds: float, late_seconds: float = 0.0) -> None:
-        """Move on; each timer that becomes due fires ``late_seconds`` after its moment."""
+        """Advance; each due timer fires ``late_seconds`` after its moment."""
         end = self._now + seconds
         while self._timers and self._timers[0][0] + late_seconds <= end:
             when, _, timer = heapq.heappop(self._timers)
@@ -65,14 +59,14 @@ class ManualClock:
         self._now = end
 
     def go_on(self) -> None:
-        """Run by itself from now on, until the event loop ends."""
+        """Run freely from now on, until the event loop ends."""
         self.advance(_TICK_SECONDS)
         asyncio.get_running_loop().call_later(_TICK_SECONDS, self.go_on)
 
 
 @contextmanager
 def stands_until_an_error(clock: object) -> Iterator[None]:
-    """Let a manual clock go on when a block fails: its servers' drains wait for time to pass."""
+    """Run a manual clock freely when a block fails: server drains wait for time."""
     try:
         yield
     except BaseException:

@@ -1,5 +1,3 @@
-"""Let everything that can run, run."""
-
 import asyncio
 from collections.abc import Coroutine
 from typing import TypeVar
@@ -9,13 +7,13 @@ TURNS = 20
 
 
 async def settle() -> None:
-    """Return when every task that was runnable has come to a stop."""
+    """Return when every runnable task has suspended."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
 
 
 async def started(work: Coroutine[object, object, T]) -> asyncio.Task[T]:
-    """Return a task that has run until it had to wait."""
+    """Return a task that has run to its first suspension."""
     task = asyncio.get_running_loop().create_task(work)
     await settle()
     return task

@@ -1,4 +1,4 @@
-"""What a play received beside what was recorded: the same frames, in order on each connection."""
+"""Received frames against recorded frames: equal, in order on each connection."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
 _LAST = {"PRODUCER_SUCCESS": 1, "MESSAGE": 2}
 _NEW = frozenset({"entry_id", "highest_sequence_id"})
-"""Fields that older recordings left out."""
+"""Fields missing in older recordings."""
 ANY = "*"
-"""Stands for a name that the server made."""
+"""Placeholder for a server-made name."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The first step of a dialogue that brought something else than was recorded.
+    """A dialogue's first step with unexpected frames.
 
     Attributes:
-        dialogue: Its name.
-        index: Of the step, from 0.
-        step: What was done, and what was recorded.
-        received: What came.
+        dialogue: Name.
+        index: The step's, from 0.
+        step: The recorded step.
+        received: The received frames.
     """
 
     dialogue: str
@@ -30,7 +30,7 @@ class Disagreement:
 
     @property
     def cause(self) -> str:
-        """The command, and the kinds of frames that were missing (-) and too many (+)."""
+        """The command, and the kinds of missing (-) and surplus (+) frames."""
         recorded, received = list(in_order(self.step.then)), list(self.received)
         for one in list(recorded):
             if one in received:
@@ -49,7 +49,7 @@ class Disagreement:
 
 
 def said(one: Seen, *, short: bool = False) -> str:
-    """Return a frame in a line; ``short`` without what differs from dialogue to dialogue."""
+    """Return a frame as a line; ``short`` omits dialogue-specific parts."""
     left_out = {"connection", "frame"}
     if short:
         left_out |= {"payload_tail", "sequence_id", "request_id", "producer_id", "consumer_id"}
@@ -60,16 +60,16 @@ def said(one: Seen, *, short: bool = False) -> str:
 
 
 def in_order(frames: Iterable[Seen]) -> tuple[Seen, ...]:
-    """Return frames as they are compared: by connection, and as they came but for two kinds.
+    """Return frames in comparison order: by connection and arrival, except two kinds.
 
-    A message may overtake an answer or not, and so may the second answer to a producer that waited
-    for another to close: a real broker brings both in either order.
+    Messages may overtake answers, and so may the second answer to a waiting producer: a real broker
+    sends both in either order.
     """
     return tuple(sorted(frames, key=lambda one: (one["connection"], _LAST.get(one["frame"], 0))))
 
 
 def agree(recorded: Iterable[Seen], received: Iterable[Seen]) -> bool:
-    """Tell whether a step brought what was recorded."""
+    """Return whether a step's frames match the recording."""
     left, right = in_order(recorded), in_order(received)
     pairs = zip(left, right, strict=False)
     return len(left) == len(right) and all(_same(*pair) for pair in pairs)
@@ -83,9 +83,9 @@ def _same(recorded: Seen, received: Seen) -> bool:
 
 
 def disagreement(dialogue: Dialogue, played: Sequence[tuple[Seen, ...]]) -> Disagreement | None:
-    """Return the first step of a play that did not bring what was recorded; None if there is none.
+    """Return a play's first step that differs from the recording, or None.
 
-    A play that ended early did so at a step that disagrees.
+    An early end of the play is a disagreement at its last step.
     """
     for index, (step, received) in enumerate(zip(dialogue.steps, played, strict=False)):
         if not agree(step.then, received):

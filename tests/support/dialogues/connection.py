@@ -1,4 +1,4 @@
-"""One connection of a dialogue: frames in, frames out, and an abrupt loss on demand."""
+"""A dialogue's connection: frames in, frames out, and an abrupt loss on demand."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LOST_AT_ONCE = struct.pack("ii", 1, 0)
 
 
 class DialogueConnection(asyncio.Protocol):
-    """One connection that has finished its handshake; PINGs are answered by themselves."""
+    """A connection after its handshake; answers PINGs."""
 
     def __init__(self, on_frame: Callable[[pb.BaseCommand | None, bytes], None]) -> None:
-        """Tell frames to ``on_frame``, without the CONNECTED; None when the server closes."""
+        """Pass frames after CONNECTED to ``on_frame``; None when the server closes."""
         self._on_frame = on_frame
         self._buffer = bytearray()
         self._connected: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -35,7 +35,7 @@ class DialogueConnection(asyncio.Protocol):
         """Connect to ``host:port`` and wait for CONNECTED.
 
         Raises:
-            OSError: Nobody listens, or the server closes.
+            OSError: No listener, or the server closes.
             TimeoutError: No CONNECTED came.
         """
         host, _, port = address.rpartition(":")
@@ -46,12 +46,11 @@ class DialogueConnection(asyncio.Protocol):
         return self
 
     def send(self, data: bytes) -> None:
-        """Send bytes; on a connection that the server has closed nothing happens."""
+        """Send bytes; a no-op after the server has closed."""
         if self._transport is not None and self.is_open:
             self._transport.write(data)
 
     def lose(self) -> None:
-        """Reset the connection; nothing that comes afterwards is told."""
         was_open, self.is_open = self.is_open, False
         if self._transport is not None and was_open:
             sock = self._transport.get_extra_info("socket")

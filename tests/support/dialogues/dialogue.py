@@ -1,9 +1,8 @@
-"""A dialogue: what two connections do about one topic, step by step, and what they then receive.
+"""A dialogue: two connections' steps about a topic, and the frames received after each.
 
-The form is that of the recording. A step has ``connection`` (0 or 1), ``does`` and ``then``:
-``does`` is a command with its fields, or ``RESET``; each line of ``then`` is what one received
-frame says, with the connection it came on. Nothing here knows how commands look on the wire
-(``wire``) or who plays them (``player``).
+The form is the recording's. A step has ``connection`` (0 or 1), ``does`` and ``then``: ``does`` is
+a command with its fields, or ``RESET``; each line of ``then`` is a received frame and its
+connection. Wire format is in ``wire``, playing in ``player``.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from typing import Any
 RESET = "reset, and opened again"
 """An abrupt loss of the connection, instead of a command."""
 FAILOVER = 2
-"""Of ``subType``: such consumers are told who is active about a second later."""
+"""Values of ``subType`` whose consumers learn the active consumer a second later."""
 
 Seen = dict[str, Any]
-"""One frame as a recording holds it: ``connection``, ``frame``, and the fields that it compares."""
+"""A recorded frame: ``connection``, ``frame``, and the compared fields."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that one connection does, and all that both received until they were quiet.
+    """An action of a connection, and the frames received until both were quiet.
 
     Attributes:
         connection: 0 or 1.
-        does: The command, by the names of its fields; ``{"connection": RESET}`` for a loss;
-            ``{"rest": METHOD, "path": ...}`` for a call of the admin about the topic.
-        then: What was recorded.
+        does: The command, by field names; ``{"connection": RESET}`` for a loss; ``{"rest": METHOD,
+            "path": ...}`` for an admin call about the topic.
+        then: The recorded frames.
     """
 
     connection: int
@@ -45,7 +44,6 @@ class Step:
 
     @property
     def is_rest(self) -> bool:
-        """True if it is a call of the admin."""
         return "rest" in self.does
 
     @property
@@ -58,11 +56,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Dialogue:
-    """One topic and what is done with it.
+    """A topic and the steps on it.
 
     Attributes:
         name: As recorded.
-        topic: Whole name; some rules hash it, so it is part of the dialogue.
+        topic: Full name; part of the dialogue, because some rules hash it.
         steps: In order.
     """
 
@@ -72,7 +70,7 @@ class Dialogue:
 
     @property
     def keeps_time(self) -> bool:
-        """True if what is received depends on how long the steps take."""
+        """True if the received frames depend on the steps' duration."""
         return any(step.does.get("subType") == FAILOVER for step in self.steps)
 
     def about(self, topic: str) -> Dialogue:
@@ -84,14 +82,14 @@ class Dialogue:
         return Dialogue(self.name, topic, steps)
 
     def expecting(self, played: Sequence[Iterable[Seen]]) -> Dialogue:
-        """Return the same dialogue with what a play received as what was recorded."""
+        """Return the dialogue with a play's received frames as the recording."""
         pairs = zip(self.steps, played, strict=True)
         steps = tuple(replace(step, then=tuple(seen)) for step, seen in pairs)
         return replace(self, steps=steps)
 
 
 def load_dialogues(path: Path) -> list[Dialogue]:
-    """Read a recording: one dialogue a line."""
+    """Read a recording: a dialogue a line."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
         Dialogue(

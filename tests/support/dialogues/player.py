@@ -1,9 +1,8 @@
-"""Plays a dialogue to a server and returns all that both connections received, step by step.
+"""Plays a dialogue to a server and returns the frames of both connections, step by step.
 
-Where it is known what a step must bring, that is waited for first, generously, and only then the
-time in which nothing more may come: a slow machine makes a play longer, not different. What a
-dialogue with Failover consumers receives depends on the time that its steps take, because who is
-active is told about a second later: its steps begin at the pace of the recording.
+Expected frames are awaited first, generously, and only then a quiet period: a slow machine makes a
+play longer, not different. With Failover consumers the frames depend on step durations, because the
+active consumer is reported a second later: steps then keep the recording's pace.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from tests.support.dialogues.connection import DialogueConnection
 from tests.support.dialogues.dialogue import Dialogue, Seen, Step
 
 PACE_SECONDS = 0.29
-"""From step to step in the recording, as seen by the second after which Failover tells."""
+"""Interval between the recording's steps, deduced from Failover's one-second notice."""
 _BEHIND_QUIET_SECONDS = 0.05
-"""Quiet time of a step that began late, of a dialogue that keeps time."""
+"""Quiet time of a late step of a timed dialogue."""
 ADMIN = -1
-"""Stands for the connection on which the admin answers."""
+"""Placeholder for the admin's connection."""
 _CLOCK = LoopClock()
 _ANSWERED = frozenset(
     {
@@ -48,17 +47,17 @@ _ANSWERED = frozenset(
 """Commands that a server answers, or closes the connection."""
 
 Played = tuple[tuple["Seen", ...], ...]
-"""What each step brought, up to the first that did not bring what was expected."""
+"""Frames of each step, up to the first disagreement."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a player waits, in seconds.
+    """A player's waiting times, in seconds.
 
     Attributes:
-        quiet: The time in which nothing comes once a step is over.
-        expected: The longest that what is expected may take.
-        answer: The longest that an answer may take where it is not known what must come.
+        quiet: Silence that ends a step.
+        expected: Limit for expected frames.
+        answer: Limit for an answer without known expected frames.
     """
 
     quiet: float = 0.2
@@ -74,15 +73,14 @@ async def play(
     expecting: bool = True,
     admin: Callable[[str, str, str], Awaitable[int]] | None = None,
 ) -> Played:
-    """Take every step at ``host:port``; with ``expecting``, up to the first that disagrees.
+    """Play every step at ``host:port``; with ``expecting``, up to the first disagreement.
 
     Args:
-        dialogue: The steps, and what they must bring.
-        address: Of the server.
-        patience: How long to wait.
-        expecting: It is known what they must bring.
-        admin: Calls the admin about a topic: method, topic, and the path behind its name; returns
-            the status.
+        dialogue: Steps and expected frames.
+        address: The server's.
+        patience: Waiting times.
+        expecting: Whether the expected frames are known.
+        admin: Calls the admin: method, topic, and the path behind its name; returns the status.
 
     Raises:
         OSError: A connection could not be opened.
@@ -96,7 +94,7 @@ async def play(
 
 
 class Player:
-    """One play of a dialogue; see ``play`` for its parts."""
+    """A play of a dialogue; see ``play`` for its parts."""
 
     def __init__(
         self,
@@ -120,7 +118,7 @@ class Player:
         self._last_moment = 0.0
 
     async def run(self) -> Played:
-        """Take the steps, and return what each brought."""
+        """Play the steps and return each step's frames."""
         for number in (0, 1):
             self._connections.append(await self._opened(number))
         played: list[tuple[Seen, ...]] = []
@@ -135,7 +133,6 @@ class Player:
         return tuple(played)
 
     def close(self) -> None:
-        """Leave."""
         for connection in self._connections:
             connection.lose()
 
@@ -174,12 +171,12 @@ class Player:
             status = await self._admin(does["rest"], topic, does["path"])
             self._receive_seen({"connection": ADMIN, "frame": "REST", "status": status})
             return
-        # A message that the topic did not take has no id: there is nothing to send.
+        # A refused message has no id to send.
         with suppress(KeyError):
             self._connections[step.connection].send(wire.command_bytes(step.does, self._ids))
 
     async def _rest(self, step: Step, end: float) -> None:
-        """Wait for what must come, and then until it has been quiet."""
+        """Wait for the expected frames, then for quiet."""
         if self._expecting:
             await self._until(lambda: self._has_come(step.then), self._patience.expected)
         elif step.command in _ANSWERED and self._connections[step.connection].is_open:

@@ -1,4 +1,4 @@
-"""Many dialogues at once, each on its own topic."""
+"""Many simultaneous dialogues, each on its own topic."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,7 +9,7 @@ from tests.support.dialogues.player import Patience, play
 
 SIDE_BY_SIDE = 80
 PLAYS = 3
-"""Of a dialogue that keeps time: a machine that is busy may take steps too late for its second."""
+"""Attempts at a timed dialogue: a busy machine may be late for its second."""
 
 ForgetTopic = "Callable[[str], Awaitable[None]]"
 
@@ -20,13 +20,13 @@ async def disagreements(
     forget: Callable[[str], Awaitable[None]],
     patience: Patience | None = None,
 ) -> list[Disagreement]:
-    """Play dialogues to ``host:port`` and return where each disagrees first.
+    """Play dialogues to ``host:port`` and return each one's first disagreement.
 
     Args:
-        dialogues: With what must come.
+        dialogues: With expected frames.
         address: The server's.
-        forget: Deletes a topic, by its whole name, before it is played again.
-        patience: How long to wait.
+        forget: Deletes a topic, by full name, before a repeat.
+        patience: Waiting times.
     """
     places = asyncio.Semaphore(SIDE_BY_SIDE)
 

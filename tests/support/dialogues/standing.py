@@ -1,7 +1,7 @@
-"""Plays a dialogue to a broker of this process, whose time passes between two steps only.
+"""Plays a dialogue to an in-process broker, whose time passes only between steps.
 
-What a dialogue with Failover consumers receives depends on the time that its steps take: here each
-takes as long as in the recording, however slow this machine is.
+With Failover consumers the frames depend on step durations: each step takes its recorded time,
+however slow the machine.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.support.golden.targets import BROKER_AS_RECORDED
 from tests.support.processes.cluster import broker_config, no_errors_logged
 
 MOST_PACES = 2
-"""A step of the recording that opened a connection again took longer than the others."""
+"""Paces of a slow step: reopening a connection took longer than other recorded steps."""
 _PING = wire.command_bytes({"command": "PING"}, {})
 
 
 async def play_standing(dialogue: Dialogue) -> Played:
-    """Take every step up to the first that disagrees, at a broker that nobody else uses."""
+    """Play every step up to the first disagreement, at an otherwise unused broker."""
     clock = ManualClock()
     with no_errors_logged():
         async with BrokerService(broker_config(BROKER_AS_RECORDED), clock=clock) as broker:
@@ -41,7 +41,7 @@ async def play_standing(dialogue: Dialogue) -> Played:
 
 
 class _StandingPlayer(Player):
-    """A player that moves the broker's clock, and asks whether all that it sent was heard."""
+    """A player that moves the broker's clock and checks that the broker read everything."""
 
     def __init__(self, dialogue: Dialogue, address: str, clock: ManualClock) -> None:
         super().__init__(dialogue, address, Patience(), expecting=True, admin=None)
@@ -63,7 +63,7 @@ class _StandingPlayer(Player):
                 return
 
     async def _all_heard(self) -> None:
-        """Return when the broker has done what was sent, and told both of it."""
+        """Return when the broker has handled and answered all sent commands."""
         for _ in range(2):
             for connection in self._connections:
                 self._heard.clear()

@@ -1,7 +1,7 @@
-"""Commands of a dialogue as bytes, and received frames as a recording holds them.
+"""Dialogue commands as bytes, and received frames in recorded form.
 
-Only framing and protobuf are known here, so that a fault in Floodgate's own code cannot hide one
-in its servers.
+Knows only framing and protobuf, so that faults in Floodgate's own code cannot hide faults in its
+servers.
 """
 
 import struct
@@ -15,7 +15,7 @@ from proto import PulsarApi_pb2 as pb
 from tests.support.dialogues.dialogue import Seen
 
 MessageIds = dict[int, pb.MessageIdData]
-"""Ids of the messages that the topic has taken, by sequence id: message 3 is ``m3``."""
+"""Ids of stored messages by sequence id: message 3 is ``m3``."""
 
 PROTOCOL_VERSION = 21
 EARLIEST, LATEST = "earliest (2^64-1, 2^64-1)", "latest (2^63-1, 2^63-1)"
@@ -29,7 +29,7 @@ _MAGIC = b"\x0e\x01"
 _TAIL_BYTES = 40
 _PRODUCER, _PUBLISH_TIME = "p", 1
 _BATCH = 3
-"""Messages of a batch that is acknowledged in part, unless ``batch_size`` says otherwise."""
+"""Size of a partly acknowledged batch, unless ``batch_size`` says otherwise."""
 _BODIES = {
     "PRODUCER": "producer",
     "CLOSE_PRODUCER": "close_producer",
@@ -53,7 +53,7 @@ _NOT_FIELDS = frozenset(
 
 
 def connect_bytes() -> bytes:
-    """Return the CONNECT that each connection of a dialogue begins with."""
+    """Return the CONNECT of every dialogue connection."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.client_version = "dialogue"
     command.connect.protocol_version = PROTOCOL_VERSION
@@ -68,17 +68,17 @@ def pong_bytes() -> bytes:
 
 
 def command_bytes(does: Mapping[str, Any], ids: MessageIds) -> bytes:
-    """Return a command of a dialogue; a SEND of several messages is several commands.
+    """Return a dialogue's command as bytes; a SEND of several messages is several commands.
 
-    Fields that are messages themselves are given in protobuf's JSON, as are ``metadata`` and
-    ``of_command``: what a SEND's metadata, and the SEND itself, hold besides.
+    Message fields are in protobuf's JSON, as are ``metadata`` and ``of_command``: additional fields
+    of a SEND's metadata and of the SEND itself.
 
     Args:
-        does: The command, by the names of its fields.
-        ids: For the messages that it names.
+        does: The command, by field names.
+        ids: Of messages the command names.
 
     Raises:
-        KeyError: It names a message that the topic did not take, or is no command of dialogues.
+        KeyError: Unknown message or command.
     """
     if does["command"] == "SEND":
         return b"".join(_send(does, number) for number in does["sequence_ids"])
@@ -167,13 +167,13 @@ def _frame(command: pb.BaseCommand, behind: bytes = b"") -> bytes:
 
 
 def parse(body: bytes) -> tuple[pb.BaseCommand, bytes]:
-    """Return the command of a frame whose first length has been read, and what is behind it."""
+    """Return a frame's command and the bytes behind it; the first length was already read."""
     end = 4 + int.from_bytes(body[:4], "big")
     return pb.BaseCommand.FromString(body[4:end]), body[end:]
 
 
 def seen(connection: int, command: pb.BaseCommand, behind: bytes) -> Seen:
-    """Return what a recording holds of a received frame."""
+    """Return the recorded form of a received frame."""
     name = pb.BaseCommand.Type.Name(command.type)
     show = _SHOWN.get(name)
     fields = show(command, behind) if show is not None else {}
@@ -197,7 +197,7 @@ def _receipt(command: pb.BaseCommand, _: bytes) -> Seen:
     return {
         "producer_id": receipt.producer_id,
         "sequence_id": receipt.sequence_id,
-        # A real broker's first receipt says 0 for none: its object is new, and was not cleared.
+        # A real broker's first receipt has 0 instead of none: its fresh object was never cleared.
         "highest_sequence_id": NO_NUMBER if highest == 0 else highest,
         "entry_id": receipt.message_id.entryId,
     }

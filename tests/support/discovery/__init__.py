@@ -1,1 +1,1 @@
-"""Discovery on the wire: scripts, a broker that follows them, and the replay of what it saw."""
+"""Discovery on the wire: scripts, a scripted broker, and the replay of its records."""

@@ -18,19 +18,19 @@ NAMESPACE = Namespace(name="public/default")
 
 
 def virtual_clock() -> VirtualClock:
-    """Return the clock of the loop that runs."""
+    """Return the running loop's clock."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     return VirtualClock(loop)
 
 
 def broker_of(**fields: Any) -> ScriptedBroker:
-    """Return a broker on the loop that runs."""
+    """Return a broker on the running loop."""
     return ScriptedBroker(virtual_clock(), **fields)
 
 
 def client_of(broker: ScriptedBroker, *, drops: tuple[float, ...] = (), **group: Any) -> LoadClient:
-    """Return a client that has not begun; the agreed start is now."""
+    """Return an unstarted client; the agreed start is now."""
     values = {"name": "g", "count": 1, **group}
     own = TypeAdapter(AnyGroup).validate_python(values)
     now = broker.clock.now()
@@ -40,7 +40,7 @@ def client_of(broker: ScriptedBroker, *, drops: tuple[float, ...] = (), **group:
 
 @asynccontextmanager
 async def running(client: LoadClient) -> AsyncIterator[asyncio.Task[None]]:
-    """Let a client do what its behaviour says during a block; it ends with it."""
+    """Run a client's behaviour for the length of a block."""
     await client.service.ready()
     task = asyncio.get_running_loop().create_task(client.run())
     try:

@@ -1,4 +1,4 @@
-"""Holds a schedule against what a scripted broker saw of an official client."""
+"""Compares a schedule with a scripted broker's record of an official client."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "discovery"
 LATE_SECONDS = 0.2
-"""Seconds that a schedule and a client on a busy machine may be apart."""
+"""Tolerance in seconds between a schedule and a client on a busy machine."""
 LATE_BEHIND_DOWNTIME_SECONDS = 2.0
-"""The client's delays while nothing can be reached are random, and so is what is left of them."""
+"""Tolerance while the broker is unreachable: the client's delays are random."""
 _STEP_SECONDS = 0.005
 _BASE = "persistent://public/default/"
 _REQUESTS = ("list", "lookup", "watch", "close watch")
 
 
 def recorded(client: str) -> dict[str, list[dict[str, Any]]]:
-    """Return what was seen of a client, by script."""
+    """Return the records of a client, by script."""
     found: dict[str, list[dict[str, Any]]] = {}
     for line in (GOLDEN / f"{client}.jsonl").read_text(encoding="utf-8").splitlines():
         seen = json.loads(line)
@@ -46,12 +46,12 @@ def recorded(client: str) -> dict[str, list[dict[str, Any]]]:
 
 
 class Replay:
-    """One course of events: the schedule's requests must be the client's, one by one and in time.
+    """A course of events: the schedule's requests must match the client's in order and time.
 
     Args:
-        family: Whose schedule.
+        family: The schedule's.
         name: The script's.
-        seen: What the broker saw of the client.
+        seen: The broker's record of the client.
     """
 
     def __init__(self, family: str, name: str, seen: list[dict[str, Any]]) -> None:
@@ -75,10 +75,10 @@ class Replay:
         self.schedule = schedule_of(family, options, self._clock, self._perform, lambda: 0.5)
 
     def run(self) -> None:
-        """Go through the record.
+        """Replay the record.
 
         Raises:
-            AssertionError: The schedule asked for something else, or at another time.
+            AssertionError: The schedule made another request, or at another time.
         """
         for seen in self._seen:
             at, what = seen["at"], seen["what"]
@@ -90,7 +90,7 @@ class Replay:
             if what == "lookup" and not self._subscribed:
                 self._subscribe(at)
             if what in _REQUESTS:
-                if not seen.get("pattern", "").startswith("^"):  # the partitions of one topic
+                if not seen.get("pattern", "").startswith("^"):  # a topic's partitions
                     self._requested(at, seen)
             else:
                 self._until(at)
@@ -115,7 +115,7 @@ class Replay:
                     self.schedule.watch_failed(Unanswered.TIMED_OUT)
 
     def _times_out(self, kind: str) -> None:
-        """Let a request run out of time; Java looks at the age of its requests once in a while."""
+        """Time a request out; Java checks the age of its requests periodically."""
         self._pending = kind
         now, seconds = self._clock.now(), float(OPERATION_SECONDS)
         end = now + seconds
@@ -123,7 +123,7 @@ class Replay:
             end = -(-end // seconds) * seconds
         self._ran_out.append((end, kind))
 
-    # -- what the schedule asks for -----------------------------------------------------------
+    # -- the schedule's requests --------------------------------------------------------------
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, GiveUp):
@@ -136,11 +136,11 @@ class Replay:
             self._due.append((self._clock.now(), action))
 
     def _requested(self, at: float, seen: dict[str, Any]) -> None:
-        """Wait for the schedule to ask the same, and let it have the same answer."""
+        """Wait for the schedule's equal request and give the same answer."""
         what, behind_downtime = seen["what"], any(e == "down" for _, e in self._script.events)
         late = LATE_BEHIND_DOWNTIME_SECONDS if behind_downtime else LATE_SECONDS
         if what == "watch" and self._due and self._looked_up(self._due[0][1]):
-            pass  # the second half of one action
+            pass  # an action's second half
         else:
             while not self._due:
                 assert self._clock.now() < at + late, f"{at}: asked too late, or never: {seen}"
@@ -177,7 +177,7 @@ class Replay:
                 self._watch_open = True
                 self.schedule.watch_opened(self._own_hash())
 
-    # -- what happens -------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------
 
     def _told(self, seen: dict[str, Any]) -> None:
         what = seen["what"]
@@ -246,7 +246,7 @@ def _wanted(seen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fields(action: Action, what: str) -> dict[str, Any]:
-    """Return the same fields of an action that is of a kind."""
+    """Return the equal fields of an action of a kind."""
     if isinstance(action, ListTopics) and what == "list":
         properties = dict(action.properties) or None
         return {"pattern": action.pattern, "hash": action.topics_hash, "properties": properties}
@@ -258,7 +258,7 @@ def _fields(action: Action, what: str) -> dict[str, Any]:
 
 
 def with_losses(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a record with the losses that the client itself brought about, 0.1 s before."""
+    """Return a record with client-made losses, 0.1 s earlier."""
     found: list[dict[str, Any]] = []
     connected = False
     for one in seen:

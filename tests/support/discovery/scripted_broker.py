@@ -1,6 +1,6 @@
-"""A broker of plain values below the connections of a load's clients, on a virtual loop.
+"""A broker of plain values below a load's connections, on a virtual loop.
 
-It answers, refuses or is silent as a test says; commands are handed over without bytes.
+Answers, refuses or stays silent as scripted; commands are passed without bytes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Type = pb.BaseCommand
 
 @dataclass
 class ScriptedBroker:
-    """A broker, behind a proxy or not, and the connections of clients to it: a Connects.
+    """A broker, optionally behind a proxy, and its clients' connections: a Connects.
 
     Attributes:
         topics: Full names, all in one namespace.
-        steps: Of each kind of request what becomes of the first, the second and so on: ``answer``,
-            ``silence`` or an error's name; beyond them ``answer``.
-        delays: Seconds that answers to a kind of request take; at once without.
-        earliest: The moment before which no answer to a kind of request comes.
-        asked: When a request came, its kind, and its fields.
-        open: The connections that stand.
-        made: Servers that connections were made to; None is the service URL.
-        redirects: So many lookups are sent on to another broker.
+        steps: Per kind of request the outcomes in order: ``answer``, ``silence`` or an error's
+            name; later ones ``answer``.
+        delays: Seconds that answers to a kind of request take; default 0.
+        earliest: Moment before which a kind of request gets no answer.
+        asked: Each request's time, kind and fields.
+        open: Open connections.
+        made: Servers of the connections made; None is the service URL.
+        redirects: Number of lookups to redirect to another broker.
     """
 
     clock: Clock
@@ -54,7 +54,7 @@ class ScriptedBroker:
     made: list[str | None] = field(default_factory=list)
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
-        """Do nothing."""
+        """A no-op."""
 
     async def connect(
         self, client: LoadConnection, receive_buffer_bytes: int, other: str | None = None
@@ -68,17 +68,16 @@ class ScriptedBroker:
         return None
 
     def drop(self) -> None:
-        """Lose all connections."""
         lost, self.open = self.open, []
         for each in lost:
             each.client.connection_lost(ConnectionResetError("reset"))
 
     def kinds(self) -> list[str]:
-        """The kinds of what was asked, in order."""
+        """Kinds of the requests, in order."""
         return [kind for _, kind, _ in self.asked]
 
     def change(self, name: str, *, told: bool = True) -> None:
-        """Create a topic, or delete it if it is there."""
+        """Create a topic, or delete an existing one."""
         self.topics ^= {BASE + name}
         for each in self.open if told else ():
             if each.watching:
@@ -94,8 +93,6 @@ class ScriptedBroker:
 
 
 class ScriptedTransport(asyncio.Transport):
-    """One connection."""
-
     def __init__(self, broker: ScriptedBroker, client: LoadConnection) -> None:
         super().__init__()
         self.broker = broker
@@ -229,7 +226,7 @@ class ScriptedTransport(asyncio.Transport):
 
 
 def on_virtual_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine on a loop whose time jumps; return what it returns."""
+    """Run a coroutine on a loop with virtual time; return the result."""
     from loadgen.virtual.loop import VirtualLoop
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:

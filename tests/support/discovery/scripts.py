@@ -1,4 +1,4 @@
-"""Scripts of what a broker does to a consumer of a pattern, and for how long."""
+"""Scripts of a broker's behaviour towards a pattern consumer, and their durations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ OPERATION_SECONDS = 3
 
 @dataclass(frozen=True)
 class Script:
-    """One course of events.
+    """A course of events.
 
     Attributes:
-        topics: Local names of the topics at the start.
-        watchers: The feature flag of topic list watches.
-        reconcile: The feature flag of asking a watch for its list.
-        steps: Of each kind of request (list, watch, lookup) what becomes of the first, the second
-            and so on: ``answer``, ``silence`` or an error's name; beyond them ``answer``.
-        events: What happens, so many seconds behind the first listing.
-        seconds: When the consumer is closed.
+        topics: Local names of the initial topics.
+        watchers: Feature flag of topic list watches.
+        reconcile: Feature flag of list requests on a watch.
+        steps: Per kind of request (list, watch, lookup) the outcomes in order: ``answer``,
+            ``silence`` or an error's name; later ones ``answer``.
+        events: Events, by seconds after the first listing.
+        seconds: Moment of the consumer's close.
         period_seconds: Between the client's polls.
-        families: Whose clients it says something about; empty for all.
+        families: Clients with defined behaviour; empty for all.
     """
 
     topics: tuple[str, ...] = ("t-a", "t-b", "other")

@@ -1,4 +1,4 @@
-"""A broker and a network of plain values: what a schedule asks is answered when a test says so."""
+"""A broker and network of plain values that answer a schedule's requests on command."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ OPTIONS = DiscoveryOptions("persistent://public/default/t-.*", operation_timeout
 
 
 class World:
-    """One schedule, its client's names, and the broker's.
+    """A schedule, its client's names, and the broker's.
 
     Attributes:
-        schedule: What is tested.
-        topics: The broker's topics that match.
+        schedule: Under test.
+        topics: The broker's matching topics.
         names: The client's.
-        pending: Requests that have no outcome yet.
-        asked: When topics or a watch were asked for, and how.
-        watching: Whether the broker tells of changes.
-        gave_up: What the subscription failed with.
+        pending: Requests without outcome.
+        asked: Time and kind of each topic or watch request.
+        watching: Whether the broker reports changes.
+        gave_up: The subscription's error.
     """
 
     def __init__(self, family: str, options: DiscoveryOptions = OPTIONS, seed: int = 1) -> None:
@@ -57,11 +57,10 @@ class World:
 
     @property
     def listings(self) -> list[float]:
-        """The moments at which topics were asked for."""
+        """Moments of the list requests."""
         return [at for at, action in self.asked if isinstance(action, ListTopics)]
 
     def connect(self, *, watches: bool = True, reconciles: bool = False) -> None:
-        """Let there be a connection."""
         self.connected = True
         self.schedule.connected(watches=watches, reconciles=reconciles)
 
@@ -92,7 +91,7 @@ class World:
             self.schedule.watch_failed(failure)
 
     def lose(self) -> None:
-        """Lose the connection, with all that is under way."""
+        """Lose the connection and all requests in flight."""
         self.connected = self.watching = False
         lost, self.pending = self.pending, []
         self.schedule.connection_lost()
@@ -103,7 +102,7 @@ class World:
                 self.schedule.watch_failed(Unanswered.DISCONNECTED)
 
     def change(self, name: str, *, told: bool = True) -> None:
-        """Create a topic, or delete it if it is there; a watch tells unless that is lost."""
+        """Create a topic, or delete an existing one; reports to a live watch."""
         before = set(self.topics)
         self.topics ^= {name}
         if self.watching and told:

@@ -1,7 +1,7 @@
 """A client that replays recorded exchanges: plain sockets, blocking.
 
-It knows only the framing, so that a fault in Floodgate's own client library cannot hide one in
-its servers.
+Knows only the framing, so that faults in Floodgate's client library cannot hide faults in its
+servers.
 """
 
 import socket
@@ -42,21 +42,21 @@ from tests.support.golden.rest import RECORDED_WEB, ask
 from tests.support.golden.watches import WatchedTopics, updates_of_one_change, without_hash
 
 ANSWER_SECONDS = 60.0
-"""The longest that an answer or a close may take; Pulsar's first lookup loads a bundle."""
+"""Limit for an answer or a close; Pulsar's first lookup loads a bundle."""
 
 SILENCE_SECONDS = 0.3
-"""The time after which the answer is ``(nothing)``."""
+"""Silence that counts as the answer ``(nothing)``."""
 
 _PONG = pb.BaseCommand.PONG
 SURPLUS_SECONDS = 0.02
-"""The time in which answers beyond the last recorded one are looked for."""
+"""Waiting time for surplus answers after the last recorded one."""
 
 
 class GoldenConnection:
-    """One connection of the replay, closed by the block it is used in.
+    """A connection of the replay, closed by its block.
 
     Attributes:
-        payload: What was behind the command of the last frame.
+        payload: Bytes behind the last frame's command.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -78,14 +78,13 @@ class GoldenConnection:
         self.close()
 
     def close(self) -> None:
-        """Close this end."""
         self._socket.close()
 
     def send(self, step: Send, *, more_follows: bool = False) -> None:
-        """Send what a row says; a connection that the server has closed is no error.
+        """Send a row's bytes; a connection closed by the server is no error.
 
-        What follows at once goes in the same write: whether the server had time for an answer in
-        between must not depend on the machine.
+        Consecutive sends share a write: whether the server can answer in between must not depend on
+        the machine.
         """
         data = self._unsent + _bytes(step)
         self._unsent = data if more_follows else b""
@@ -103,10 +102,10 @@ class GoldenConnection:
     def receive(self, seconds: float) -> Answer:
         """Read the next answer within ``seconds``, else ``(nothing)``, or ``(closed)``.
 
-        The server's PING is answered, and is no answer.
+        Answers the server's PINGs and skips them.
 
         Raises:
-            AssertionError: What came is not a frame with a command.
+            AssertionError: The bytes are not a frame with a command.
         """
         self._socket.settimeout(seconds)
         try:
@@ -151,7 +150,7 @@ def frame(command: pb.BaseCommand) -> bytes:
 
 
 def parse_frame(body: bytes) -> pb.BaseCommand:
-    """Parse the command of a frame whose first length has been read.
+    """Parse a frame's command; the first length was already read.
 
     Raises:
         AssertionError: The frame does not hold a command.
@@ -165,13 +164,13 @@ def parse_frame(body: bytes) -> pb.BaseCommand:
 
 @dataclass(frozen=True)
 class Place:
-    """The servers against which a case is replayed; each is ``host:port``.
+    """A case's servers, each ``host:port``.
 
     Attributes:
         address: The process under test.
-        broker: What stands for the recorded broker in what is sent.
-        web: The web port of that broker, for calls in between.
-        tunnel_to: The broker to which a proxy is asked to tunnel; empty for none.
+        broker: Replaces the recorded broker in sent rows.
+        web: The broker's web port, for calls in between.
+        tunnel_to: The proxy's tunnel target; empty for none.
     """
 
     address: str
@@ -181,13 +180,13 @@ class Place:
 
 
 def replay(case: Case, place: Place) -> list[Difference]:
-    """Send what the case sent, and compare all that comes back."""
+    """Send a case's rows and compare all answers."""
     with ExitStack() as exits:
         return Replay(case, place, exits).run()
 
 
 class Replay:
-    """One case on its connections, each opened when it is first used."""
+    """A case on its connections, each opened at first use."""
 
     def __init__(
         self, case: Case, place: Place, exits: ExitStack, ledgers: LedgerIds | None = None
@@ -201,7 +200,7 @@ class Replay:
         self._found: list[Difference] = []
 
     def run(self) -> list[Difference]:
-        """Take every step; return what differs."""
+        """Play every step; return the differences."""
         steps, index = self._case.steps, 0
         while index < len(steps):
             updates = updates_of_one_change(steps, index)
@@ -217,7 +216,7 @@ class Replay:
         return self._found
 
     def play(self, case: Case) -> list[Difference]:
-        """Take the steps of another case on the same connections; return what differs."""
+        """Play another case's steps on the same connections; return the differences."""
         self._case, self._found = case, []
         return self.run()
 
@@ -240,7 +239,7 @@ class Replay:
             self._found += differences(index, step.answer, answer)
 
     def _answers(self, index: int, answers: Sequence[Expect]) -> None:
-        """Compare what must come on one connection: messages may come before or after answers."""
+        """Compare a connection's answers: messages may come before or after answers."""
         came: list[tuple[Answer, bytes]] = []
         for step in answers:
             answer = self._receive(step.connection, ANSWER_SECONDS)
@@ -258,7 +257,7 @@ class Replay:
                 self._found += payload_difference(at, step.payload, payload)
 
     def _updates(self, index: int, updates: Sequence[Expect]) -> None:
-        """Compare what one change brings: the store decides its order, each hash is the set's."""
+        """Compare a change's updates: the store decides their order, each hash is the set's."""
         recorded, answered = [], []
         for at, step in enumerate(updates, index):
             answer = self._receive(step.connection, ANSWER_SECONDS)
@@ -285,7 +284,7 @@ class Replay:
         return self._connections[number]
 
     def _surplus(self) -> None:
-        """Read an answer, or a close, that comes after the last recorded one."""
+        """Read an answer or a close after the last recorded answer."""
         last = self._case.steps[-1]
         if not isinstance(last, Expect) or isinstance(last.answer, Silence):
             return
@@ -294,7 +293,6 @@ class Replay:
 
 
 def handshake(connection: GoldenConnection, tunnel_to: str = "") -> None:
-    """Send CONNECT, and read the answer."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.client_version = "golden-1"
     command.connect.protocol_version = 20

@@ -1,18 +1,16 @@
-"""The golden recording: what a real Apache Pulsar answered, read into cases and steps.
+"""The golden recording: a real Apache Pulsar's answers, read into cases and steps.
 
 A recording is a file of JSON lines under ``tests/golden``. Each line is a case, and its
-``exchange`` lists rows in order: ``["C", text]`` or ``["C", words, hex]`` is what the client sends,
-``["S", text]`` what comes back. Text is protobuf text format of ``BaseCommand``, or ``(nothing)``,
-or ``(closed)``; behind ``+payload`` stand the bytes behind a MESSAGE, or how many they are.
-``["REST", request, status]`` is a call of the broker's admin in between, and
-``["second connection", row]``, or the row's parts behind those words, happens on another
-connection. ``["NOTE", text]`` says that messages came that were not recorded one by one.
-``["first connection", "closes"]`` was not recorded, but happened. Files whose name begins with
-``broker`` are held against the broker, those that begin with ``proxy`` against the proxy; a later
-recording is added by dropping in a file.
+``exchange`` lists rows in order: ``["C", text]`` or ``["C", words, hex]`` is sent by the client,
+``["S", text]`` by the server. Text is protobuf text format of ``BaseCommand``, or ``(nothing)``, or
+``(closed)``; behind ``+payload`` stand the bytes behind a MESSAGE, or their number. ``["REST",
+request, status]`` is a call of the broker's admin in between, and ``["second connection", row]``,
+or the row's parts behind those words, happens on another connection. ``["NOTE", text]`` marks
+messages that were not recorded singly. ``["first connection", "closes"]`` is an unrecorded close.
+Files named ``broker*`` are replayed against the broker, ``proxy*`` against the proxy; dropping in a
+file adds a recording.
 
-Nothing here compares (``golden_masks``), reads a socket (``golden_connection``) or starts a server
-(``server_process``).
+Comparison is in ``golden_masks``, sockets in ``golden_connection``, servers in ``server_process``.
 """
 
 from __future__ import annotations
@@ -32,15 +30,13 @@ from google.protobuf.message import Message
 from proto import PulsarApi_pb2 as pb
 
 RECORDED_BROKER = "127.0.0.1:6650"
-"""The address that the recorded broker had; replaced by the real one in what is sent."""
+"""The recorded broker's address; replaced by the real address in sent rows."""
 
 CONNECTED_WITHIN_EXCHANGE = frozenset({"twice", "ping"})
-"""Cases of group ``connect`` that, like all other groups, began after a CONNECT of their own."""
+"""Cases of group ``connect`` that, like all other groups, began after their own CONNECT."""
 
 
 class Silence(enum.Enum):
-    """An answer that is not a command."""
-
     NOTHING = "(nothing)"
     CLOSED = "(closed)"
 
@@ -58,14 +54,14 @@ _PAYLOAD_SIZE = re.compile(r"(?P<size>\d+) bytes")
 
 @dataclass(frozen=True)
 class Send:
-    """One thing the client sends.
+    """A sent command.
 
     Attributes:
-        command: The command, or None when raw bytes were recorded.
+        command: None when raw bytes were recorded.
         raw: The recorded bytes, empty when a command was recorded.
-        one_byte_at_a_time: Whether each byte leaves in a write of its own.
-        connection: Which of the case's connections, counted from 0.
-        delivered_in_ms: Of a SEND that is made at the moment: its delay.
+        one_byte_at_a_time: Whether each byte has its own write.
+        connection: Index among the case's connections.
+        delivered_in_ms: Delay of a SEND whose time is set at replay.
     """
 
     command: pb.BaseCommand | None
@@ -77,12 +73,12 @@ class Send:
 
 @dataclass(frozen=True)
 class Expect:
-    """One thing that must come back.
+    """An expected answer.
 
     Attributes:
-        answer: What.
-        connection: On which of the case's connections, counted from 0.
-        payload: The bytes behind the command, or their number; None where none were recorded.
+        answer: The command, or a silence.
+        connection: Index among the case's connections.
+        payload: Bytes behind the command, or their number; None if not recorded.
     """
 
     answer: Answer
@@ -96,9 +92,9 @@ class Rest:
 
     Attributes:
         method: ``GET`` and so on.
-        path: With its query, as it goes on the wire.
-        body: What is sent with it; None for nothing.
-        status: What must be answered.
+        path: With query, as on the wire.
+        body: None for no body.
+        status: The expected status.
     """
 
     method: str
@@ -109,7 +105,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Note:
-    """Messages came on the case's connections that were not recorded one by one."""
+    """Messages on the case's connections that were not recorded singly."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +120,12 @@ Step = Send | Expect | Rest | Note | Close
 
 @dataclass(frozen=True)
 class Case:
-    """One recorded exchange.
+    """A recorded exchange.
 
     Attributes:
         name: ``group/name`` as recorded.
-        target: ``broker`` or ``proxy``, from the name of the file.
-        steps: What is sent and what must come back, in order.
+        target: ``broker`` or ``proxy``, from the file's name.
+        steps: Sent rows and expected answers, in order.
     """
 
     name: str
@@ -148,19 +144,19 @@ class Case:
 
     @property
     def connects_first(self) -> bool:
-        """True if a CONNECT that is not part of the recording stood before the exchange."""
+        """True if an unrecorded CONNECT preceded the exchange."""
         return self.group != "connect" or self.name.partition("/")[2] in CONNECTED_WITHIN_EXCHANGE
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A difference that is meant, with its reason.
+    """An intended difference, with its reason.
 
     Attributes:
         case: Name of the case.
         target: ``broker`` or ``proxy``.
-        fields: Exactly the fields that differ, as ``golden_masks.Difference.field`` names them.
-        reason: Why Floodgate answers differently.
+        fields: Exactly the differing fields, named as ``golden_masks.Difference.field``.
+        reason: For Floodgate's different answer.
     """
 
     case: str
@@ -173,7 +169,7 @@ def load_cases(directory: Path, groups: frozenset[str]) -> list[Case]:
     """Read every recording in ``directory`` and keep the exchanges of ``groups``.
 
     Raises:
-        ValueError: A file has a name, a row or a command that cannot be understood.
+        ValueError: Unknown file name, row or command.
     """
     return [
         case for path in sorted(directory.glob("*.jsonl")) for case in _read_cases(path, groups)
@@ -215,10 +211,10 @@ def load_deviations(path: Path) -> dict[tuple[str, str], Deviation]:
 
 
 def parse_row(row: list[Any]) -> Step:
-    """Parse one row of an exchange as a step.
+    """Parse an exchange's row as a step.
 
     Raises:
-        ValueError: The row is of no known form.
+        ValueError: Unknown form.
     """
     if row[:1] == ["second connection"]:
         return _on_the_second(row[1] if isinstance(row[1], list) else row[1:])

@@ -1,8 +1,8 @@
-"""Two answers side by side: every field must agree, after masking what differs between two runs.
+"""Comparison of two answers: all fields must agree, after masking run-specific values.
 
-The masks are those that the recording names: server version, producer names, ledger and entry ids,
-dates, the client's end of a connection, the order of topic names, the proxy's ``reqId``, and the
-words of Java exceptions. Ports need no mask: the broker's address is substituted beforehand.
+The recording names the masks: server version, producer names, ledger and entry ids, dates, the
+client's end of a connection, the order of topic names, the proxy's ``reqId``, and the words of Java
+exceptions. Ports need no mask: the broker's address is substituted beforehand.
 """
 
 import re
@@ -21,14 +21,14 @@ JAVA_EXCEPTION = "<exception>"
 
 _MASKED_FIELDS = frozenset({"server_version", "producer_name", "address", "connectedSince"})
 _LEFT_OUT_FIELDS = frozenset({"highest_sequence_id"})
-"""A real broker sends what is left in an object that it uses again."""
+"""A real broker sends stale values of a reused object."""
 _NO_LEDGER = (1 << 64) - 1
 _UNORDERED_FIELDS = frozenset({"topics", "topic", "new_topics", "deleted_topics"})
 _TEXT_MASKS = (
     (re.compile(r'"reqId":-?\d+'), '"reqId":<id>'),
-    # The client end of a connection: its port is of the moment. The server end is compared.
+    # The client end's port varies from run to run. The server end is compared.
     (re.compile(r'"local":"[^"]*"'), '"local":"<address>"'),
-    # A consumer in words: the connection that it is on.
+    # A consumer's connection, in words.
     (re.compile(r"address=\[.*\]"), "address=<address>"),
     (re.compile(r"\bstandalone-\d+-\d+\b"), "<producer_name>"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "<date>"),
@@ -37,19 +37,19 @@ _PROXY_ERROR = re.compile(r'^(?P<head>\{"errorMsg":")(?P<text>.*)(?P<tail>","req
 _JAVA_NAME = re.compile(
     r"^(java|javax|org\.apache)\.(?!pulsar\.broker\.service\.)[\w.$]+(Exception|Error)\b"
 )
-"""But for the exceptions of producers and schemas: their words are a broker's own answers."""
+"""Except exceptions of producers and schemas: their words are a broker's own answers."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One field that does not agree.
+    """A differing field.
 
     Attributes:
-        step: Index of the answer among the recorded rows of its case.
-        field: Dotted path such as ``lookupTopicResponse.error``; ``kind`` when already the kind
-            of answer differs.
-        recorded: The recorded value after the masks, ``(absent)`` when it was not set.
-        answered: The value that came back, alike.
+        step: Index of the answer among the case's recorded rows.
+        field: Dotted path such as ``lookupTopicResponse.error``; ``kind`` when the kind of answer
+            differs.
+        recorded: The masked recorded value, ``(absent)`` when unset.
+        answered: The masked received value.
     """
 
     step: int
@@ -63,9 +63,9 @@ class Difference:
 
 
 def differences(step: int, recorded: Answer, answered: Answer) -> list[Difference]:
-    """Return every field in which two answers do not agree after the masks.
+    """Return every field in which two answers differ after the masks.
 
-    Presence counts: a field that was sent with its default value is not an absent one.
+    Presence counts: a field sent with its default value differs from an absent field.
     """
     if _kind(recorded) != _kind(answered):
         return [Difference(step, "kind", _kind(recorded), _kind(answered))]
@@ -82,7 +82,7 @@ def differences(step: int, recorded: Answer, answered: Answer) -> list[Differenc
 def _agree(path: str, recorded: Mapping[str, str], answered: Mapping[str, str]) -> bool:
     left, right = recorded.get(path), answered.get(path)
     if left is not None and right and path.endswith("message") and JAVA_EXCEPTION in left:
-        # The code, the frame around the text and that there is a text must agree, not Java's words.
+        # The code, the frame around the text and the text's presence must agree, not Java's words.
         before, after = left.split(JAVA_EXCEPTION, 1)
         return (
             right.startswith(before) and right.endswith(after) and len(right) > len(before + after)
@@ -97,7 +97,7 @@ def _kind(answer: Answer) -> str:
 
 
 def masked_fields(command: pb.BaseCommand) -> dict[str, str]:
-    """Return every field that is set, by its path, with what differs between two runs masked."""
+    """Return every set field by its path, with run-specific values masked."""
     return dict(_flatten("", command))
 
 
@@ -148,10 +148,10 @@ def mask_text(text: str) -> str:
 
 
 def complaint(found: Sequence[Difference], deviation: Deviation | None) -> str:
-    """Say what is wrong with the differences of a case; empty when nothing is.
+    """Return a sentence about a case's faulty differences; empty when all are intended.
 
-    A deviation must cover exactly the fields that differ: one that no longer differs is wrong too,
-    so that the list of deviations stays true.
+    A deviation must cover exactly the differing fields: an outdated deviation is a fault too, so
+    that the list of deviations stays true.
     """
     report = "\n".join(str(each) for each in found)
     if deviation is None:

@@ -1,7 +1,7 @@
-"""What recorded exchanges about messages need: ids of the moment, payloads, one delayed SEND.
+"""Message parts of recorded exchanges: run-specific ids, payloads, a delayed SEND.
 
-Ledger ids are the server's: those of a replay are learned from its answers, and put into what is
-sent. Entry ids are compared.
+Ledger ids are the server's: a replay learns them from answers and puts them into sent commands.
+Entry ids are compared.
 """
 
 import struct
@@ -25,19 +25,19 @@ _HEAD_BYTES = 10
 
 
 class LedgerIds:
-    """The ledgers of a replay, by the ids that the recorded ones had."""
+    """A replay's ledger ids, by recorded id."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
 
     def learn(self, recorded: Answer, answered: Answer) -> None:
-        """Take the ids of an answer that names the same messages."""
+        """Learn ids from an answer about the same messages."""
         if isinstance(recorded, pb.BaseCommand) and isinstance(answered, pb.BaseCommand):
             for left, right in zip(_ids(recorded), _ids(answered), strict=False):
                 self._known[left.ledgerId] = right.ledgerId
 
     def put_into(self, command: pb.BaseCommand) -> None:
-        """Replace recorded ledgers by those of the replay, in place."""
+        """Replace recorded ledgers by the replay's, in place."""
         for one in _ids(command):
             one.ledgerId = self._known.get(one.ledgerId, one.ledgerId)
 
@@ -61,7 +61,7 @@ def _ids(message: Message) -> Iterator[pb.MessageIdData]:
 
 
 def answers_in_a_row(steps: Sequence[Step], start: int) -> list[Expect]:
-    """Return the commands that must come one after the other on one connection."""
+    """Return the next consecutive answers of a connection."""
     found: list[Expect] = []
     for step in steps[start:]:
         if not isinstance(step, Expect) or not isinstance(step.answer, pb.BaseCommand):
@@ -81,10 +81,9 @@ def is_about_messages(case: Case) -> bool:
 
 
 def rank(answer: Answer) -> int:
-    """Return 0 for an answer, more for what a real broker sends before or after it, by chance.
+    """Return 0 for an answer, more for commands that a real broker sends in random order.
 
-    That is the second answer to a producer that waited for another to close, what a watcher is told
-    of a topic, and messages.
+    Examples: the second answer to a waiting producer, a watcher's updates, and messages.
     """
     return _RANKS.get(answer.type, 0) if isinstance(answer, pb.BaseCommand) else 0
 
@@ -95,7 +94,7 @@ def is_message(answer: Answer) -> bool:
 
 
 def payload_difference(step: int, recorded: bytes | int | None, came: bytes) -> list[Difference]:
-    """Return how the bytes behind a command differ; a recorded size is one of those bytes."""
+    """Return the difference between payloads; a recorded size is among them."""
     if recorded is None:
         return []
     if isinstance(recorded, int):
@@ -106,7 +105,7 @@ def payload_difference(step: int, recorded: bytes | int | None, came: bytes) -> 
 
 
 def _comparable(payload: bytes) -> str:
-    """Return a payload as it is compared: whole, without the moment of a delayed delivery."""
+    """Return a payload for comparison: whole, without the time of a delayed delivery."""
     if not payload.startswith(_MAGIC):
         return payload.hex()
     size = int.from_bytes(payload[6:_HEAD_BYTES], "big")
@@ -118,7 +117,7 @@ def _comparable(payload: bytes) -> str:
 
 
 def delayed_send(now_ms: int, milliseconds: int) -> bytes:
-    """Return the SEND of which the recording says only in which time it is to be delivered."""
+    """Return a SEND whose recording holds only its delivery delay."""
     command = pb.BaseCommand(type=pb.BaseCommand.SEND)
     command.send.producer_id, command.send.sequence_id, command.send.num_messages = 1, 0, 1
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1_700_000_000_000)

@@ -1,11 +1,11 @@
-"""The recorded calls of the admin REST about messages, with the wire traffic between them.
+"""Recorded admin REST calls about messages, with the wire traffic between them.
 
-The rows stand in the order in which they were recorded, and each needs what those before it did.
-What a change does may take effect later (policies of topics travel through a system topic), so a
-GET is asked again for a while as long as its answer is not the recorded one.
+Rows keep the recorded order, because each depends on its predecessors. A change may take effect
+later (topic policies travel through a system topic), so a GET is retried for a while until its
+answer is the recorded one.
 
-Masked, as the recording names it: moments, ledger ids, addresses of the moment, the owner's port,
-the client's version, the order of names; of an answer 500, and of a page, the words.
+Masked, as named in the recording: moments, ledger ids, temporary addresses, the owner's port, the
+client's version, the order of names; the words of a 500 or of a page.
 """
 
 import json
@@ -28,9 +28,9 @@ from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_
 
 AGAIN_SECONDS = 0.05
 PATIENCE_SECONDS = 10.0
-"""For which an answer to GET may still become the recorded one, or deviate as it is admitted to."""
+"""Time for a GET to reach the recorded answer or its admitted deviation."""
 _FOREIGN_WAIT_SECONDS = {"/expireMessages": 0.5, "/all_subscription/": 0.5}
-"""After calls whose effect a real broker has later, and the next call needs."""
+"""Pause after calls with a delayed effect that the next call needs."""
 _MOMENT = re.compile(r"(Timestamp|TimeStamp|Time|Date)$")
 _LEDGER = frozenset(
     {
@@ -69,14 +69,12 @@ _CONNECTION_OF = {
     "msg wire consume and acknowledge three": CONSUMER,
     "msg wire acknowledge m0, m1 and m3": CONSUMER,
 }
-"""Of the others each has the same third connection."""
+"""Connections of groups; all other groups share a third."""
 _LEAVE_BEFORE = frozenset({"msg stats after they left", "msg partitioned stats"})
 
 
 @dataclass(frozen=True)
 class Call:
-    """A recorded call."""
-
     name: str
     request: Rest
     recorded: RestAnswer
@@ -90,7 +88,7 @@ def load_rows(path: Path) -> list[Call | Case]:
 
 def _row(row: dict[str, Any]) -> Call | Case:
     if "exchange" in row:
-        # The group tells that messages may come beside answers.
+        # The group's note: messages may come beside answers.
         return Case(f"messaging/{row['case']}", "broker", tuple(map(parse_row, row["exchange"])))
     answer = RestAnswer(
         row["status"],
@@ -103,7 +101,6 @@ def _row(row: dict[str, Any]) -> Call | Case:
 
 
 def row_name(row: Call | Case) -> str:
-    """Return the name under which a row was recorded."""
     return row.name.removeprefix("messaging/")
 
 
@@ -113,12 +110,12 @@ def replay(
     folder: Path,
     admitted: Mapping[tuple[str, str], Deviation],
 ) -> dict[str, list[Difference]]:
-    """Make calls in their order on a broker of their own; return what differs in each.
+    """Replay calls in order on a fresh broker; return each row's differences.
 
     Args:
-        rows: As they were recorded.
-        namespace: In which they were made.
-        folder: For what the broker writes.
+        rows: As recorded.
+        namespace: The recorded one.
+        folder: For the broker's files.
         admitted: The deviations.
     """
     with golden_broker(folder) as broker:
@@ -132,11 +129,11 @@ def replay(
 def play(
     rows: Sequence[Call | Case], place: Place, admitted: Mapping[tuple[str, str], Deviation]
 ) -> Iterator[tuple[str, list[Difference]]]:
-    """Take every row in order; yield its name, and what differs.
+    """Play every row in order; yield its name and differences.
 
     Args:
         rows: As recorded.
-        place: Where.
+        place: The servers.
         admitted: The deviations.
     """
     ledgers = LedgerIds()
@@ -177,7 +174,7 @@ def _asked(
 
 
 def rest_differences(call: Call, answered: RestAnswer) -> list[Difference]:
-    """Return every part of an answer that does not agree after the masks."""
+    """Return every part of an answer that differs after the masks."""
     recorded = call.recorded
     pairs = [
         ("status", recorded.status, answered.status),

@@ -1,13 +1,12 @@
-"""The recorded calls of the admin REST: read, asked again, compared.
+"""Recorded admin REST calls: read, repeated, compared.
 
-A row of a recording without an exchange is such a call: ``request`` (``METHOD path body``),
-``status``, ``body``, and ``type``, ``location`` and ``allow`` where the answer had such headers.
-``headers`` are those that were sent, where they were not what a tool would send. The calls stand in
-the order in which they were made: each may need what those before it changed.
+A row without an exchange is a call: ``request`` (``METHOD path body``), ``status``, ``body``, and
+``type``, ``location`` and ``allow`` for headers of the answer. ``headers`` are unusual request
+headers. Calls keep the recorded order: each may depend on earlier changes.
 
-What is masked: the addresses, which are substituted, and the version; the words of Jackson in a
-400 of plain text, and of Jetty in a page; figures of the moment; the order of the keys of dynamic
-configuration, of which the recording holds the beginning only.
+Masked: addresses (substituted) and the version; Jackson's words in a plain-text 400, and Jetty's in
+a page; varying figures; the key order of dynamic configuration, of which the recording holds only
+the beginning.
 """
 
 import http.client
@@ -21,17 +20,15 @@ from tests.support.golden.exchange import RECORDED_BROKER, Rest, parse_request
 from tests.support.golden.masks import Difference
 
 RECORDED_WEB = "127.0.0.1:8080"
-"""The web address that the recorded broker had."""
+"""The recorded broker's web address."""
 PARTITIONED_METADATA = "application/vnd.partitioned-topic-metadata+json"
 ANSWER_SECONDS = 30.0
 OF_THE_MOMENT = ("topic stats", "topic internal info", "broker stats topics", "bookies")
-"""Calls whose answers hold dates, ids and loads: the names of their fields are compared."""
+"""Calls whose answers hold dates, ids and loads: only field names are compared."""
 
 
 @dataclass(frozen=True)
 class RestAnswer:
-    """An answer; headers that were not there are None."""
-
     status: int
     body: str
     content_type: str | None = None
@@ -42,13 +39,13 @@ class RestAnswer:
 
 @dataclass(frozen=True)
 class RestCase:
-    """One recorded call.
+    """A recorded call.
 
     Attributes:
         name: As recorded.
-        request: What was asked.
-        recorded: What came back.
-        headers: What was sent beside it; None for what a tool would send.
+        request: Method, path and body.
+        recorded: The answer.
+        headers: Request headers; None for a tool's usual ones.
     """
 
     name: str
@@ -58,7 +55,7 @@ class RestCase:
 
 
 def load_rest_cases(directory: Path) -> list[RestCase]:
-    """Read the calls of every recording of a broker, in their order."""
+    """Read all recorded calls of a broker, in order."""
     lines = [
         json.loads(line)
         for path in sorted(directory.glob("broker*.jsonl"))
@@ -83,16 +80,16 @@ def ask(
     headers: Mapping[str, str] | None = None,
     timeout_seconds: float = ANSWER_SECONDS,
 ) -> RestAnswer:
-    """Make a call at ``host:port``; redirects are not followed.
+    """Send a request to ``host:port`` without following redirects.
 
     Args:
-        web_address: Where.
-        request: What is asked.
-        headers: What is sent beside it; None for what a tool would send.
-        timeout_seconds: The longest that any part of the answer may take.
+        web_address: The server's.
+        request: Method, path and body.
+        headers: None for a tool's usual ones.
+        timeout_seconds: Limit for any part of the answer.
 
     Raises:
-        TimeoutError: It took longer.
+        TimeoutError: The limit was exceeded.
     """
     connection = http.client.HTTPConnection(web_address, timeout=timeout_seconds)
     try:
@@ -122,12 +119,12 @@ def _media_type(request: Rest) -> str:
 def rest_differences(
     case: RestCase, answered: RestAnswer, broker: str, web: str
 ) -> list[Difference]:
-    """Return every part of an answer that does not agree after the masks.
+    """Return every part of an answer that differs after the masks.
 
     Args:
-        case: What was recorded.
-        answered: What came back.
-        broker: ``host:port`` of the broker that answered, as it names itself.
+        case: The recording.
+        answered: The answer.
+        broker: ``host:port`` by which the answering broker names itself.
         web: ``host:port`` of its web port.
     """
     recorded = case.recorded
@@ -144,7 +141,7 @@ def rest_differences(
 
 
 def comparable(case: RestCase, body: str) -> str:
-    """Return a body as it is compared: JSON by its value, with the masks."""
+    """Return a body for comparison: JSON by value, masked."""
     if case.name == "version":
         return "<version>"
     if case.name == "dynamic names":
@@ -161,5 +158,5 @@ def comparable(case: RestCase, body: str) -> str:
 
 
 def complete_names(cut: str) -> list[str]:
-    """Return the names of a JSON array of strings of which only the beginning was recorded."""
+    """Return the complete names in a cut JSON array of strings."""
     return [f"{name}" for name in cut.lstrip("[").split(",")[:-1]]

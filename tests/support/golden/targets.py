@@ -1,9 +1,9 @@
-"""The servers that recordings are replayed against: Floodgate's processes, or named ones.
+"""Replay targets: Floodgate's processes, or named servers.
 
-``FLOODGATE_GOLDEN_BROKER=host:port`` names another broker's binary port, for one that of a real
-Pulsar, to show that the replay is fair; ``FLOODGATE_GOLDEN_WEB=host:port`` its web port, and
-``FLOODGATE_GOLDEN_PROXY=host:port`` a proxy in front of it. Nothing is started then, and the
-deviations are not applied.
+``FLOODGATE_GOLDEN_BROKER=host:port`` names another broker's binary port, for example a real
+Pulsar's, to prove the replay fair; ``FLOODGATE_GOLDEN_WEB=host:port`` its web port, and
+``FLOODGATE_GOLDEN_PROXY=host:port`` a proxy in front. Nothing is started then, and deviations do
+not apply.
 """
 
 import os
@@ -27,11 +27,11 @@ LOCAL_NAMES = (
     "gamma.x",
     *(f"parted-partition-{n}" for n in range(3)),
 )
-"""Of ``public/gold``, which every exchange needs."""
+"""Topics of ``public/gold``, needed by every exchange."""
 LOOKED_UP = 40
-"""Names among which each of the four bundles of a namespace has one."""
+"""Number of names that covers all four bundles of a namespace."""
 MESSAGING_NAMES = tuple(f"parted-partition-{n}" for n in range(3))
-"""Of ``public/msg``, in which exchanges about messages happen."""
+"""Topics of ``public/msg``, for exchanges about messages."""
 _AS_RECORDED = {
     "floodgateProfile": "pulsar",
     "bindAddress": "127.0.0.1",
@@ -41,9 +41,9 @@ BROKER_AS_RECORDED = {
     **_AS_RECORDED,
     "brokerServicePort": "0",
     "brokerDeleteInactiveTopicsEnabled": "false",
-    # Java has no limit, and this machine may be busy.
+    # Java has no limit, and the machine may be busy.
     "floodgatePatternTimeoutMs": "60000",
-    # A standalone broker has one bookie.
+    # A standalone broker has a single bookie.
     "managedLedgerDefaultEnsembleSize": "1",
     "managedLedgerDefaultWriteQuorum": "1",
     "managedLedgerDefaultAckQuorum": "1",
@@ -51,12 +51,12 @@ BROKER_AS_RECORDED = {
     "advertisedAddress": "127.0.0.1",
     "clusterName": "standalone",
 }
-"""Keys of a broker that answers as the recorded one did."""
+"""Keys of a broker equivalent to the recorded one."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A process to replay against; addresses are ``host:port``, empty where there is none."""
+    """A replay target; addresses are ``host:port``, empty if absent."""
 
     address: str
     web: str = ""
@@ -64,7 +64,7 @@ class Target:
 
 @contextmanager
 def golden_broker(folder: Path) -> Iterator[Target]:
-    """Run a broker as the recorded one was: profile pulsar, and ``public/gold``."""
+    """Run a broker like the recorded one: profile pulsar, and ``public/gold``."""
     if FOREIGN_BROKER:
         yield Target(FOREIGN_BROKER, FOREIGN_WEB)
         return
@@ -77,7 +77,7 @@ def golden_broker(folder: Path) -> Iterator[Target]:
 
 
 def prepare_namespace(broker: Target, namespace: str) -> None:
-    """Make a namespace of one bundle and look it up: a broker serves what was looked up."""
+    """Make a namespace of one bundle and look it up, so that the broker serves it."""
     made = ask(
         broker.web,
         Rest("PUT", f"/admin/v2/namespaces/{namespace}", '{"bundles":{"numBundles":1}}', 204),
@@ -87,7 +87,7 @@ def prepare_namespace(broker: Target, namespace: str) -> None:
 
 
 def look_up(broker: Target, namespace: str) -> None:
-    """Look up topics of a namespace until every bundle has one, so that the broker serves all."""
+    """Look up topics until every bundle of a namespace is served by the broker."""
     look_up_at(broker.web, namespace)
 
 
@@ -100,7 +100,7 @@ def look_up_at(web: str, namespace: str) -> None:
 
 @contextmanager
 def golden_proxy(folder: Path, broker: Target) -> Iterator[Target]:
-    """Run a proxy in front of the broker, which may tunnel to it."""
+    """Run a proxy in front of the broker, with tunnels to it."""
     if FOREIGN_BROKER or FOREIGN_PROXY:
         yield Target(FOREIGN_PROXY)
         return

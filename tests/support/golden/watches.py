@@ -1,8 +1,8 @@
-"""Updates of watches in a recording: in whatever order, each with the hash of the set after it.
+"""Recorded watch updates: in any order, each with the resulting set's hash.
 
-The order of the updates that one change brings is the store's: a real broker's was that of its
-metadata store's events. So those of one change are compared as a set, and each hash is computed
-anew from what was listed and told so far.
+The store decides the order of a change's updates: a real broker's followed its metadata store's
+events. So a change's updates are compared as a set, and each hash is recomputed from the topics
+reported so far.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ EMPTY_HASH = "00000000"
 
 
 def updates_of_one_change(steps: Sequence[Step], start: int) -> list[Expect]:
-    """Return the updates in a row that begin at a step; empty if there are not several."""
+    """Return consecutive updates from a step on; empty if fewer than two."""
     found: list[Expect] = []
     for step in steps[start:]:
         if not isinstance(step, Expect) or not _is_update(step.answer):
@@ -27,7 +27,7 @@ def updates_of_one_change(steps: Sequence[Step], start: int) -> list[Expect]:
 
 
 def without_hash(answer: Answer) -> Answer:
-    """Return an update without its hash; anything else as it is."""
+    """Return an update without its hash; other answers unchanged."""
     if not isinstance(answer, pb.BaseCommand) or not _is_update(answer):
         return answer
     bare = pb.BaseCommand()
@@ -46,13 +46,13 @@ def topics_hash(names: Iterable[str]) -> str:
 
 
 class WatchedTopics:
-    """The topics that each watcher of a case was told so far."""
+    """Topics reported so far to each watcher of a case."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[int, int], set[str]] = {}
 
     def take(self, connection: int, answer: Answer) -> None:
-        """Take what a watcher was told into its set; anything else is no matter."""
+        """Apply a watcher's update to its set; ignore other answers."""
         if not isinstance(answer, pb.BaseCommand):
             return
         if answer.type == pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS:
@@ -65,7 +65,7 @@ class WatchedTopics:
             topics.difference_update(update.deleted_topics)
 
     def differences(self, step: int, connection: int, answer: Answer) -> list[Difference]:
-        """Take an update, and compare its hash with that of the set after it."""
+        """Apply an update and compare its hash with the resulting set's."""
         self.take(connection, answer)
         if not isinstance(answer, pb.BaseCommand) or not _is_update(answer):
             return []

@@ -1,4 +1,4 @@
-"""A topic in memory with consumers that keep what they are sent."""
+"""A topic in memory with consumers that keep every received command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = TopicName.parse("persistent://public/default/t")
 
 
 class KeptConnection:
-    """A connection whose peer keeps every command that it is sent, in order."""
+    """A connection whose peer keeps every command, in order."""
 
     client_version = "test"
     role: str | None = None
@@ -47,12 +47,12 @@ class KeptConnection:
             self._commands.append(pb.BaseCommand.FromString(command))
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Keep a command behind the messages of this turn."""
+        """Keep a command behind the turn's messages."""
         self.turn_writer.flush()
         self._commands.append(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Keep a command behind the messages of this turn."""
+        """Keep a command behind the turn's messages."""
         self.send(command)
 
     async def answers_ping(self) -> bool:
@@ -61,13 +61,11 @@ class KeptConnection:
 
     @property
     def commands(self) -> list[pb.BaseCommand]:
-        """All commands so far."""
         self.turn_writer.flush()
         return self._commands
 
     @property
     def messages(self) -> list[pb.CommandMessage]:
-        """All messages so far."""
         return [one.message for one in self.commands if one.HasField("message")]
 
     @property
@@ -76,13 +74,13 @@ class KeptConnection:
         return [one.message_id.entryId for one in self.messages]
 
     def take_entries(self) -> list[int]:
-        """Return the entry ids of what came since this was last asked."""
+        """Return the entry ids received since the last call."""
         entries = self.entries
         self._commands.clear()
         return entries
 
     def block(self) -> None:
-        """Read no more: its buffer is above the high mark."""
+        """Stop reading: the buffer is above the high mark."""
         self.outbound.queued(1 << 20)
 
     def unblock(self) -> None:
@@ -93,7 +91,7 @@ class KeptConnection:
 
 @dataclass
 class KeptTopic:
-    """A topic of one ledger; its subscriptions are told of what is published at once."""
+    """A topic of one ledger; publishing notifies its subscriptions immediately."""
 
     ledger: ManagedLedger
     clock: ManualClock = field(default_factory=ManualClock)
@@ -103,20 +101,20 @@ class KeptTopic:
     published: int = 0
 
     def confirmed(self, last: Position) -> None:
-        """Nobody waits for a receipt."""
+        """Immediately."""
 
     def failed(self, error: Exception) -> None:
         """A memory store does not fail."""
         raise error
 
     def subscriptions(self, rules: SubscriptionRules | None = None) -> Subscriptions:
-        """Return its subscriptions, as they are stored."""
+        """Return the stored subscriptions."""
         return Subscriptions(self, rules or SubscriptionRules())
 
     def publish(
         self, count: int = 1, *, batch: int = 0, key: str = "", deliver_at: int = 0
     ) -> list[Position]:
-        """Store messages, or batches; nobody is told."""
+        """Store messages or batches without notifying subscriptions."""
         return [self._store(batch, key, deliver_at) for _ in range(count)]
 
     def _store(self, batch: int, key: str, deliver_at: int) -> Position:
@@ -138,7 +136,7 @@ class KeptTopic:
 
 
 async def kept_topic(policies: EffectivePolicies = DEFAULTS, ledger_entries: int = 50) -> KeptTopic:
-    """Return an empty topic whose ledgers hold so many entries."""
+    """Return an empty topic with the given number of entries per ledger."""
     store = MemoryMessageStore(max_entries_per_ledger=ledger_entries)
     return KeptTopic(await store.open_ledger(str(NAME)), policies=policies)
 
@@ -153,7 +151,7 @@ def consume(
     priority: int = 0,
     key_shared: pb.KeySharedMeta | None = None,
 ) -> tuple[Consumer, KeptConnection]:
-    """Connect a consumer on a connection of its own."""
+    """Connect a consumer on its own connection."""
     cnx = cnx or KeptConnection()
     options = ConsumerOptions(
         len(cnx.consumers) + 1, name, kind, priority_level=priority, key_shared=key_shared

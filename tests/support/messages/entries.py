@@ -1,4 +1,4 @@
-"""Entries as a broker sends them, made from what this client would send."""
+"""Entries as a broker sends them, made from this client's output."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ PRODUCER = SendingProducer(1, "p")
 
 
 class BytesDecoding:
-    """Gives payloads back as they are."""
+    """Returns payloads unchanged."""
 
     def decode_message(self, message: Message) -> bytes:
         return message.data()
@@ -40,12 +40,12 @@ def batch_of(
 
 
 def plain(count: int) -> list[OutgoingMessage]:
-    """Return messages whose payloads are their numbers."""
+    """Return messages with their numbers as payloads."""
     return [OutgoingMessage(b"%d" % number, number) for number in range(count)]
 
 
 def encrypted(messages: int) -> OutgoingEntry:
-    """Return a batch that nobody here has keys for."""
+    """Return a batch without available keys."""
     entry = batch_of(plain(messages))
     metadata = pb.MessageMetadata.FromString(entry.metadata)
     metadata.encryption_keys.add(key="k", value=b"v")
@@ -53,7 +53,7 @@ def encrypted(messages: int) -> OutgoingEntry:
 
 
 def compacted(messages: int, out: set[int]) -> OutgoingEntry:
-    """Return a batch whose messages with these indexes were compacted away."""
+    """Return a batch with the given indexes compacted away."""
     entry = batch_of(plain(messages))
     payload, at = b"", 0
     for index in range(messages):
@@ -68,14 +68,14 @@ def compacted(messages: int, out: set[int]) -> OutgoingEntry:
 
 
 def with_checksum(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-    """Return what a broker stores of a message: checksum, metadata, payload."""
+    """Return a stored message: checksum, metadata, payload."""
     head = metadata.SerializePartialToString()
     tail = struct.pack(">I", len(head)) + head + payload
     return b"\x0e\x01" + struct.pack(">I", google_crc32c.value(tail)) + tail
 
 
 def entry_bytes(entry: OutgoingEntry) -> bytes:
-    """Return what a broker stores of an entry that is sent."""
+    """Return the stored bytes of a sent entry."""
     head, payload = entry.send_frame(1)
     (size,) = struct.unpack_from(">I", head, 4)
     return head[8 + size :] + payload
@@ -87,7 +87,7 @@ def received(
     ack_set: Sequence[int] = (),
     source: EntrySource = SOURCE,
 ) -> Entry:
-    """Read an entry, or its bytes, as they come in a MESSAGE command."""
+    """Read an entry or its bytes as a MESSAGE command's."""
     if not isinstance(data, bytes):
         data = entry_bytes(data)
     position = pb.MessageIdData(ledgerId=1, entryId=entry_id)

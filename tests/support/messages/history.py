@@ -1,4 +1,4 @@
-"""A history of one subscription, played step by step against the model of it."""
+"""A subscription's history, played step by step against its model."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ENOUGH = 1_000
 
 
 class History:
-    """One subscription with its consumers, and the model of it.
+    """A subscription with its consumers and its model.
 
-    ``do`` plays a step, lets everything run and compares; ``finish`` acknowledges all that comes
-    until nothing is left.
+    ``do`` plays a step, runs all tasks and compares; ``finish`` acknowledges until the backlog is
+    empty.
     """
 
     def __init__(self, topic: KeptTopic, kind: SubType.SubType.ValueType) -> None:
@@ -54,9 +54,9 @@ class History:
     # -- steps --------------------------------------------------------------------------------
 
     async def do(self, what: str, first: int, second: int, *, turn_ends: bool = True) -> None:
-        """Do one thing, and check all that follows; one that cannot be done now is nothing.
+        """Do a step and check the consequences; an impossible step is a no-op.
 
-        Unless the turn ends the next thing is done in the same turn of the event loop.
+        Unless the turn ends, the next step happens in the same turn of the event loop.
         """
         could_take = {one: one.consumer.takes_messages for one in self.model.members}
         if what in _OF_A_MEMBER:
@@ -134,7 +134,7 @@ class History:
         self.model.saved = True
 
     def _there(self, first: Position) -> dict[Position, set[int]]:
-        """Return all entries from one on of those that retention has left."""
+        """Return the entries from a position on that retention has kept."""
         ledger, published = self.topic.ledger, self.model.published
         return {
             at: set(range(published[at].size))
@@ -148,7 +148,7 @@ class History:
         self._begin_again()
 
     def _crash(self, _: int, __: int) -> None:
-        """Die; what was acknowledged in the last second may come again."""
+        """Crash; acknowledgements of the last second may be undone."""
         saved, before = self.model.saved, self.model.left
         self.subscriptions.close()
         self._begin_again()
@@ -197,21 +197,19 @@ class History:
         member.last = None if self._is_active(member) else member.last
 
     def _ack(self, member: Member, number: int) -> None:
-        """Acknowledge something that it had."""
         if member.had:
             position = member.had[number % len(member.had)]
             self.subscription.acknowledge(member.consumer, ids(position))
             self.model.acknowledge(position)
 
     def _stray(self, member: Member, number: int) -> None:
-        """Acknowledge anything, whoever had it."""
+        """Acknowledge any entry, whichever consumer had it."""
         position = self._any(number)
         if position is not None:
             self.subscription.acknowledge(member.consumer, ids(position))
             self.model.acknowledge(position)
 
     def _part(self, member: Member, number: int) -> None:
-        """Acknowledge two messages of a batch."""
         batches = [at for at in member.had if self.model.published[at].is_batch]
         if batches:
             position, gone = batches[number % len(batches)], (number, number + 1)
@@ -220,7 +218,7 @@ class History:
             self.model.acknowledge(position, gone)
 
     def _cumulative(self, member: Member, number: int) -> None:
-        """Acknowledge everything up to an entry, or to the middle of one."""
+        """Acknowledge everything up to an entry or a place in its batch."""
         if not member.had:
             return
         position = member.had[-1 - number % min(4, len(member.had))]
@@ -244,7 +242,7 @@ class History:
     # -- checks -------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Check all figures, and that nothing waits that could go out."""
+        """Check all figures, and that no deliverable entry waits."""
         assert self.subscription.cursor.backlog == len(self.model.left)
         if self.kind in ALONE:
             self._check_single()
@@ -270,7 +268,7 @@ class History:
                 self._check_key(member, position)
 
     def _check_key(self, member: Member, position: Position) -> None:
-        """Check that all that is left before an entry of its key is with the same consumer."""
+        """Check that earlier entries of a key are with the same consumer."""
         if not self.model.published[position].due_ms:
             for before in self.model.before_of_key(position):
                 assert self.model.holder.get(before) is member, f"{position} overtook"
@@ -317,7 +315,7 @@ class History:
         assert not dispatcher.blocked or dispatcher.unacked >= max(1, most // 2)
 
     def _could_go(self, dispatcher: KeySharedDispatcher, position: Position) -> bool:
-        """Tell whether an entry of Key_Shared waits though nothing is in its way."""
+        """Return whether a Key_Shared entry waits without an obstacle."""
         model, key = self.model, self.model.published[position].key
         if dispatcher.blocked or any(
             at not in model.holder for at in model.before_of_key(position)
@@ -338,7 +336,7 @@ class History:
     # -- the end ------------------------------------------------------------------------------
 
     async def finish(self) -> None:
-        """Let everybody take and acknowledge until nothing is left, without a new beginning."""
+        """Receive and acknowledge until the backlog is empty, without a restart."""
         model = self.model
         if not model.members or getattr(self.subscription.dispatcher, "active", model) is None:
             await self.do("join", 0, 0)
@@ -387,4 +385,4 @@ STEPS = (
     *("block", "unblock", "skip", "expire", "seek"),
     *("change", "unload", "crash"),
 )
-"""What a history is made of; what matters most is most often in it."""
+"""Steps of a history; the most important are the most frequent."""

@@ -1,4 +1,4 @@
-"""A model of one subscription: what is left of every entry, who has it, and what each is owed."""
+"""A model of a subscription: each entry's remaining messages, holder and dues."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ WORD_PLACES = range(64)
 
 @dataclass
 class Published:
-    """An entry as it was published; ``size`` is the number of its messages."""
+    """A published entry; ``size`` is its number of messages."""
 
     size: int
     is_batch: bool
@@ -26,12 +26,12 @@ class Published:
 
 @dataclass(eq=False)
 class Member:
-    """A consumer that is connected.
+    """A connected consumer.
 
     Attributes:
-        permits: Messages that it has room for.
-        had: The entries it was sent, in order.
-        last: Of a single active consumer: the entry it was sent last since it began anew.
+        permits: Available permits, in messages.
+        had: Received entries, in order.
+        last: Of a single active consumer: the last entry since its new beginning.
     """
 
     consumer: Consumer
@@ -42,15 +42,15 @@ class Member:
 
 
 class Model:
-    """The truth that a history is held against.
+    """The truth about a history.
 
     Attributes:
         published: Every entry.
-        left: For each entry that is not acknowledged the places of its messages that are left.
-        holder: Of Shared and Key_Shared: who was sent an entry and has not given it back.
-        redeliveries: How often an entry was given back by REDELIVER.
-        members: Those that are connected.
-        saved: Nothing was acknowledged since the cursor was saved.
+        left: Places of the remaining messages of each unacknowledged entry.
+        holder: Of Shared and Key_Shared: the consumer that holds an entry.
+        redeliveries: Number of REDELIVERs of an entry.
+        members: Connected consumers.
+        saved: No acknowledgement since the cursor was saved.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Model:
         self.left[position] = set(range(entry.size))
 
     def acknowledge(self, position: Position, places: Iterable[int] | None = None) -> None:
-        """Take messages of an entry off, None for all; its count of redeliveries is forgotten."""
+        """Acknowledge messages of an entry, None for all, and forget its redelivery count."""
         self.saved = False
         self.redeliveries.pop(position, None)
         left = self.left.get(position)
@@ -82,7 +82,7 @@ class Model:
         self.acknowledge(position)
 
     def acknowledge_before(self, position: Position) -> None:
-        """Take everything off that is before an entry."""
+        """Acknowledge everything before an entry."""
         self.saved = False
         for one in [at for at in self.left if at < position]:
             self._forget(one)
@@ -93,7 +93,7 @@ class Model:
         self.redeliveries.pop(position, None)
 
     def redeliver(self, member: Member, positions: Iterable[Position] | None) -> None:
-        """Take back what a consumer has of some entries; None for all of them."""
+        """Release a consumer's entries for redelivery; None for all."""
         asked = self.held_by(member) if positions is None else positions
         for position in asked:
             if self.holder.get(position) is member:
@@ -101,7 +101,7 @@ class Model:
                 self.redeliveries[position] = self.redeliveries.get(position, 0) + 1
 
     def leave(self, member: Member) -> None:
-        """Take back all that a consumer has; the last one's leaving forgets the counts."""
+        """Release all of a consumer's entries; the last consumer's leaving forgets the counts."""
         self.members.remove(member)
         for position in self.held_by(member):
             del self.holder[position]
@@ -109,11 +109,10 @@ class Model:
             self.redeliveries.clear()
 
     def held_by(self, member: Member) -> list[Position]:
-        """Return the entries that a consumer has."""
         return [at for at, one in self.holder.items() if one is member]
 
     def begin_with(self, left: dict[Position, set[int]]) -> None:
-        """Begin anew, with other entries left: a SEEK or a restart."""
+        """Restart with other remaining entries: a SEEK or a restart."""
         self.left = left
         self.holder.clear()
         self.redeliveries.clear()
@@ -121,11 +120,11 @@ class Model:
     # -- deliveries ---------------------------------------------------------------------------
 
     def delivered(self, member: Member, message: pb.CommandMessage) -> Position:
-        """Check an entry that was sent, and note who has it."""
+        """Check a sent entry and note its holder."""
         position = position_of(message)
         assert position in self.left, f"{position} was sent though it is acknowledged"
         left, entry = self.left[position], self.published[position]
-        # A batch of which an ACK took nothing is sent with all its bits, too (recorded).
+        # An untouched batch is sent with all its bits, too (recorded).
         if len(left) < entry.size or message.ack_set:
             assert places_of(message.ack_set, entry.size) == left, f"{position}: wrong ack_set"
         member.permits -= len(left)
@@ -133,25 +132,25 @@ class Model:
         return position
 
     def delivered_to_one_of_many(self, member: Member, message: pb.CommandMessage) -> None:
-        """Check an entry of Shared or Key_Shared: nobody else has it."""
+        """Check a Shared or Key_Shared entry: no other consumer holds it."""
         position = self.delivered(member, message)
         assert position not in self.holder, f"{position} was sent twice"
         self.holder[position] = member
         assert message.redelivery_count == self.redeliveries.get(position, 0)
 
     def delivered_in_order(self, member: Member, message: pb.CommandMessage) -> None:
-        """Check an entry of Exclusive or Failover: the next one that is left."""
+        """Check an Exclusive or Failover entry: the next remaining entry."""
         position = self.delivered(member, message)
         assert position == self.next_after(member.last), f"{position} is out of order"
         assert message.redelivery_count == 0
         member.last = position
 
     def next_after(self, last: Position | None) -> Position | None:
-        """Return the next entry that is left; None if there is none."""
+        """Return the next remaining entry, or None."""
         return min((at for at in self.left if last is None or at > last), default=None)
 
     def before_of_key(self, position: Position) -> list[Position]:
-        """Return the entries of the same key that are left, before one; none that was delayed."""
+        """Return earlier remaining entries of the same key, without delayed entries."""
         key = self.published[position].key
         return [
             at
@@ -166,12 +165,12 @@ def position_of(message: pb.CommandMessage) -> Position:
 
 
 def places_of(words: Iterable[int], size: int) -> set[int]:
-    """Return the messages of a batch that a bit set names."""
+    """Return a batch's messages in a bit set."""
     bits = sum((word & WORD) << 64 * at for at, word in enumerate(words))
     return {at for at in range(size) if bits >> at & 1}
 
 
 def words_without(places: Iterable[int]) -> list[int]:
-    """Return the bit set of a batch, as one signed word, without some of its messages."""
+    """Return a batch's bit set, as a signed word, without some of its messages."""
     left = WORD & ~sum(1 << at for at in set(places))
     return [left - (1 << 64) if left >> 63 else left]

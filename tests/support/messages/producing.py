@@ -1,4 +1,4 @@
-"""A loaded topic with producers, whose connections keep what they are sent."""
+"""A loaded topic with producers, whose connections keep received commands."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +31,6 @@ NAME = TopicName.parse("persistent://public/default/t")
 
 
 def limits(clock: ManualClock, max_pending: int = 0, buffer_bytes: int = 0) -> PublishLimits:
-    """Return limits of publishing; without values there are none."""
     return PublishLimits(PublishBuffer(buffer_bytes), PublishRate(NO_RATE, clock), max_pending)
 
 
@@ -39,7 +38,7 @@ class ProducingConnection(KeptConnection):
     """A connection with producers.
 
     Attributes:
-        gate: Closed while it is not read.
+        gate: Closed while reading is paused.
     """
 
     def __init__(self, clock: ManualClock, of: PublishLimits | None = None) -> None:
@@ -50,11 +49,10 @@ class ProducingConnection(KeptConnection):
         self.closed_by_broker = ClosedProducers(clock, 30.0)
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Remember a producer that the broker closed."""
         self.closed_by_broker.add(producer_id)
 
     def producer(self, producer_id: int = 1, **fields: Any) -> Producer:
-        """Return a producer that is being made on this connection."""
+        """Return a producer under creation on this connection."""
         request = pb.CommandProducer(
             topic=str(NAME), producer_id=producer_id, request_id=producer_id + 100, **fields
         )
@@ -63,14 +61,14 @@ class ProducingConnection(KeptConnection):
         return made
 
     def take(self) -> list[pb.BaseCommand]:
-        """Return the commands that came since the last call."""
+        """Return the commands since the last call."""
         found = list(self.commands)
         self.commands.clear()
         return found
 
 
 def entry_bytes(payload: bytes = b"m", **metadata: Any) -> bytes:
-    """Return checksum, metadata and payload of one message."""
+    """Return a message's checksum, metadata and payload."""
     fields: dict[str, Any] = {"producer_name": "p", "sequence_id": 0, "publish_time": 1, **metadata}
     framed = encode_payload_command(
         pb.BaseCommand(type=pb.BaseCommand.PING),
@@ -81,10 +79,9 @@ def entry_bytes(payload: bytes = b"m", **metadata: Any) -> bytes:
 
 
 class SlowLedger(MemoryManagedLedger):
-    """A ledger whose entries are confirmed when the test says so."""
+    """A ledger that confirms entries on command."""
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
-        """Store an entry that is not confirmed yet."""
         listener, self.listener = self.listener, None
         try:
             return super().append(data, digest)
@@ -92,19 +89,18 @@ class SlowLedger(MemoryManagedLedger):
             self.listener = listener
 
     def confirm(self, last: Position) -> None:
-        """Confirm the entries up to one."""
+        """Confirm entries up to a number."""
         assert self.listener is not None
         self.listener.confirmed(last)
 
     def fail(self) -> None:
-        """Lose what is not confirmed."""
         assert self.listener is not None
         self.listener.failed(MessageStoreError("the disk is gone"))
 
 
 @dataclass
 class TopicOnHand:
-    """A topic, and what it is made of.
+    """A topic and its parts.
 
     Attributes:
         broken: Topics whose ledger failed.
@@ -118,7 +114,6 @@ class TopicOnHand:
 
     @property
     def context(self) -> TopicContext:
-        """The broker's parts."""
         return TopicContext(
             BrokerConfig.from_properties(self.keys),
             self.clock,
@@ -137,12 +132,10 @@ class TopicOnHand:
         return topic
 
     def connection(self, of: PublishLimits | None = None) -> ProducingConnection:
-        """Return a connection to it."""
         return ProducingConnection(self.clock, of)
 
 
 def add(topic: Topic, producer: Producer) -> None:
-    """Admit a producer to a topic."""
     producer.topic = topic
     topic.producers.add(producer, topic.policies.max_producers)
 
@@ -150,6 +143,5 @@ def add(topic: Topic, producer: Producer) -> None:
 def publish(
     topic: Topic, producer: Producer, sequence_id: int = 0, highest: int = 0, **metadata: Any
 ) -> None:
-    """Publish a message."""
     data = entry_bytes(producer_name=producer.name, sequence_id=sequence_id, **metadata)
     topic.publish(producer, sequence_id, highest, data, digest_of(parse_metadata(data)))

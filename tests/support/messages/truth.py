@@ -1,8 +1,8 @@
-"""The truth about one topic that is asked over the wire, and may lose what no one promised.
+"""The truth about a topic over the wire, where unpromised messages may be lost.
 
-The model of ``model.py`` knows all that a broker does. Here only that counts which a client was
-told: a message with a receipt is owed until an acknowledgement of it was sent; it is gone when that
-was answered; and whether a broker that died has still kept that is unknown until it was saved.
+Unlike the model of ``model.py``, only facts reported to a client count: a message with a receipt is
+owed until its acknowledgement is sent, and gone once that is answered; after a broker's death an
+acknowledgement is uncertain unless it was saved.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Message = tuple[int, int]
 
 
 class State(Enum):
-    """The fate of a message that is not owed."""
+    """The fate of a message that is no longer owed."""
 
     ASKED = "its acknowledgement was sent"
     GONE = "its acknowledgement was answered"
@@ -31,9 +31,9 @@ class Fate:
     """The state of a message.
 
     Attributes:
-        epoch: In which it came to this state.
-        at: When, in seconds of the caller's clock.
-        kept: Not even a kill undoes it.
+        epoch: Of the last state change.
+        at: Time of the change, in seconds of the caller's clock.
+        kept: Survives a kill.
     """
 
     state: State
@@ -44,7 +44,7 @@ class Fate:
 
 @dataclass
 class Wrong:
-    """Faults that were found, as sentences."""
+    """Faults found, as sentences."""
 
     missing: list[str] = field(default_factory=list)
     came_back: list[str] = field(default_factory=list)
@@ -55,17 +55,17 @@ class Wrong:
 
 
 class Truth:
-    """All that is known of one topic with one subscription.
+    """All facts about a topic with one subscription.
 
-    An epoch ends when all consumers have left: what comes in the next one is what was left. In an
-    epoch nothing is said of an acknowledged message that comes again: it may have been under way.
+    An epoch ends when all consumers have left: the next epoch begins with the remaining messages.
+    Within an epoch a repeated acknowledged message is no fault: it may have been in flight.
 
     Attributes:
-        sizes: Messages in each entry, by the number of the entry.
-        places: Where an entry with a receipt is.
-        fates: Of all messages that are not owed.
-        seen: What came in this epoch.
-        retained: Acknowledged entries can be sought again.
+        sizes: Messages in each entry, by entry number.
+        places: Positions of entries with a receipt.
+        fates: Of all messages no longer owed.
+        seen: Messages of this epoch.
+        retained: Whether acknowledged entries remain seekable.
     """
 
     def __init__(self, kind: SubType.SubType.ValueType, topic: str, *, retained: bool) -> None:
@@ -84,25 +84,23 @@ class Truth:
 
     @property
     def name(self) -> str:
-        """The type of its subscription."""
         return SubType.SubType.Name(self.kind)
 
     # -- publishing ---------------------------------------------------------------------------
 
     def publish(self, size: int) -> int:
-        """Note that an entry is sent; return its number."""
+        """Note a sent entry; return its number."""
         self.sizes.append(size)
         return len(self.sizes) - 1
 
     def receipted(self, number: int, place: Position) -> None:
-        """Note that the broker has an entry."""
         self.places[number] = place
 
     def producer_left(self, under_way: Iterable[int]) -> None:
-        """Note that entries without a receipt may be stored behind those of the next producer."""
+        """Note that entries without receipt may be stored after the next producer's."""
         self._loose.update(under_way)
 
-    # -- what comes ---------------------------------------------------------------------------
+    # -- deliveries ---------------------------------------------------------------------------
 
     def messages(self, number: int, places: Iterable[int] | None = None) -> list[Message]:
         """Return messages of an entry; all without places."""
@@ -113,11 +111,11 @@ class Truth:
         return any(one not in self.fates for one in self.messages(number))
 
     def is_whole(self, number: int) -> bool:
-        """Tell whether none of an entry's messages is acknowledged or unknown."""
+        """Return whether every message of an entry is owed."""
         return all(one not in self.fates for one in self.messages(number))
 
     def delivered(self, number: int, places: Iterable[int]) -> int:
-        """Check an entry that came in this epoch; return how many of its messages came again."""
+        """Check a delivered entry; return its number of repeated messages."""
         came = self.messages(number, places)
         if not any(one in self.seen for one in self.messages(number)):
             self._check_order(number)
@@ -136,7 +134,7 @@ class Truth:
         return again
 
     def _check_order(self, number: int) -> None:
-        """Check an entry that comes for the first time: none before it was left out."""
+        """Check a first delivery: no earlier entry was skipped."""
         if self.kind == SubType.Shared or number in self._loose:
             return
         groups = 1 if self.kind in ALONE else KEYS
@@ -152,14 +150,14 @@ class Truth:
             self.wrong.out_of_order.append(f"{self.name} {number} {what}")
 
     def gave_back(self, numbers: Iterable[int]) -> None:
-        """Note entries that must come again in this epoch."""
-        # Of those that may come late nobody knows whether they were acknowledged with others.
+        """Note entries to be redelivered in this epoch."""
+        # Late entries may have been acknowledged with others.
         self._given_back.update(set(numbers) - self._loose)
 
     # -- acknowledging ------------------------------------------------------------------------
 
     def asked(self, messages: Iterable[Message]) -> list[Message]:
-        """Note that an acknowledgement is sent; return what it may change."""
+        """Note a sent acknowledgement; return the messages it may change."""
         changed = []
         for one in messages:
             fate = self.fates.get(one)
@@ -169,13 +167,12 @@ class Truth:
         return changed
 
     def answered(self, messages: Iterable[Message], at: float) -> None:
-        """Note that an acknowledgement was answered."""
         for one in messages:
             if self.fates[one].state is State.ASKED:
                 self.fates[one] = Fate(State.GONE, self.epoch, at)
 
     def unanswered(self, messages: Iterable[Message]) -> None:
-        """Note that an acknowledgement will never be answered."""
+        """Note an acknowledgement that will never be answered."""
         for one in messages:
             if self.fates[one].state is State.ASKED:
                 self.fates[one] = Fate(State.UNKNOWN, self.epoch)
@@ -190,12 +187,12 @@ class Truth:
         self._last.clear()
 
     def saved(self) -> None:
-        """Note that the broker has saved its cursors: a clean stop, or an unload."""
+        """Note that the broker saved its cursors: a clean stop, or an unload."""
         for fate in self.fates.values():
             fate.kept |= fate.state is State.GONE
 
     def killed(self, saved_until: float) -> None:
-        """Note a kill: what was acknowledged since a time may come again."""
+        """Note a kill: recent acknowledgements may be undone."""
         for fate in self.fates.values():
             if fate.state is State.GONE and (fate.kept or fate.at < saved_until):
                 fate.kept = True
@@ -203,26 +200,26 @@ class Truth:
                 fate.state = State.UNKNOWN
 
     def target(self, chosen: float) -> int | None:
-        """Return the number of an entry that can be sought; None if there is none.
+        """Return the number of a seekable entry, or None.
 
         Args:
             chosen: From 0 to 1: from the first to the last.
         """
         there = sorted(self.places)
         if not self.retained:
-            # What is acknowledged may be dropped, up to the first entry that is not.
+            # Acknowledged entries may be dropped, up to the first unacknowledged one.
             first = next((at for at, one in enumerate(there) if self.is_owed(one)), len(there))
             del there[:first]
         there = [one for one in there if one not in self._loose]
         return there[int(chosen * len(there))] if there else None
 
     def sought(self, target: int) -> None:
-        """Note that a SEEK was answered: all is left from an entry on, and nothing before it."""
+        """Note an answered SEEK: everything from an entry on is owed, everything before is done."""
         for number in range(len(self.sizes)):
             for one in self.messages(number):
                 fate = self.fates.get(one)
                 if number in self._loose or fate == Fate(State.UNKNOWN, self.epoch):
-                    # Who sent it or its acknowledgement has left: it may come behind the SEEK.
+                    # The sender has left: its message or acknowledgement may arrive after the SEEK.
                     self.fates[one] = Fate(State.UNKNOWN, self.epoch)
                 elif number < target:
                     self.fates[one] = Fate(State.GONE, self.epoch, kept=True)
@@ -232,7 +229,7 @@ class Truth:
                     self.fates[one] = Fate(State.UNKNOWN, self.epoch)
 
     def seek_cut_short(self, target: int) -> None:
-        """Note that a SEEK was not answered: it may have happened."""
+        """Note an unanswered SEEK: it may have happened."""
         for number in range(len(self.sizes)):
             for one in self.messages(number):
                 if (number < target) != (one in self.fates):
@@ -241,7 +238,7 @@ class Truth:
     # -- the end ------------------------------------------------------------------------------
 
     def awaited(self) -> list[Message]:
-        """Return what must come in this epoch and has not yet."""
+        """Return the messages due in this epoch."""
         awaited = [
             one
             for number in self.places
@@ -252,5 +249,5 @@ class Truth:
         return awaited + [(number, 0) for number in again]
 
     def check_all_came(self) -> None:
-        """Note what is missing now."""
+        """Note the missing messages."""
         self.wrong.missing += [f"{self.name} {one}" for one in self.awaited()]

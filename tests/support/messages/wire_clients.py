@@ -1,4 +1,4 @@
-"""Producer and consumers of one topic on connections; what comes is held against the truth."""
+"""A topic's producer and consumers on connections, checked against the truth."""
 
 import asyncio
 import time
@@ -25,11 +25,11 @@ SUBSCRIPTION = "s"
 
 @dataclass(eq=False)
 class Member:
-    """A consumer that is connected.
+    """A connected consumer.
 
     Attributes:
-        had: Entries that came and were neither acknowledged nor given back, by number.
-        asked: The acknowledgements that are not answered, by request id.
+        had: Received entries neither acknowledged nor released, by number.
+        asked: Unanswered acknowledgements, by request id.
     """
 
     peer: WirePeer
@@ -40,18 +40,18 @@ class Member:
 
 
 class WireClients:
-    """The clients of one topic.
+    """A topic's clients.
 
     Args:
-        truth: What is known of it, over all lives of the broker.
-        random: Chooses.
+        truth: Facts over all lives of the broker.
+        random: Source of choices.
         connect: Makes a connection.
 
     Attributes:
-        counts: What was done.
-        heard_at: When something came last.
-        under_way: Entries of this producer that have no receipt.
-        is_lost: A connection was lost that nobody closed: the broker is gone.
+        counts: Numbers of actions.
+        heard_at: Time of the last received command.
+        under_way: This producer's entries without receipt.
+        is_lost: Connection loss without a close: the broker is gone.
         is_closed: The broker has closed a producer or consumer.
     """
 
@@ -80,7 +80,6 @@ class WireClients:
             await self.join()
 
     async def open_producer(self) -> None:
-        """Connect the producer."""
         peer = await self._connected()
         peer.on_command = self._of_producer
         topic = self.truth.topic
@@ -92,7 +91,6 @@ class WireClients:
         self.under_way.clear()
 
     async def join(self) -> None:
-        """Connect one more consumer."""
         peer = await self._connected()
         member = Member(peer, self.truth.epoch)
         peer.on_command = lambda command, rest: self._of_member(member, command, rest)
@@ -112,7 +110,7 @@ class WireClients:
         return peer
 
     async def _patiently(self, ask: Callable[[], Awaitable[object]]) -> None:
-        """Ask again while who was before is still there."""
+        """Retry while the predecessor is still connected."""
         end = time.monotonic() + ANSWER_SECONDS
         while True:
             try:
@@ -129,7 +127,7 @@ class WireClients:
             self.is_lost = True
 
     def let_producer_go(self) -> None:
-        """Disconnect the producer, with what is under way."""
+        """Disconnect the producer, with entries in flight."""
         if not self.is_lost:
             self.truth.producer_left(self.under_way)
         producer, self.producer = self.producer, None
@@ -137,13 +135,12 @@ class WireClients:
             producer.close()
 
     def close(self) -> None:
-        """Leave with everything."""
         self.let_producer_go()
         for member in list(self.members):
             self.let_go(member)
 
     def let_go(self, member: Member) -> None:
-        """Disconnect a consumer; what it asked may have been heard or not."""
+        """Disconnect a consumer; its requests may or may not have arrived."""
         self.members.remove(member)
         member.peer.on_command = lambda *_: None
         member.peer.close()
@@ -152,12 +149,12 @@ class WireClients:
         member.asked.clear()
 
     async def begin_again(self) -> None:
-        """Leave with all, and come back: what is not acknowledged comes again."""
+        """Disconnect all consumers and reconnect: unacknowledged messages are redelivered."""
         members = max(1, len(self.members))
         self.close()
         await self.open(members)
 
-    # -- what comes ---------------------------------------------------------------------------
+    # -- deliveries ---------------------------------------------------------------------------
 
     def _of_producer(self, command: pb.BaseCommand, _: bytes) -> None:
         self.heard_at = time.monotonic()
@@ -205,7 +202,7 @@ class WireClients:
     def acknowledge(
         self, member: Member, how: int, ids: list[pb.MessageIdData], messages: list[Message]
     ) -> None:
-        """Send an acknowledgement, whose answer is noted when it comes."""
+        """Send an acknowledgement and note its answer later."""
         request_id = member.peer.next_id()
         member.asked[request_id] = self.truth.asked(messages)
         asked = pb.CommandAck(consumer_id=0, message_id=ids, request_id=request_id)
@@ -222,22 +219,21 @@ class WireClients:
         )
 
     async def until(self, holds: Callable[[], bool], seconds: float) -> None:
-        """Wait for a condition, for so long and as long as the broker is there."""
+        """Wait for a condition, within a limit and while the broker lives."""
         with suppress(TimeoutError):
             async with deadline(LoopClock(), seconds):
                 while not holds() and not self.is_lost:  # noqa: ASYNC110 - of many conditions
                     await asyncio.sleep(POLL_SECONDS)
 
-    # -- what is left -------------------------------------------------------------------------
+    # -- the rest -----------------------------------------------------------------------------
 
     async def all_came(self, quiet_seconds: float) -> None:
-        """Wait for all that must come, and note what does not."""
+        """Wait for all due messages and note the missing ones."""
         await self.until(lambda: not self.truth.awaited(), ANSWER_SECONDS)
         await asyncio.sleep(quiet_seconds)
         self.truth.check_all_came()
 
     async def acknowledge_all(self) -> None:
-        """Acknowledge everything that came."""
         for member in self.members:
             numbers = list(member.had)
             messages = [one for number in numbers for one in self.truth.messages(number)]
@@ -250,7 +246,6 @@ class WireClients:
 
 
 def content_of(number: int) -> bytes:
-    """Return the payload of an entry."""
     filler = bytes((number % 200 + 50,)) * (number * 7919 % LARGEST_FILLER)
     return b"%s#%d" % (filler.replace(b"#", b"-"), number)
 

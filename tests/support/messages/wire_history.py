@@ -1,4 +1,4 @@
-"""A random history of one topic and its subscription, played over the wire."""
+"""A random history of a topic and its subscription, over the wire."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -29,15 +29,15 @@ STEPS = {
 }
 """The steps of a history, and how often each comes."""
 ENDING = {"ack": 10, "part": 5, "cumulative": 1, "give_back": 4}
-"""The steps when nothing is published any more."""
+"""Steps without publishing."""
 
 
 class WireHistory:
-    """Random steps of the clients of one topic.
+    """Random steps of a topic's clients.
 
     Args:
-        clients: Those that are connected.
-        unload: Has the topic unloaded.
+        clients: The connected clients.
+        unload: Unloads the topic.
     """
 
     def __init__(self, clients: WireClients, unload: Callable[[str], Awaitable[None]]) -> None:
@@ -50,7 +50,6 @@ class WireHistory:
     # -- steps --------------------------------------------------------------------------------
 
     async def live(self) -> None:
-        """Do one thing after the other until the broker is gone."""
         while not self.clients.is_lost:
             await self._step(STEPS)
             await asyncio.sleep(self._random.random() * STEP_SECONDS)
@@ -92,7 +91,6 @@ class WireHistory:
         return self._random.sample(numbers, self._random.randint(1, min(most, len(numbers))))
 
     def _part(self) -> None:
-        """Acknowledge messages of a batch."""
         member = self._any_member()
         batches = [one for one in member.had if self.truth.sizes[one] > 1] if member else []
         if member is not None and batches:
@@ -104,7 +102,7 @@ class WireHistory:
             self._counts["acknowledged in part"] += 1
 
     def _cumulative(self) -> None:
-        """Acknowledge everything up to an entry, or to the middle of one."""
+        """Acknowledge everything up to an entry or a place in its batch."""
         member, truth = self._any_member(), self.truth
         if member is None or truth.kind not in ALONE:
             return
@@ -138,7 +136,7 @@ class WireHistory:
             return
         asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=0)
         if truth.kind in ALONE:
-            # Everything comes again; of a consumer that is not active nothing does.
+            # Everything is redelivered, except to an inactive consumer.
             if len(self.clients.members) > 1:
                 return
             truth.gave_back({number for number, _ in truth.seen if truth.is_whole(number)})
@@ -165,7 +163,6 @@ class WireHistory:
             await self.clients.join()
 
     async def _change_producer(self) -> None:
-        """Disconnect the producer, with what is under way."""
         await self.clients.quiet(receipts=self._random.random() < 0.5)
         self.clients.let_producer_go()
         await self.clients.open_producer()
@@ -196,7 +193,7 @@ class WireHistory:
         await self.clients.begin_again()
 
     async def end_in_part(self, steps: int) -> None:
-        """Acknowledge and give back some of it."""
+        """Acknowledge and release some entries."""
         for _ in range(steps):
             await self._step(ENDING)
             await asyncio.sleep(self._random.random() * STEP_SECONDS)

@@ -1,4 +1,4 @@
-"""A connection to a broker whose answers are matched with what was asked."""
+"""A broker connection that matches answers with requests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class RefusedError(Exception):
 
 
 class WirePeer(asyncio.Protocol):
-    """One connection.
+    """A connection.
 
     Attributes:
-        on_command: Takes commands that are no answers, with what stands behind them.
-        on_lost: Called when the connection is lost.
-        is_lost: It is.
+        on_command: Receives commands that are no answers, with their payload.
+        on_lost: Called at the connection's loss.
+        is_lost: Whether the connection is lost.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class WirePeer(asyncio.Protocol):
 
     @classmethod
     async def connected(cls, address: tuple[str, int], target: str = "") -> WirePeer:
-        """Return a connection whose handshake is finished; with a target, through a proxy to it."""
+        """Return a connection after its handshake; a target is reached through a proxy."""
         loop = asyncio.get_running_loop()
         _, peer = await loop.create_connection(cls, *address)
         asked = pb.CommandConnect(client_version="wire", protocol_version=21)
@@ -51,11 +51,10 @@ class WirePeer(asyncio.Protocol):
         return peer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take all frames that are complete."""
+        """Handle all complete frames."""
         self._decoder.feed(data)
         while (whole := self._decoder.next_frame()) is not None:
             head, rest = split_body(whole.body(), whole.total_size)
@@ -79,7 +78,7 @@ class WirePeer(asyncio.Protocol):
             asked.set_result(command)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Let nobody wait."""
+        """Fail all waiters."""
         self.is_lost = True
         for asked in self._answers.values():
             if not asked.done():
@@ -88,11 +87,9 @@ class WirePeer(asyncio.Protocol):
         self.on_lost()
 
     def close(self) -> None:
-        """Leave, without waiting for anything."""
         self._transport.close()
 
     def next_id(self) -> int:
-        """Return a request id that was not used."""
         self._last_id += 1
         return self._last_id
 
@@ -101,15 +98,14 @@ class WirePeer(asyncio.Protocol):
         self._transport.write(frame)
 
     def tell(self, command: pb.BaseCommand) -> None:
-        """Send a command whose answer is not waited for."""
         self.write(encode_command(command))
 
     async def ask(self, kind: Type.Type.ValueType, name: str, **fields: object) -> pb.BaseCommand:
         """Send a command and return its answer.
 
         Raises:
-            RefusedError: It is an error.
-            ConnectionResetError: There is none.
+            RefusedError: The answer is an error.
+            ConnectionResetError: No answer came.
         """
         command = Type(type=kind)
         body = getattr(command, name)

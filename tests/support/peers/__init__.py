@@ -1,1 +1,1 @@
-"""Peers that a test controls byte by byte, or question by question."""
+"""Peers driven byte by byte, or request by request."""

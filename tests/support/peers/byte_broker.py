@@ -1,4 +1,4 @@
-"""A broker that answers CONNECT and then treats bytes as bytes: what a pipe's far end sees."""
+"""A broker that answers CONNECT and then treats bytes as bytes: a pipe's far end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ByteBroker:
 
     Attributes:
         url: ``pulsar://host:port``.
-        answer: What CONNECT is answered with; None for silence.
+        answer: Answer to CONNECT; None for silence.
     """
 
     def __init__(self, answer: pb.BaseCommand | None) -> None:
@@ -43,7 +43,6 @@ class ByteBroker:
             writer.transport.abort()
 
     def close(self) -> None:
-        """Take no more connections; those that are there stay."""
         if self._server is not None:
             self._server.close()
 
@@ -57,16 +56,16 @@ class ByteBroker:
         await self._arrived.put(ByteBrokerConnection(connect, reader, writer))
 
     async def connection(self) -> ByteBrokerConnection:
-        """Wait for the next connection that has sent its CONNECT."""
+        """Wait for the next connection's CONNECT."""
         return await self._arrived.get()
 
 
 class ByteBrokerConnection:
-    """The far end of one pipe.
+    """A pipe's far end.
 
     Attributes:
-        connect: The CONNECT that came.
-        reader: What comes after it.
+        connect: The received CONNECT.
+        reader: Bytes after the CONNECT.
         writer: The way back.
     """
 
@@ -78,14 +77,12 @@ class ByteBrokerConnection:
         self.writer = writer
 
     async def next_command(self) -> pb.BaseCommand:
-        """Wait for the next command."""
         size = int.from_bytes(await self.reader.readexactly(GREETING_BYTES), "big")
         body = await self.reader.readexactly(size)
         return pb.BaseCommand.FromString(body[GREETING_BYTES:])
 
 
 def connected_command() -> pb.BaseCommand:
-    """Return a broker's CONNECTED."""
     connected = pb.CommandConnected(
         server_version="byte broker", protocol_version=21, max_message_size=1_234_567
     )

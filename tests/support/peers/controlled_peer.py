@@ -1,9 +1,9 @@
-"""A peer that reads exactly as many bytes as the test says, over memory or real sockets.
+"""A peer that reads exactly the requested bytes, over memory or real sockets.
 
-``reads``, ``sends``, ``closes`` and ``resets`` mean the same over every link: a transport without
-a socket, whose kernel holds nothing, and loopback sockets with small buffers at both ends, each
-plain and with TLS. With TLS a peer takes whole records, no more than the wanted bytes are in.
-Nothing here sleeps: what must come is waited for.
+``reads``, ``sends``, ``closes`` and ``resets`` mean the same over every link: a transport without a
+socket or kernel buffer, and loopback sockets with small buffers at both ends, each plain and with
+TLS. With TLS a peer takes whole records, just enough for the requested bytes. No sleeps: expected
+bytes are awaited.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ from tests.support.peers.memory_transport import MemoryTransport
 from tests.support.processes.cluster import until
 
 TURNS = 100_000
-"""Turns of the loop after which a state is said never to come."""
+"""Turns of the loop after which a state counts as unreachable."""
 SMALL_BUFFER_BYTES = 8_192
 """SO_SNDBUF of the server's side and SO_RCVBUF of the peer; Linux keeps twice the number."""
 SWALLOWED_BYTES = 131_072
-"""More than the kernel takes with such buffers, whatever it rounds up."""
+"""Exceeds the kernel's capacity with such buffers, whatever the rounding."""
 RECORD_BYTES = 16_384
 """Plain bytes of a full TLS record."""
 FULL = PauseCause.OUTBOUND_BUFFER_FULL
@@ -49,7 +49,7 @@ _LINGER_FOR_NOTHING = struct.pack("ii", 1, 0)
 
 
 def success_frames(*request_ids: int) -> bytes:
-    """Return frames of a kind that nothing overtakes and that overtakes nothing."""
+    """Return frames of a kind that keeps its order."""
     return b"".join(
         encode_command(
             pb.BaseCommand(
@@ -79,9 +79,9 @@ PING_ID = 0
 
 
 def batch_ends(sizes: Sequence[int]) -> list[int]:
-    """Return after how many read bytes each entry has left that waits behind the first one.
+    """Return the read byte counts at which each entry behind the first has left.
 
-    Small entries are handed over together, and leave together; the first was handed over alone.
+    Small entries are written together and leave together; the first was written alone.
     """
     batches: list[list[int]] = []
     for size in sizes:
@@ -94,19 +94,19 @@ def batch_ends(sizes: Sequence[int]) -> list[int]:
     return [end for batch, end in zip(batches, last_bytes, strict=True) for _ in batch]
 
 
-# -- the side that is tested ----------------------------------------------------------------------
+# -- the side under test --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The flow control of a connection under test: profile pulsar's, and no cooldown, if not said.
+    """Flow control of the connection under test; default profile pulsar without cooldown.
 
     Attributes:
-        marks: When it is unwritable.
-        pauses: Whether it handles nothing while it is unwritable.
+        marks: Watermarks of writability.
+        pauses: Whether handling pauses while unwritable.
         parks: Whether frames are parked meanwhile, so that control frames overtake them.
-        cooldown: How fast commands are taken after a resume.
-        clock: That of the cooldown, and of the watch for peers that leave while they are not read.
+        cooldown: Command rate after a resume.
+        clock: Of the cooldown and of the watch for departing peers that are not read.
     """
 
     marks: WriteBufferMarks = field(default_factory=WriteBufferMarks)
@@ -117,13 +117,13 @@ class Flow:
 
 
 class WatchedConnection(Connection):
-    """A server's side that keeps what it is told; ``on_frame`` may do more.
+    """A server's side that records its events; ``on_frame`` may do more.
 
     Attributes:
-        taken: Request ids of the frames it handled, and PING_ID for each PING.
-        left: Names of the entries that have left, in order.
-        writability: What it was told of its outbound buffer.
-        end: At its loss: the entries that had left by then, and the pending bytes.
+        taken: Request ids of handled frames, and PING_ID for each PING.
+        left: Names of entries that have left, in order.
+        writability: Reported states of the outbound buffer.
+        end: At the loss: the entries that had left, and the pending bytes.
     """
 
     def __init__(self, flow: Flow, tls: TlsLayer | None) -> None:
@@ -163,12 +163,12 @@ class WatchedConnection(Connection):
         self.end = list(self.left), self.totals.pending_bytes
 
     def queue(self, name: str, data: bytes) -> None:
-        """Queue an entry that is noted when it has left."""
+        """Queue an entry; note when it has left."""
         self.enqueue([data], len(data), partial(self.left.append, name))
 
 
 def new_connection(flow: Flow, tls: TlsLayer | None = None) -> WatchedConnection:
-    """Return the connection under test: the one place that knows how one is made."""
+    """Return the connection under test: its only constructor."""
     return WatchedConnection(flow, tls)
 
 
@@ -179,10 +179,10 @@ class Wire(Protocol):
     """The peer's end of a link; the bytes are ciphertext with TLS."""
 
     async def take(self, size: int) -> bytes:
-        """Return exactly ``size`` bytes; those behind them stay where they are."""
+        """Return exactly ``size`` bytes; later bytes stay in place."""
 
     async def put(self, data: bytes) -> None:
-        """Send, as far as the other side reads."""
+        """Send as much as the other side reads."""
 
     def finish(self) -> None:
         """Send the end of the stream."""
@@ -192,14 +192,13 @@ class Wire(Protocol):
 
 
 class MemoryWire:
-    """The peer's end of a MemoryTransport: what it has not read, nobody has."""
+    """The peer's end of a MemoryTransport: unread bytes stay there."""
 
     def __init__(self, transport: MemoryTransport) -> None:
         self._transport = transport
         self._taken = 0
 
     async def take(self, size: int) -> bytes:
-        """See Wire.take."""
         end = self._taken + size
         for _ in range(TURNS):
             self._transport.peer_reads(end - len(self._transport.received))
@@ -211,15 +210,12 @@ class MemoryWire:
         raise AssertionError(f"never came: {size} bytes")
 
     async def put(self, data: bytes) -> None:
-        """See Wire.put."""
         self._transport.peer_sends(data)
 
     def finish(self) -> None:
-        """See Wire.finish."""
         self._transport.peer_closes()
 
     def reset(self) -> None:
-        """See Wire.reset."""
         self._transport.breaks(ConnectionResetError())
 
 
@@ -230,7 +226,6 @@ class SocketWire:
         self._socket = end
 
     async def take(self, size: int) -> bytes:
-        """See Wire.take."""
         taken = bytearray()
         while len(taken) < size:
             missing = size - len(taken)
@@ -240,7 +235,6 @@ class SocketWire:
         return bytes(taken)
 
     async def put(self, data: bytes) -> None:
-        """See Wire.put."""
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     def finish(self) -> None:
@@ -248,7 +242,6 @@ class SocketWire:
         self._socket.shutdown(socket.SHUT_WR)
 
     def reset(self) -> None:
-        """See Wire.reset."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_FOR_NOTHING)
         self._socket.close()
 
@@ -260,7 +253,7 @@ class ControlledPeer:
     """The other end of a connection under test.
 
     Attributes:
-        received: All it has read, decrypted.
+        received: All read bytes, decrypted.
     """
 
     def __init__(self, wire: Wire, tls: TlsLayer | None = None) -> None:
@@ -270,7 +263,7 @@ class ControlledPeer:
         self.received = bytearray()
 
     async def shakes_hands(self) -> None:
-        """Finish the TLS handshake; without TLS there is none."""
+        """Finish the TLS handshake; a no-op without TLS."""
         if self._tls is None:
             return
         self._tls.start()
@@ -280,7 +273,6 @@ class ControlledPeer:
             await self._wire.put(self._tls.take_outgoing())
 
     async def reads(self, size: int) -> bytes:
-        """Read exactly ``size`` bytes and return them."""
         if self._tls is None:
             data = await self._wire.take(size) if size else b""
         else:
@@ -297,15 +289,14 @@ class ControlledPeer:
         return header + await self._wire.take(length)
 
     async def sends(self, data: bytes) -> None:
-        """Send bytes; over sockets this waits while the other side reads nothing."""
+        """Send bytes; over sockets this waits while the other side does not read."""
         await self._wire.put(data if self._tls is None else self._tls.encrypt(data))
 
     def closes(self) -> None:
-        """Send the end of the stream; what is on its way can still be read."""
+        """Send the end of the stream; bytes in flight stay readable."""
         self._wire.finish()
 
     def resets(self) -> None:
-        """Break the connection off."""
         self._wire.reset()
 
 
@@ -315,8 +306,8 @@ class Link:
 
     Attributes:
         name: For a test's id.
-        sockets: Real ones on the loopback, or memory.
-        tls: Whether it is encrypted.
+        sockets: Loopback sockets instead of memory.
+        tls: Whether encrypted.
     """
 
     name: str
@@ -325,7 +316,7 @@ class Link:
 
     @property
     def swallowed_bytes(self) -> int:
-        """The most that may have left the connection without being read by the peer."""
+        """Limit of bytes that left the connection unread by the peer."""
         return SWALLOWED_BYTES if self.sockets else 0
 
 
@@ -339,7 +330,7 @@ LINKS = (
 
 @lru_cache(maxsize=1)
 def tls_contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return the server's and the client's context, of an authority made for this process."""
+    """Return the server's and the client's context, of this process's own authority."""
     authority = trustme.CA()
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(server)
@@ -383,7 +374,7 @@ async def _memory_wire(connection: WatchedConnection) -> AsyncIterator[Wire]:
 async def _socket_wire(connection: WatchedConnection) -> AsyncIterator[Wire]:
     loop = asyncio.get_running_loop()
     with socket.socket() as listening, socket.socket() as end:
-        # Accepted sockets inherit it; the peer's window is settled when it connects.
+        # Accepted sockets inherit the buffer; the peer's window is fixed at connect.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL_BUFFER_BYTES)
         end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER_BYTES)
         listening.bind(("127.0.0.1", 0))
@@ -399,7 +390,7 @@ async def _socket_wire(connection: WatchedConnection) -> AsyncIterator[Wire]:
 
 @asynccontextmanager
 async def peer_of(url: str) -> AsyncIterator[ControlledPeer]:
-    """Connect a peer to a server that runs, at ``pulsar://host:port``."""
+    """Connect a peer to a running server at ``pulsar://host:port``."""
     host, _, port = url.removeprefix("pulsar://").rpartition(":")
     with socket.socket() as end:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER_BYTES)

@@ -1,4 +1,4 @@
-"""Holds watches of a running broker at each of the places where they wait."""
+"""Holds a running broker's watches at each of their waiting places."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,11 +11,11 @@ from tests.support.stores.blocked_store import BlockedStore
 
 
 class BlockedFilter:
-    """Evaluates patterns, and answers when the test says so.
+    """Evaluates patterns and answers on command.
 
     Attributes:
-        asked: The patterns that were asked for, in order.
-        go_on: Set to let answers through.
+        asked: The requested patterns, in order.
+        go_on: Set to release answers.
     """
 
     def __init__(self, broker: BrokerService) -> None:
@@ -45,7 +45,7 @@ async def all_of(broker: BrokerService, kind: LimitType) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def held_at(broker: BrokerService, place: str) -> AsyncIterator[None]:
-    """Hold all watches that come at one place: the store, the filter, heap or direct memory."""
+    """Hold all arriving watches at one place: the store, the filter, heap or direct memory."""
     if place in ("store", "filter"):
         held = BlockedStore(broker) if place == "store" else BlockedFilter(broker)
         yield

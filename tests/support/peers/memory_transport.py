@@ -1,4 +1,4 @@
-"""A transport without a socket: its peer reads as many bytes as the test says."""
+"""A transport without a socket: its peer reads bytes on command."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class MemoryTransport(asyncio.Transport):
-    """A transport that keeps what is written until ``peer_reads``, as asyncio's does.
+    """A transport that keeps written bytes until ``peer_reads``, as asyncio's does.
 
     Args:
-        protocol: Told of data, pauses and the end; ``connect`` makes it know this transport.
-        reads_at_once: The peer takes everything as it is written.
+        protocol: Receives data, pauses and the end; ``connect`` passes it this transport.
+        reads_at_once: Whether the peer reads every write immediately.
     """
 
     def __init__(self, protocol: asyncio.Protocol, *, reads_at_once: bool = False) -> None:
@@ -34,14 +34,14 @@ class MemoryTransport(asyncio.Transport):
         self._lost = False
 
     def connect(self) -> MemoryTransport:
-        """Tell the protocol that the connection is up."""
+        """Report the connection to the protocol."""
         self._protocol.connection_made(self)
         return self
 
-    # -- what the peer does -------------------------------------------------------------------
+    # -- the peer's side ----------------------------------------------------------------------
 
     def peer_reads(self, size: int) -> None:
-        """Take up to ``size`` of the bytes that wait."""
+        """Read up to ``size`` pending bytes."""
         self.received += self._waiting[:size]
         del self._waiting[:size]
         if self._writing_paused and len(self._waiting) <= self._low:
@@ -50,7 +50,7 @@ class MemoryTransport(asyncio.Transport):
         self._end_when_flushed()
 
     def peer_sends(self, data: bytes) -> None:
-        """Bring data to the protocol; while it does not read, the data waits."""
+        """Pass data to the protocol; the data waits while reading is paused."""
         if self._reading_paused or self._closing:
             self._unread.append(data)
         else:
@@ -62,12 +62,11 @@ class MemoryTransport(asyncio.Transport):
             self.close()
 
     def breaks(self, error: Exception | None = None) -> None:
-        """Lose the connection."""
         self._waiting.clear()
         self._closing = True
         self._lose(error)
 
-    # -- what a transport does ----------------------------------------------------------------
+    # -- the transport's side -----------------------------------------------------------------
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._high = 65_536 if high is None else high

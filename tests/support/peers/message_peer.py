@@ -1,4 +1,4 @@
-"""A raw peer that publishes and consumes: it knows the wire, and nothing of Floodgate's code."""
+"""A raw peer that publishes and consumes, independent of Floodgate's code."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ _HEAD_BYTES = 10
 
 
 class Received(NamedTuple):
-    """A message as it came."""
-
     position: tuple[int, int]
     payload: bytes
 
 
 class MessagePeer:
-    """One connection with producers and consumers.
+    """A connection with producers and consumers.
 
     Attributes:
         raw: The connection.
-        received: Messages that came while something else was waited for.
+        received: Messages that arrived during other waits.
     """
 
     def __init__(self, raw: RawPeer) -> None:
@@ -40,17 +38,15 @@ class MessagePeer:
     async def connect(
         cls, url: str, target: str | None = None, receive_buffer_bytes: int = 262_144
     ) -> MessagePeer:
-        """Connect to a broker, or through a proxy to the one that ``target`` names."""
+        """Connect to a broker, or through a proxy to ``target``."""
         raw = await RawPeer.connect(url, receive_buffer_bytes)
         await raw.shake_hands(connect_command(target, 21))
         return cls(raw)
 
     def close(self) -> None:
-        """Close the connection."""
         self.raw.close()
 
     def next_id(self) -> int:
-        """Return a request id that was not used."""
         self._request_id += 1
         return self._request_id
 
@@ -93,7 +89,7 @@ class MessagePeer:
         await self.raw.send(Type(type=Type.FLOW, flow=flow))
 
     async def ack(self, *positions: tuple[int, int], consumer_id: int = 1) -> None:
-        """Acknowledge messages one by one."""
+        """Acknowledge messages individually."""
         command = Type(type=Type.ACK)
         command.ack.consumer_id = consumer_id
         command.ack.ack_type = pb.CommandAck.Individual
@@ -104,7 +100,7 @@ class MessagePeer:
     # -- messages -----------------------------------------------------------------------------
 
     async def publish(self, sequence_id: int, payload: bytes, producer_id: int = 1) -> None:
-        """Send a message; its receipt comes later."""
+        """Send a message without awaiting its receipt."""
         await self.raw.send_bytes(send_frame(sequence_id, payload, producer_id))
 
     async def receipt(self) -> pb.BaseCommand:
@@ -113,7 +109,6 @@ class MessagePeer:
         return await self._until(lambda one: one.type in kinds)
 
     async def message(self) -> Received:
-        """Return the next message."""
         while not self.received:
             await self._until(lambda one: one.type == Type.MESSAGE)
         return self.received.pop(0)
@@ -123,7 +118,7 @@ class MessagePeer:
         return await self._until(lambda one: one.type in (Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER))
 
     async def _until(self, wanted: Callable[[pb.BaseCommand], bool]) -> pb.BaseCommand:
-        """Read until a command comes that is wanted; messages are kept, PINGs answered."""
+        """Read until a wanted command comes; keep messages, answer PINGs."""
         while True:
             body = await self.raw.frame()
             (size,) = struct.unpack_from(">I", body)
@@ -139,7 +134,7 @@ class MessagePeer:
 
 
 def send_frame(sequence_id: int, payload: bytes, producer_id: int = 1) -> bytes:
-    """Return a SEND of one message."""
+    """Return a single message's SEND."""
     send = pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, num_messages=1)
     command = Type(type=Type.SEND, send=send).SerializeToString()
     metadata = pb.MessageMetadata(

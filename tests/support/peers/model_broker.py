@@ -1,4 +1,4 @@
-"""A broker for one consumer of a topic that keeps the rules of subscriptions, without sockets."""
+"""A broker with real subscription rules for a topic's only consumer, without sockets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Stored:
     tail: bytes
     messages: int
     left: int = 0
-    """Its messages that were not acknowledged, as bits; 0 if it is done."""
+    """Unacknowledged messages, as bits; 0 when done."""
     is_batch: bool = False
     sent: bool = False
     redelivery_count: int = 0
@@ -44,7 +44,7 @@ class Stored:
 
 
 class ModelCnx:
-    """A connection to the broker, as far as consumers look at it."""
+    """A connection to the broker, as consumers see it."""
 
     def __init__(self, broker: ModelBroker) -> None:
         self._broker = broker
@@ -81,7 +81,6 @@ class ModelCnx:
         return self._broker.answer(self, command)
 
     def breaks(self) -> None:
-        """Lose the connection."""
         self.turn_writer.flush()
         self.closed = True
         self.attached.lost()
@@ -89,18 +88,18 @@ class ModelCnx:
 
 @dataclass
 class ModelBroker:
-    """The broker, its topic, and what the one subscription has acknowledged.
+    """The broker, its topic, and the only subscription's acknowledgements.
 
     Attributes:
-        delivers: Whether it sends by itself, as permits allow.
+        delivers: Whether it sends unprompted, within permits.
         by_index: Whether it acknowledges single messages of batches.
-        epochs: Whether it tells the consumer's epoch.
-        refusals: Answers to the next requests; None is the usual one.
-        hold: Waited for before a request is answered.
-        commands: What consumers said.
-        permits: Messages that it may send.
-        most_permits: The most there have been.
-        may_create: Whether it may create the topic, at each question for partitions.
+        epochs: Whether it reports the consumer's epoch.
+        refusals: Answers to the next requests; None for the usual answer.
+        hold: Awaited before an answer.
+        commands: Received from consumers.
+        permits: Messages it may send.
+        most_permits: Maximum of permits so far.
+        may_create: Whether each partition request may create the topic.
     """
 
     limit_bytes: int = 1 << 20
@@ -159,7 +158,7 @@ class ModelBroker:
             self.deliver()
 
     def store(self, entry: OutgoingEntry, messages: int = 1, *, is_batch: bool = False) -> None:
-        """Store an entry as a producer sent it."""
+        """Store a producer's entry."""
         metadata = pb.MessageMetadata.FromString(entry.metadata)
         tail = with_checksum(metadata, entry.payload)
         self.entries.append(Stored(tail, messages, is_batch=is_batch))
@@ -167,11 +166,11 @@ class ModelBroker:
 
     @property
     def left(self) -> list[int]:
-        """The entries that are not acknowledged."""
+        """The unacknowledged entries."""
         return [number for number, entry in enumerate(self.entries) if entry.left]
 
     def deliver(self) -> None:
-        """Send what is not acknowledged and was not sent, while there are permits."""
+        """Send unacknowledged, unsent messages within permits."""
         if self.delivers:
             for number, entry in enumerate(self.entries):
                 if self.permits <= 0 or self.subscribed is None:
@@ -205,7 +204,7 @@ class ModelBroker:
         self.tell(pb.BaseCommand(type=Type.MESSAGE, message=message), entry.tail)
 
     def tell(self, command: pb.BaseCommand, tail: bytes = b"") -> None:
-        """Send a command that was not asked for."""
+        """Send an unrequested command."""
         assert self.cnx is not None
         data = command.SerializeToString()
         body = len(data).to_bytes(4, "big") + data + tail
@@ -217,7 +216,7 @@ class ModelBroker:
         """Take a command; a request's answer comes by ``answer``."""
         self.commands.append(command)
         if cnx is not self.cnx or self.subscribed is None:
-            return  # As a broker ignores what comes for a consumer that it does not have.
+            return  # A broker ignores commands for unknown consumers.
         if command.type == Type.FLOW:
             self.permits += command.flow.messagePermits
             self.most_permits = max(self.most_permits, self.permits)
@@ -274,13 +273,12 @@ class ModelBroker:
         self.tell(pb.BaseCommand(type=Type.CLOSE_CONSUMER, close_consumer=close))
 
     def breaks(self) -> None:
-        """Lose the connection."""
         assert self.cnx is not None
         self._leave()
         self.cnx.breaks()
 
     def answer(self, cnx: ModelCnx, command: pb.BaseCommand) -> pb.BaseCommand:
-        """Return the answer to a request, whose effect is now."""
+        """Apply a request and return its answer."""
         kind = command.type
         success = pb.BaseCommand(type=Type.SUCCESS)
         if kind == Type.SUBSCRIBE:
@@ -319,7 +317,7 @@ class ModelBroker:
         return success
 
     def _begin(self, asked: pb.CommandSubscribe) -> None:
-        """Begin where a subscription that is not durable wants it, unless it was just sought."""
+        """Begin at a non-durable subscription's start, unless just sought."""
         kept, self.sought = self.sought, False
         start = asked.start_message_id
         if not asked.durable and not kept and start.ledgerId == LEDGER:

@@ -10,7 +10,7 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker
 
 
 async def opened(broker: ModelBroker, **options: Any) -> Consumer:
-    """Return a consumer of a queue of fixed size, after its first messages came."""
+    """Return a consumer with a fixed-size queue, after its first messages."""
     options = {"receiver_queue_policy": "fixed", "receiver_queue_size": 10, **options}
     consumer = await open_consumer(broker.context, TOPIC, "sub", ConsumerOptions(**options))
     await settle()
@@ -29,12 +29,12 @@ async def numbers(consumer: Consumer, count: int) -> list[bytes]:
 
 
 def kinds(broker: ModelBroker) -> list[int]:
-    """Return the types of what the broker was told."""
+    """Return the types of commands the broker received."""
     return [command.type for command in broker.commands]
 
 
 async def after(broker: ModelBroker, seconds: float) -> None:
-    """Let time pass, and everybody act."""
+    """Advance time and run all tasks."""
     await settle()
     broker.clock.advance(seconds)
     await settle()

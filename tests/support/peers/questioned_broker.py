@@ -1,7 +1,6 @@
-"""A stand-in broker that compares hashes, answers when the test says so, and can be wrong.
+"""A stand-in broker that compares hashes, answers on command, and can be wrong.
 
-It speaks for itself: what a client's hash means is written here once more, not taken from
-Floodgate's broker.
+Independent: a client's hash is reimplemented rather than taken from Floodgate's broker.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class QuestionedBroker(StandInBroker):
-    """The broker's side of questions: what it was asked, and how it answers.
+    """The broker's side of requests and answers.
 
     Attributes:
-        asked: The hash of each listing request, None without, in order.
-        go_on: Set to let answers out, those that wait and those that come.
+        asked: The hash of each listing request, or None, in order.
+        go_on: Set to release waiting and later answers.
         answers_hash: Answers requests with a hash instead of the right answer.
-        bodies_next: Sent behind the request id in answer to the next requests, whatever they ask.
-        max_message_bytes: What its CONNECTED says; None says nothing.
+        bodies_next: Bodies of the next answers, behind the request id.
+        max_message_bytes: In CONNECTED; None to omit.
     """
 
     asked: list[str | None] = field(default_factory=list)
@@ -42,12 +41,11 @@ class QuestionedBroker(StandInBroker):
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def change(self, namespace: str, names: list[str]) -> None:
-        """Let a namespace have other topics from now on."""
+        """Replace a namespace's topics."""
         self.names[namespace] = names
         self._bodies.pop(namespace, None)
 
     def hang_up_now(self) -> None:
-        """Close every connection."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -75,7 +73,7 @@ class QuestionedBroker(StandInBroker):
             writer.write(self.answer(request))
 
     def answer(self, request: pb.CommandGetTopicsOfNamespace) -> bytes:
-        """Return the frame that answers a request as things stand now."""
+        """Return the frame that answers a request now."""
         if self.bodies_next:
             return listing_frame(request.request_id, self.bodies_next.pop(0))
         if not request.HasField("topics_hash"):
@@ -89,12 +87,12 @@ class QuestionedBroker(StandInBroker):
 
 
 def unchanged_frame(request_id: int, hash_text: str) -> bytes:
-    """Return the answer to a hash that is right, as recorded of a real broker."""
+    """Return the recorded answer of a real broker to a correct hash."""
     return listing_frame(request_id, b"\x18\x00\x22\x08" + hash_text.encode() + b"\x28\x00")
 
 
 def without_tail(names: list[str]) -> bytes:
-    """Return a listing behind its request id as brokers before the hash wrote it."""
+    """Return a listing behind its request id, as brokers before the hash wrote it."""
     return listing_body(names)[: -len(b"\x18\x00\x22\x0812345678\x28\x00")]
 
 

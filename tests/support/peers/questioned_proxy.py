@@ -1,4 +1,4 @@
-"""A proxy in front of a broker that the test answers for; at the end nothing may be held."""
+"""A proxy in front of a test-driven broker; at the end no memory may be held."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
@@ -21,7 +21,7 @@ HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
 NAMESPACE = "public/list"
 SLOW = {
     "floodgateSocketSendBufferBytes": "4096",
-    # Who does not read may ask all the same.
+    # Non-reading peers may send requests all the same.
     "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
 }
 NAMES = topic_names(NAMESPACE, 400, 1_000)
@@ -29,13 +29,13 @@ OTHERS = topic_names(NAMESPACE, 401, 1_000)
 HASH, OTHER_HASH = topics_hash(NAMES), topics_hash(OTHERS)
 NAMES_BYTES = 400 * 1_000
 LEAST_BYTES = 1_024
-"""The bytes that are reserved while an answer is asked about."""
+"""Bytes reserved during a request about an answer."""
 ONE_LIST = {"heap_max_bytes": 500_000, "direct_max_bytes": 500_000}
 
 
 @dataclass
 class QuestionedProxy:
-    """The proxy, and who is connected to it. Time stands still."""
+    """The proxy and its peers. Time stands still."""
 
     broker: QuestionedBroker
     proxy: ProxyService
@@ -44,7 +44,7 @@ class QuestionedProxy:
     _peers: list[RawPeer] = field(default_factory=list)
 
     async def peer(self) -> RawPeer:
-        """Return a peer that has shaken hands; it reads nothing until it is told to."""
+        """Return a peer after its handshake that reads only on command."""
         peer = await RawPeer.shaken_hands(self.proxy.service_url)
         self._peers.append(peer)
         self.flights = [self.cnx(peer).parts.flights]
@@ -58,7 +58,7 @@ class QuestionedProxy:
         return peer
 
     async def holding(self, **fields: object) -> RawPeer:
-        """Return a peer to which an answer is on its way: it reads the length, and no more."""
+        """Return a peer with an answer in flight: it reads the length and no more."""
         self.broker.go_on.set()
         peer = await self.asking(**fields)
         await peer.read(4)
@@ -71,14 +71,14 @@ class QuestionedProxy:
         return found
 
     async def leave(self, peer: RawPeer) -> None:
-        """Let a peer leave, and the proxy notice it."""
+        """Close a peer and wait until the proxy notices."""
         address = peer.address
         peer.close()
         await until(lambda: address not in [one.peer for one in self.proxy.connections])
 
     @property
     def reused(self) -> int:
-        """The number of answers that were given to another flight's clients."""
+        """Number of answers shared with another flight's clients."""
         return self.flights[0].live.reused_total
 
     @property
@@ -87,15 +87,15 @@ class QuestionedProxy:
         return len(self.flights[0].live)
 
     def acquired(self, limit_type: LimitType = DIRECT) -> int:
-        """Return the bytes of a budget that are held."""
+        """Return the held bytes of a budget."""
         return self.proxy.limiter.acquired_permits(limit_type)
 
     def sharers(self, limit_type: LimitType) -> list[object]:
-        """Return who holds a part of something."""
+        """Return the holders of a shared part."""
         return [one.owner for one in self.proxy.limiter.semaphore(limit_type).accounts()]
 
     def held(self) -> dict[str, int]:
-        """Return what is held; empty when nobody is connected."""
+        """Return all held resources; empty without connected clients."""
         figures = {
             **held(self.proxy.limiter),
             "lookup places": self.proxy.lookups.pending_requests,
@@ -106,7 +106,6 @@ class QuestionedProxy:
         return {name: figure for name, figure in figures.items() if figure}
 
     def close_clients(self) -> None:
-        """Let everybody leave."""
         for peer in self._peers:
             peer.close()
 
@@ -119,15 +118,15 @@ async def questioned_proxy(
     breaks: bool = False,
     **keys: str,
 ) -> AsyncIterator[QuestionedProxy]:
-    """Run a proxy in front of a broker for the length of a block.
+    """Run a proxy in front of a broker for a block.
 
-    Its end is an error if the ledger of the limiter is not balanced.
+    An unbalanced limiter ledger at the end is an error.
 
     Args:
-        broker: Who answers.
+        broker: Answers requests.
         limits: Fields of the proxy's TopicListLimits.
         breaks: The proxy may log errors of its own.
-        keys: Keys of the proxy.
+        keys: The proxy's.
     """
     server = await broker.serve()
     url = f"pulsar://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -151,24 +150,22 @@ async def questioned_proxy(
 
 
 async def answer_of(peer: RawPeer) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Read one listing's answer."""
     command = await peer.command()
     assert command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE, command
     return command.getTopicsOfNamespaceResponse
 
 
 async def answer_behind_length(peer: RawPeer) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Read the rest of an answer whose first length field was read."""
+    """Read an answer's rest, after its first length field."""
     size = int.from_bytes(await peer.read(4), "big")
     command = pb.BaseCommand.FromString(await peer.read(size))
     return command.getTopicsOfNamespaceResponse
 
 
 def broker_with(names: list[str]) -> QuestionedBroker:
-    """Return a broker with one namespace."""
     return QuestionedBroker({NAMESPACE: names})
 
 
 def is_one_list(size_bytes: float) -> bool:
-    """Tell whether that many bytes are what NAMES costs, or OTHERS."""
+    """Return whether the bytes equal the cost of NAMES or OTHERS."""
     return NAMES_BYTES < size_bytes < 1.05 * NAMES_BYTES

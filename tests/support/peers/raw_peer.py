@@ -1,7 +1,7 @@
-"""A peer that speaks frames by hand and reads as many bytes as the test says.
+"""A peer with hand-made frames that reads bytes on command.
 
-It knows only the framing, so that a fault in Floodgate's own client library cannot hide one in
-its servers. Its receive buffer is small: what it does not read stays with the server.
+Knows only the framing, so that faults in Floodgate's client library cannot hide faults in its
+servers. The receive buffer is small: unread bytes stay with the server.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ GET_TOPICS = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE
 
 
 class RawPeer:
-    """One socket, used as ``async with await RawPeer.connect(url) as peer``."""
+    """A socket, used as ``async with await RawPeer.connect(url) as peer``."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -27,7 +27,6 @@ class RawPeer:
 
     @classmethod
     async def connect(cls, url: str, receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES) -> Self:
-        """Open a socket to ``pulsar://host:port``; nothing is sent yet."""
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setblocking(False)
@@ -47,7 +46,7 @@ class RawPeer:
         return peer
 
     async def shake_hands(self, connect: pb.BaseCommand) -> None:
-        """Finish the handshake; whatever keeps it from being finished closes the socket."""
+        """Finish the handshake; close the socket on failure."""
         with self._closed_unless_done():
             await self.send(connect)
             answer = await self.command()
@@ -83,7 +82,6 @@ class RawPeer:
         await self.send_bytes(b"".join(map(frame, commands)))
 
     async def send_bytes(self, data: bytes) -> None:
-        """Send bytes as they are."""
         await self._loop.sock_sendall(self._socket, data)
 
     async def read(self, count: int) -> bytes:
@@ -101,24 +99,23 @@ class RawPeer:
         return bytes(data)
 
     async def frame(self) -> bytes:
-        """Read one frame, its first length field left out."""
+        """Read a frame without its first length field."""
         (size,) = struct.unpack(">I", await self.read(4))
         return await self.read(size)
 
     async def command(self) -> pb.BaseCommand:
-        """Read one command."""
         body = await self.frame()
         (size,) = struct.unpack_from(">I", body)
         return pb.BaseCommand.FromString(body[4 : 4 + size])
 
     async def answer(self) -> pb.BaseCommand:
-        """Read one command that is not a PING; those are answered."""
+        """Read the next command except PINGs, which are answered."""
         while (command := await self.command()).type == pb.BaseCommand.PING:
             await self.send(pong())
         return command
 
     async def rest(self) -> bytes:
-        """Read until the server closes and return what came before."""
+        """Read until the server closes and return the bytes."""
         data = bytearray()
         try:
             while chunk := await self._loop.sock_recv(self._socket, 65_536):
@@ -139,7 +136,6 @@ def frame(command: pb.BaseCommand) -> bytes:
 
 
 def connect_command(target: str | None = None, protocol_version: int = 20) -> pb.BaseCommand:
-    """Return a client's CONNECT."""
     connect = pb.CommandConnect(client_version="raw-peer", protocol_version=protocol_version)
     if target is not None:
         connect.proxy_to_broker_url = target
@@ -147,28 +143,23 @@ def connect_command(target: str | None = None, protocol_version: int = 20) -> pb
 
 
 def ping() -> pb.BaseCommand:
-    """Return a PING."""
     return pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
 
 
 def pong() -> pb.BaseCommand:
-    """Return a PONG."""
     return pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
 
 
 def topics_command(request_id: int, namespace: str, **fields: object) -> pb.BaseCommand:
-    """Return a GET_TOPICS_OF_NAMESPACE."""
     request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=namespace, **fields)
     return pb.BaseCommand(type=GET_TOPICS, getTopicsOfNamespace=request)
 
 
 def lookup_command(request_id: int, topic: str) -> pb.BaseCommand:
-    """Return a LOOKUP."""
     lookup = pb.CommandLookupTopic(request_id=request_id, topic=topic)
     return pb.BaseCommand(type=pb.BaseCommand.LOOKUP, lookupTopic=lookup)
 
 
 def partitions_command(request_id: int, topic: str) -> pb.BaseCommand:
-    """Return a PARTITIONED_METADATA."""
     query = pb.CommandPartitionedTopicMetadata(request_id=request_id, topic=topic)
     return pb.BaseCommand(type=pb.BaseCommand.PARTITIONED_METADATA, partitionMetadata=query)

@@ -1,4 +1,4 @@
-"""A client of the admin REST that sends paths just as they are written."""
+"""An admin REST client that sends paths verbatim."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -14,8 +14,6 @@ from broker.service import BrokerService
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request."""
-
     status: int
     text: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -32,8 +30,6 @@ class Answer:
 
 
 class RestClient:
-    """A client of one broker's REST."""
-
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._url = url
@@ -55,10 +51,10 @@ class RestClient:
             return Answer(answer.status, await answer.text(), dict(answer.headers))
 
     async def done(self, method: str, path: str, body: str | None = None) -> None:
-        """Make a call that must succeed.
+        """Make a call and check its success.
 
         Raises:
-            AssertionError: It does not.
+            AssertionError: The call failed.
         """
         answer = await self.ask(method, path, body)
         assert answer.status < 300, f"{method} {path}: {answer}"

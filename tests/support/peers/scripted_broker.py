@@ -1,4 +1,4 @@
-"""A broker for producers that does what the test says, in the test's own turn, without sockets."""
+"""A scripted broker for producers, in the test's own turn, without sockets."""
 
 from __future__ import annotations
 
@@ -29,15 +29,13 @@ _CHECKED_FROM = 6
 
 @dataclass(frozen=True)
 class Sent:
-    """One SEND as it arrived."""
-
     send: pb.CommandSend
     metadata: pb.MessageMetadata
     payload: bytes
 
     @property
     def contents(self) -> list[bytes]:
-        """The payloads of its messages; it must not be compressed."""
+        """The payloads of its messages, uncompressed."""
         if not self.metadata.HasField("num_messages_in_batch"):
             return [self.payload]
         contents, at = [], 0
@@ -50,7 +48,7 @@ class Sent:
 
 
 class ScriptedCnx:
-    """A connection to the scripted broker, as far as producers look at it."""
+    """A connection to the scripted broker, as producers see it."""
 
     def __init__(self, broker: ScriptedBroker) -> None:
         self._broker = broker
@@ -84,12 +82,11 @@ class ScriptedCnx:
 
     @property
     def sent(self) -> list[Sent]:
-        """Everything so far."""
         self.turn_writer.flush()
         return self._sent
 
     def send(self, command: pb.BaseCommand) -> None:
-        """Keep a command that wants no answer."""
+        """Keep a command without answer."""
         self.commands.append(command)
 
     async def request(self, build: Callable[[int], pb.BaseCommand]) -> pb.BaseCommand:
@@ -106,38 +103,34 @@ class ScriptedCnx:
         return pb.BaseCommand(type=pb.BaseCommand.SUCCESS)
 
     def abort(self) -> None:
-        """End."""
         self.breaks()
 
     def breaks(self) -> None:
-        """Lose the connection."""
         self.closed = True
         self.attached.lost()
 
     def takes_no_more(self) -> None:
-        """Be unwritable."""
         self.turn_writer.flush()
         self.outbound.writable = False
 
     def takes_more(self) -> None:
-        """Be writable again."""
         self.outbound.writable = True
         self.outbound.tell_listeners()
 
 
 @dataclass
 class ScriptedBroker:
-    """The broker's answer to the next PRODUCER, and what the client makes of it.
+    """The broker's answers to PRODUCER, and the client's state.
 
     Attributes:
-        refusals: The answers to the next PRODUCERs; None accepts.
-        lookup_refusals: The answers to the next questions for partitions; then it tells.
-        may_create: Whether it may create the topic, at each of these questions.
-        holds: Waited for before PRODUCER is answered.
-        holds_closes: Waited for before CLOSE_PRODUCER is.
-        is_ready: Whether exclusive access is given at once.
-        connected: How often a connection was asked for.
-        stored: What it has sent receipts for, by entry.
+        refusals: Answers to the next PRODUCERs; None accepts.
+        lookup_refusals: Answers to the next partition requests, before real ones.
+        may_create: Whether each partition request may create the topic.
+        holds: Awaited before PRODUCER is answered.
+        holds_closes: Awaited before CLOSE_PRODUCER is answered.
+        is_ready: Whether exclusive access is immediate.
+        connected: Number of connection requests.
+        stored: Entries with receipts.
     """
 
     limit_bytes: int = 1 << 20
@@ -166,14 +159,14 @@ class ScriptedBroker:
         self._ids = count()
 
     def context(self, **more: Any) -> ClientContext:
-        """Return a client's parts, whose cluster is this broker."""
+        """Return a client's parts, with this broker as cluster."""
         more = {"producer_ids": self._ids, **more}
         return ClientContext(self, self.memory, 30.0, **more)  # type: ignore[arg-type]
 
-    # -- what a client asks of its cluster ----------------------------------------------------
+    # -- a client's requests to its cluster ---------------------------------------------------
 
     async def connection_of(self, _: str) -> ScriptedCnx:
-        """Return the connection; another one when it is closed."""
+        """Return the connection; a new one after a close."""
         self.connected += 1
         if self.cnx.closed:
             self.cnx = ScriptedCnx(self)
@@ -183,14 +176,12 @@ class ScriptedBroker:
     connection_by_url = connection_of
 
     async def partitions(self, _: str, *, auto_create: bool = True) -> int:
-        """Return how many partitions there are."""
         self.may_create.append(auto_create)
         if self.lookup_refusals:
             raise self.lookup_refusals.pop(0)
         return self.partition_count
 
     async def attach(self, cnx: ScriptedCnx, producer: pb.CommandProducer) -> pb.BaseCommand:
-        """Answer PRODUCER."""
         self.producers.append(producer)
         if self.holds is not None:
             await self.holds.wait()
@@ -204,7 +195,6 @@ class ScriptedBroker:
         return pb.BaseCommand(type=pb.BaseCommand.PRODUCER_SUCCESS, producer_success=success)
 
     def success(self, producer: pb.CommandProducer) -> pb.CommandProducerSuccess:
-        """Return PRODUCER_SUCCESS."""
         answer = pb.CommandProducerSuccess(
             request_id=producer.request_id,
             producer_name=producer.producer_name or "given",
@@ -215,11 +205,10 @@ class ScriptedBroker:
             answer.topic_epoch = self.topic_epoch
         return answer
 
-    # -- what the broker does -----------------------------------------------------------------
+    # -- the broker's side --------------------------------------------------------------------
 
     @property
     def sent(self) -> list[Sent]:
-        """Every SEND on the present connection."""
         return self.cnx.sent
 
     @property
@@ -229,11 +218,11 @@ class ScriptedBroker:
 
     @property
     def contents(self) -> list[bytes]:
-        """The payloads of all messages that came on the present connection."""
+        """Payloads of all messages on the present connection."""
         return [content for one in self.sent for content in one.contents]
 
     def answers(self, entries: int | None = None) -> None:
-        """Send receipts for the oldest entries without one; None for all."""
+        """Send receipts for the oldest pending entries; None for all."""
         cnx = self.cnx
         while self._answered < len(cnx.sent) and entries != 0:
             if cnx.closed:
@@ -244,7 +233,7 @@ class ScriptedBroker:
             entries = None if entries is None else entries - 1
 
     def receipt(self, sent: Sent) -> None:
-        """Store an entry, and send its receipt."""
+        """Store an entry and send its receipt."""
         send, entry_id = sent.send, next(self._entries)
         self.stored[entry_id] = sent
         position = pb.MessageIdData(ledgerId=7, entryId=entry_id)
@@ -255,7 +244,6 @@ class ScriptedBroker:
             producer.receipt_received(receipt)
 
     def refuses(self, send: pb.CommandSend, code: pb.ServerError.ValueType, text: str = "") -> None:
-        """Send SEND_ERROR for a SEND."""
         error = pb.CommandSendError(
             producer_id=send.producer_id,
             sequence_id=max(send.sequence_id, send.highest_sequence_id),
@@ -269,7 +257,7 @@ class ScriptedBroker:
         self.cnx.attached.producers[send.producer_id].send_refused(error)
 
     def closes_producers(self, assigned_url: str | None = None) -> None:
-        """Send CLOSE_PRODUCER to all; what they sent and got no receipt for is dropped."""
+        """Send CLOSE_PRODUCER to all and drop entries without receipt."""
         self._answered = len(self.sent)
         closed = list(self.cnx.attached.producers.values())
         self.cnx.attached.producers.clear()
@@ -277,13 +265,12 @@ class ScriptedBroker:
             producer.closed_by_broker(assigned_url)
 
     async def producer(self, topic: str = TOPIC, **options: Any) -> Producer:
-        """Return a producer of this broker, without batching if not told."""
+        """Return a producer of this broker, without batching by default."""
         producer, opening = self.opening(topic, **options)
         await opening
         return producer
 
     def opening(self, topic: str = TOPIC, **options: Any) -> tuple[Producer, asyncio.Task[None]]:
-        """Return a producer that is being attached."""
         chosen = ProducerOptions(**{"batching_enabled": False, **options})
         context = self.context()
         topic_producer = TopicProducer(context, topic, chosen)
@@ -297,5 +284,4 @@ class ScriptedBroker:
 
 
 def refusal(code: pb.ServerError.ValueType, text: str = "no") -> PulsarException:
-    """Return a broker's refusal."""
     return server_response_error(code, text)

@@ -1,4 +1,4 @@
-"""An admin REST that answers what a test tells it, and remembers what it was asked."""
+"""An admin REST with scripted answers and a record of requests."""
 
 import asyncio
 import contextlib
@@ -14,13 +14,13 @@ JSON_TYPE = "application/json"
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, as it came.
+    """A received request.
 
     Attributes:
-        line: Method and path with its query, still percent-encoded.
-        body: What was sent.
-        media_type: What it was called.
-        authorization: The credentials in it.
+        line: Method and path with query, percent-encoded.
+        body: Raw bytes.
+        media_type: Of the body.
+        authorization: The credentials.
     """
 
     line: str
@@ -31,10 +31,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Given:
-    """One answer.
+    """A scripted answer.
 
     Attributes:
-        parts: The body, sent part by part; a part that is None is never sent, and the rest waits.
+        parts: The body, sent part by part; a None part blocks the rest for ever.
         breaks: Whether the connection ends before the answer does.
     """
 
@@ -51,7 +51,7 @@ def given(value: object, status: int = 200) -> Given:
 
 
 def refused(status: int, reason: str) -> Given:
-    """Return a refusal as Pulsar words it."""
+    """Return a refusal in Pulsar's words."""
     return given({"reason": reason}, status)
 
 
@@ -60,12 +60,12 @@ DONE = Given(status=204)
 
 @dataclass
 class StandInAdmin:
-    """The server: answers by method and path; everything else is a page that says 404.
+    """The server: answers by method and path; other requests get a 404 page.
 
     Attributes:
-        url: Where it is.
-        answers: What it answers, by ``METHOD /path?query``.
-        asked: What it was asked.
+        url: Its address.
+        answers: By ``METHOD /path?query``.
+        asked: The received requests.
     """
 
     url: str = ""
@@ -74,7 +74,6 @@ class StandInAdmin:
 
     @property
     def lines(self) -> list[str]:
-        """Method and path of every request."""
         return [asked.line for asked in self.asked]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -109,7 +108,7 @@ async def send(response: web.StreamResponse, parts: Iterable[bytes | None]) -> N
 async def stand_in_admin(
     tls: ssl.SSLContext | None = None, **answers: Given
 ) -> AsyncIterator[StandInAdmin]:
-    """Run one on a free port of the loopback; with TLS if a context is given."""
+    """Run a server on a free loopback port; with TLS if a context is given."""
     stand_in = StandInAdmin(answers=dict(answers))
     server = web.Server(stand_in.handle, handler_cancellation=True)
     runner = web.ServerRunner(server)

@@ -1,7 +1,7 @@
 """A server that answers CONNECT and listings, and misbehaves on command.
 
-It knows nothing of memory or permits: the load generator is tested against it where a real
-broker would be slower to set up or could not be made to misbehave.
+Without memory limits or permits: for load generator tests where a real broker would be slower to
+set up or could not misbehave.
 """
 
 import argparse
@@ -22,18 +22,18 @@ from proto.topic_hash import topics_hash
 
 @dataclass
 class StandInBroker:
-    """A broker that answers each command as it was told to.
+    """A broker with configured answers.
 
     Attributes:
         names: Topic names of each namespace.
-        refuse: Namespaces whose listing is refused, with error code and message.
+        refuse: Namespaces with refused listings: error code and message.
         lie: Namespaces whose listing lacks its last name but has the whole list's hash.
         hang_up: Namespaces whose request closes the connection.
-        ignore: Namespaces whose request is never answered.
-        ping_first: Whether a PING goes out before each answer.
-        requests: What was asked for, in order.
-        pongs: How many PONGs came.
-        peers: Addresses that connections came from.
+        ignore: Namespaces without answers.
+        ping_first: Whether a PING precedes each answer.
+        requests: In order.
+        pongs: Number of PONGs.
+        peers: Addresses of connections.
     """
 
     names: dict[str, list[str]] = field(default_factory=dict)
@@ -48,7 +48,6 @@ class StandInBroker:
     _bodies: dict[str, bytes] = field(default_factory=dict)
 
     async def serve(self, host: str = "127.0.0.1", port: int = 0) -> asyncio.Server:
-        """Listen; the port is that of the server's first socket."""
         return await asyncio.start_server(self._converse, host, port, backlog=1024)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -83,7 +82,6 @@ class StandInBroker:
         return True
 
     def answer(self, request: pb.CommandGetTopicsOfNamespace) -> bytes:
-        """Return the frame that answers a request."""
         if request.namespace in self.refuse:
             code, message = self.refuse[request.namespace]
             error = pb.CommandError(request_id=request.request_id, error=code, message=message)
@@ -99,7 +97,7 @@ class StandInBroker:
 
 
 def listing_body(names: list[str], hash_text: str | None = None) -> bytes:
-    """Return a listing behind its request id, as Pulsar writes it."""
+    """Return a listing behind its request id, in Pulsar's form."""
     response = pb.CommandGetTopicsOfNamespaceResponse(
         request_id=1,
         topics=names,
@@ -138,7 +136,7 @@ def _ping() -> bytes:
 
 @contextmanager
 def running(broker: StandInBroker, port: int = 0) -> Iterator[str]:
-    """Serve from a thread with a loop of its own and yield the service URL."""
+    """Serve from a thread with its own loop and yield the service URL."""
     ready, urls = threading.Event(), []
     loop = uvloop.new_event_loop()
     stop = asyncio.Event()
@@ -171,7 +169,6 @@ def topic_names(namespace: str, topics: int, name_bytes: int = 0) -> list[str]:
 
 
 def main() -> None:
-    """Serve ``load/ns-0`` to ``load/ns-<n>`` until interrupted."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--namespaces", type=int, default=100)

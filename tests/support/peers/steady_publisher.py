@@ -1,6 +1,6 @@
-"""A client that publishes numbered messages, whatever happens to brokers, and keeps its receipts.
+"""A client that publishes numbered messages through broker failures, and keeps receipts.
 
-It sends again what has no receipt, as official clients do: each at least once, and in order.
+Resends messages without receipt, as official clients do: at least once, and in order.
 """
 
 import asyncio
@@ -17,26 +17,25 @@ Type = pb.BaseCommand
 
 
 class LostConnectionError(Exception):
-    """The connection, or what was made on it, has ended: begin again."""
+    """The connection, or a producer on it, has ended: reconnect."""
 
 
 def payload(number: int) -> bytes:
-    """Return the payload of a message."""
     return b"message %08d" % number
 
 
 class SteadyPublisher:
-    """The publisher of one topic, through a proxy.
+    """A topic's publisher through a proxy.
 
     Args:
         proxy_url: The proxy's, or the only broker's.
-        topic: Its name.
-        content: The payload of a message by its number.
+        topic: Name.
+        content: A message's payload by its number.
 
     Attributes:
-        receipted: How many messages have a receipt: all before them have one, too.
-        positions: Position of each by number, as its last receipt said.
-        connections: How often it had to begin again.
+        receipted: Number of messages with a receipt, without gaps.
+        positions: Each message's position in its last receipt.
+        connections: Number of reconnects.
     """
 
     def __init__(
@@ -51,11 +50,10 @@ class SteadyPublisher:
         self._stopping = False
 
     def stop(self) -> None:
-        """Publish no new messages; those that were sent get their receipts."""
         self._stopping = True
 
     async def run(self, pause_seconds: float) -> None:
-        """Publish until it is stopped.
+        """Publish until stopped.
 
         Args:
             pause_seconds: Between two windows.
@@ -103,10 +101,10 @@ class SteadyPublisher:
 
 
 async def connected(proxy_url: str, topic: str) -> MessagePeer:
-    """Look a topic up through a proxy, and connect to the broker that serves it.
+    """Look a topic up through a proxy and connect to its broker.
 
     Raises:
-        LostConnectionError: Nobody serves it at this moment.
+        LostConnectionError: No broker serves the topic now.
     """
     asking = await MessagePeer.connect(proxy_url)
     try:
@@ -119,9 +117,9 @@ async def connected(proxy_url: str, topic: str) -> MessagePeer:
 
 
 async def stored_numbers(proxy_url: str, topic: str, last: int, seconds: float) -> list[int]:
-    """Return the numbers of the messages of a topic in their order, up to ``last``.
+    """Return a topic's message numbers in order, up to ``last``.
 
-    Fewer if it does not come in time.
+    Fewer after a timeout.
     """
     found: list[int] = []
     with suppress(TimeoutError):

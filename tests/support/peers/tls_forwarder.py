@@ -1,4 +1,4 @@
-"""A forwarder that speaks TLS to clients and plainly to a server, as load balancers do."""
+"""A TLS forwarder to a plain server, like a load balancer."""
 
 import asyncio
 import ssl
@@ -12,12 +12,12 @@ CHUNK_BYTES = 65_536
 
 
 class Certificates:
-    """The files of an authority, of a server for 127.0.0.1, and of a client.
+    """Files of an authority, of a server for 127.0.0.1, and of a client.
 
     Attributes:
         trust: File of the authority's certificate.
         client: Files of the client's certificate and key.
-        names: The name that each client's certificate has.
+        names: The name in each client's certificate.
     """
 
     def __init__(self, folder: Path, server_name: str = "127.0.0.1") -> None:

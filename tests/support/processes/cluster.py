@@ -1,8 +1,7 @@
-"""A broker and a proxy in the test's own loop, on loopback sockets, and what must hold at the end.
+"""A broker and proxy in the test's loop, on loopback sockets, and their final checks.
 
-At the end of the block every client has left, and then nothing may be held by anybody: no
-permits, no queued places, no lookup places, no pending bytes, no connections. An error that a
-part logs as its own fails the test, too.
+At the end of the block every client has left and no resource may be held: permits, queue places,
+lookup places, pending bytes, connections. An error logged as a part's own also fails the test.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ ConfigT = TypeVar("ConfigT", BrokerConfig, ProxyConfig)
 GIVE_UP_SECONDS = 60.0
 LOOKS_RARELY = "RARE_LOOKS" in os.environ
 RARE_TURNS, RARE_SECONDS = 60, 0.03
-# Who waits for longer leaves the processor to those that are waited for.
+# Long waits yield the processor to the awaited tasks.
 BUSY_LOOKS, IDLE_SECONDS = 200, 0.001
 NOWHERE = "pulsar://127.0.0.1:1"
 _LOCAL = {"bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1", "webServicePort": "0"}
@@ -42,13 +41,13 @@ _SHORT_DRAIN = {"brokerShutdownTimeoutMs": "5000"}
 
 
 async def until(condition: Callable[[], object], what: str = "") -> None:
-    """Let the loop run until a condition holds that lasts until the test goes on.
+    """Run the loop until a condition holds that lasts until the test continues.
 
-    What passes by itself must be driven, not waited for: another machine is too late for it. With
-    ``RARE_LOOKS`` in the environment every machine is, and a test that waits for it fails.
+    Drive transient conditions instead: another machine may look too late. ``RARE_LOOKS`` in the
+    environment makes every machine late, and a wait for a transient condition fails.
 
     Raises:
-        AssertionError: It does not come to hold, however long the loop runs.
+        AssertionError: The condition never holds.
     """
     give_up = time.monotonic() + GIVE_UP_SECONDS
     await _between_looks()
@@ -68,7 +67,7 @@ async def _between_looks() -> None:
 
 
 def held(limiter: AsyncDualMemoryLimiter) -> dict[str, int]:
-    """Return what a limiter has given out, and who waits; empty when it is at rest."""
+    """Return a limiter's grants and waiters; empty at rest."""
     figures = {}
     for kind in LimitType:
         figures[f"{kind.value} bytes"] = limiter.acquired_permits(kind)
@@ -77,7 +76,7 @@ def held(limiter: AsyncDualMemoryLimiter) -> dict[str, int]:
 
 
 def flow_figures(part: BrokerService | ProxyService) -> dict[str, int]:
-    """Return what flow control counts of connections; all 0 when nobody is connected."""
+    """Return the flow control counts of connections; all 0 without connections."""
     totals = part.flow.totals
     return {
         **{f"paused for {cause.value}": count for cause, count in totals.connections.items()},
@@ -98,7 +97,7 @@ class Cluster:
     Attributes:
         broker: The broker.
         proxy: The proxy in front of it.
-        kept_lookup_places: What profile pulsar keeps for ever, and the end must not miss.
+        kept_lookup_places: Permanently lost in profile pulsar, and expected at the end.
     """
 
     broker: BrokerService
@@ -108,11 +107,10 @@ class Cluster:
     _peers: list[RawPeer] = field(default_factory=list)
 
     def part(self, role: str) -> BrokerService | ProxyService:
-        """Return the broker or the proxy."""
         return self.broker if role == "broker" else self.proxy
 
     def client(self, role: str = "proxy", **options: float) -> PulsarClient:
-        """Return a client of a part; it is closed with the cluster."""
+        """Return a client of a part, closed with the cluster."""
         self._clients.append(PulsarClient(self.part(role).service_url, **options))
         return self._clients[-1]
 
@@ -122,13 +120,13 @@ class Cluster:
         receive_buffer_bytes: int = RECEIVE_BUFFER_BYTES,
         target: str | None = None,
     ) -> RawPeer:
-        """Return a raw peer that has shaken hands with a part; it is closed with the cluster."""
+        """Return a raw peer of a part after its handshake, closed with the cluster."""
         url = self.part(role).service_url
         self._peers.append(await RawPeer.shaken_hands(url, receive_buffer_bytes, target))
         return self._peers[-1]
 
     async def stranger(self, role: str = "proxy") -> RawPeer:
-        """Return a raw peer that has sent nothing yet; it is closed with the cluster."""
+        """Return a silent raw peer of a part, closed with the cluster."""
         self._peers.append(await RawPeer.connect(self.part(role).service_url))
         return self._peers[-1]
 
@@ -139,14 +137,13 @@ class Cluster:
         return found[0]
 
     async def close_clients(self) -> None:
-        """Let every client leave."""
         for peer in self._peers:
             peer.close()
         for client in self._clients:
             await client.close()
 
     def held_by_proxy(self) -> dict[str, object]:
-        """Return what the proxy holds for clients; empty when nobody is connected."""
+        """Return the proxy's resources held for clients; empty without connections."""
         figures = {
             **held(self.proxy.limiter),
             "lookup places": self.proxy.lookups.pending_requests,
@@ -157,7 +154,7 @@ class Cluster:
         return {name: figure for name, figure in figures.items() if figure}
 
     def held_by_broker(self) -> dict[str, object]:
-        """Return what the broker holds for clients and the proxy; empty if nobody is connected."""
+        """Return the broker's resources held for clients and the proxy; empty at rest."""
         figures = {
             **held(self.broker.limiter),
             "lookup places": self.broker.lookups.pending_requests - self.kept_lookup_places,
@@ -170,7 +167,7 @@ class Cluster:
 
 
 async def broker_connection(parts: Cluster, peer: RawPeer) -> ClientCnx:
-    """Return the connection to the broker that the proxy uses for a peer."""
+    """Return the proxy's broker connection for a peer."""
     cnx = parts.cnx(peer, "proxy")
     return await cnx.brokers.get(cnx.parts.address)
 
@@ -186,7 +183,7 @@ async def cluster(
     broker_limits: Mapping[str, float] | None = None,
     proxy_limits: Mapping[str, float] | None = None,
 ) -> AsyncIterator[Cluster]:
-    """Run a broker and a proxy for the length of a block.
+    """Run a broker and a proxy for a block.
 
     Args:
         topics: Full topic names of each namespace.
@@ -194,8 +191,8 @@ async def cluster(
         both: Keys of both.
         broker: Keys of the broker.
         proxy: Keys of the proxy.
-        clock: Where both take time from. It stands still if none is given, so that nothing happens
-            because this machine is slow; what is to happen by itself in time needs a LoopClock.
+        clock: Of both. The default stands still, so that slow machines cause no timeouts; tests of
+            timed events need a LoopClock.
         broker_limits: Fields of the broker's TopicListLimits, for limits below a megabyte.
         proxy_limits: The same of the proxy.
     """
@@ -219,7 +216,7 @@ async def cluster(
 
 
 async def _until_empty(holdings: Callable[[], dict[str, object]], role: str) -> None:
-    """Wait for the peers' departure to be noticed; then nothing may be left."""
+    """Wait until the peers' departure is noticed; then everything must be released."""
     try:
         await until(lambda: not holdings())
     except AssertionError:
@@ -241,7 +238,7 @@ def proxy_config(keys: Mapping[str, str]) -> ProxyConfig:
 
 
 def with_limits(config: ConfigT, limits: Mapping[str, float] | None) -> ConfigT:
-    """Return the configuration with some of its memory limits changed, in bytes and seconds."""
+    """Return the configuration with changed memory limits, in bytes and seconds."""
     changed = config.topic_list_limits.model_copy(update=limits or {})
     return config.model_copy(update={"topic_list_limits": changed})
 
@@ -261,7 +258,7 @@ def topic_names(namespace: str, count: int, name_bytes: int = 0) -> list[str]:
 
 @contextmanager
 def no_errors_logged() -> Iterator[None]:
-    """Fail if a part logs an error, which is always one of ours."""
+    """Fail if a part logs an error: always Floodgate's fault."""
     handler = _Errors(logging.ERROR)
     logging.getLogger().addHandler(handler)
     try:

@@ -1,4 +1,4 @@
-"""Every command of the protocol by its type, and a connection without a socket to say it to."""
+"""Every command of the protocol by type, and a socketless connection."""
 
 import struct
 
@@ -25,10 +25,10 @@ def complete_command(kind: int, body_kind: int | None = None) -> pb.BaseCommand:
 
     Args:
         kind: The type.
-        body_kind: The type whose body it carries; by default its own.
+        body_kind: The type of the carried body; default ``kind``.
     """
     command = pb.BaseCommand(type=kind)
-    # In Pulsar's protocol the number of a body's field is the number of its type.
+    # In Pulsar's protocol a body's field number equals its type's number.
     field = pb.BaseCommand.DESCRIPTOR.fields_by_number[kind if body_kind is None else body_kind]
     _fill(getattr(command, field.name))
     getattr(command, field.name).SetInParent()
@@ -64,14 +64,13 @@ def split_commands(data: bytes) -> list[pb.BaseCommand]:
 
 
 class Wire:
-    """A peer of one connection, without a socket: it reads everything at once."""
+    """A socketless connection's peer that reads immediately."""
 
     def __init__(self, cnx: Connection) -> None:
         self.cnx = cnx
         self.transport = MemoryTransport(cnx, reads_at_once=True).connect()
 
     def say(self, command: pb.BaseCommand) -> None:
-        """Send one command."""
         self.transport.peer_sends(frame(command))
 
     @property
@@ -80,14 +79,13 @@ class Wire:
         return self.transport.is_closing()
 
     def answers(self) -> list[pb.BaseCommand]:
-        """Return the commands that came since the last call."""
         data = bytes(self.transport.received)
         self.transport.received.clear()
         return split_commands(data)
 
 
 async def outcome(cnx: Connection, state: object, command: pb.BaseCommand) -> str:
-    """Say one command to a connection in a state: ``closed``, or the types of the answers."""
+    """Send a command in a connection state; return ``closed``, or the answers' types."""
     wire = Wire(cnx)
     cnx.state = state
     wire.say(command)

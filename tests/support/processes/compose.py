@@ -1,7 +1,6 @@
-"""docker-compose.yml as values: the part of the Compose format that Floodgate uses, and no more.
+"""docker-compose.yml as values: only the used part of the Compose format.
 
-A key that is not named here is refused, so that a typing error is found where no container engine
-is at hand.
+Unknown keys are refused, so that typing errors show without a container engine.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class _Strict(BaseModel):
 
 
 class HealthCheck(_Strict):
-    """A service's own health check, or that the image's is switched off."""
+    """A service's health check, or the image's switched off."""
 
     test: list[str] = Field(default_factory=list)
     interval: Duration | None = None
@@ -38,7 +37,7 @@ class HealthCheck(_Strict):
 
 
 class Dependency(_Strict):
-    """The condition on another service under which this one starts."""
+    """A start condition on another service."""
 
     condition: Literal["service_healthy", "service_completed_successfully"]
 
@@ -50,20 +49,18 @@ class Ulimits(_Strict):
 
 
 class Build(_Strict):
-    """One target of the Dockerfile."""
-
     context: Literal["."]
     target: Literal["servers", "loadgen"]
 
 
 class Network(_Strict):
-    """A network; an internal one leads nowhere else."""
+    """A network; internal networks lead nowhere else."""
 
     internal: bool = False
 
 
 class Service(_Strict):
-    """One service. Everything has a memory limit and is published on the loopback or not at all."""
+    """A service with a memory limit, published on the loopback or not at all."""
 
     image: str
     build: Build | None = None
@@ -90,25 +87,23 @@ class Service(_Strict):
 
     @property
     def mounted_files(self) -> list[str]:
-        """Paths of the repository that the service mounts to read them."""
+        """Repository paths mounted read-only by the service."""
         mounted = [text for text in self.volumes if text.startswith("./")]
         return [text.split(":")[0] for text in mounted if text.endswith(":ro")]
 
     @property
     def named_volumes(self) -> list[str]:
-        """Volumes that the file must declare."""
+        """Volumes to be declared in the file."""
         return [text.split(":")[0] for text in self.volumes if not text.startswith("./")]
 
 
 class SecretFile(_Strict):
-    """A secret, which a service finds below /run/secrets."""
+    """A secret, below /run/secrets in a service."""
 
     file: Annotated[str, Field(pattern=r"^\./out/")]
 
 
 class ComposeFile(_Strict):
-    """The whole file."""
-
     name: str
     services: dict[str, Service]
     networks: dict[str, Network | None]
@@ -122,10 +117,10 @@ def load_compose(path: Path, variables: Mapping[str, str], over: Path | None = N
     Args:
         path: The file.
         variables: Environment variables.
-        over: Another file that is laid over it: lists are appended, but for commands.
+        over: An overlaid file: lists are appended, except commands.
 
     Raises:
-        ValueError: The file holds something that is not named here.
+        ValueError: The file holds an unknown key.
     """
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     if over is not None:

@@ -1,15 +1,14 @@
-"""A port for a process that is told one before it starts."""
+"""A port for a process that needs a number before its start."""
 
 import socket
 from contextlib import suppress
 from random import randrange
 
 FIRST, END = 20_000, 32_000
-"""Below the ports that systems give to whoever asks for any: nobody else takes one meanwhile."""
+"""Below the systems' ephemeral ports, so that no other process takes one meanwhile."""
 
 
 def free_port() -> int:
-    """Return a port that nobody has."""
     while True:
         port = randrange(FIRST, END)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

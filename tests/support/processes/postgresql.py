@@ -1,8 +1,7 @@
-"""A PostgreSQL server of a test run: started by it, in a folder of its own, and ended with it.
+"""A test run's own PostgreSQL server, in its own folder.
 
-The system's binaries are used if there are any, otherwise those that a wheel carries. The server
-listens on a Unix socket only and does not wait for disks. It refuses to run as root: then it runs
-as an account without rights.
+Uses the system's binaries, or a wheel's. The server listens only on a Unix socket and does not wait
+for disks. It refuses to run as root: an account without rights runs it then.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ _SETTINGS = {
 
 
 class NoPostgresqlError(Exception):
-    """There are no binaries, or the server does not start; one sentence."""
+    """Binaries are missing, or the server does not start; one sentence."""
 
 
 class PostgresqlServer:
@@ -50,9 +49,9 @@ class PostgresqlServer:
 
     Args:
         programs: The folder with initdb and postgres.
-        folder: Where its data and its socket are.
-        account: Who it runs as; None for the account of the tests.
-        survives_kill: What is committed is with the system, and there after a SIGKILL.
+        folder: For data and socket.
+        account: The process's account; None for the tests' own.
+        survives_kill: Whether commits reach the system and survive a SIGKILL.
     """
 
     def __init__(
@@ -71,12 +70,10 @@ class PostgresqlServer:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         assert self._process is not None
         return self._process.pid
 
     def url(self) -> str:
-        """Return the URL of its database."""
         return f"postgresql://floodgate@/postgres?host={self._folder}"
 
     def initialize(self) -> None:
@@ -88,7 +85,7 @@ class PostgresqlServer:
             raise NoPostgresqlError(f"initdb failed: {done.stderr}")
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the server and wait until it answers."""
         command = [self._program("postgres"), "-D", f"{self._folder}/data", "-k", str(self._folder)]
         for key, value in self._settings.items():
             command += ["-c", f"{key}={value}"]
@@ -102,7 +99,7 @@ class PostgresqlServer:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End it as an operator does: connections are closed, nothing is lost."""
+        """Stop the server cleanly: connections are closed, nothing is lost."""
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             try:
@@ -112,14 +109,14 @@ class PostgresqlServer:
             self._process = None
 
     def kill(self) -> None:
-        """End it with SIGKILL; its other processes notice, and end too."""
+        """Kill the server with SIGKILL; its other processes notice and end."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def start_again(self) -> None:
-        """Start it after a kill, once the processes that it left behind have ended."""
+        """Start after a kill, once all remaining processes have ended."""
         give_up = time.monotonic() + _START_SECONDS
         while True:
             try:
@@ -129,9 +126,9 @@ class PostgresqlServer:
                     raise
 
     def emptied(self) -> str:
-        """Return the URL of a database in which nobody works and nothing is.
+        """Return the URL of an empty database without sessions.
 
-        It is the same one each time: to make another takes half a second.
+        Always the same database: a new one takes half a second.
         """
         self._execute(_END_OTHERS)
         self._execute("DROP SCHEMA IF EXISTS floodgate CASCADE")
@@ -145,7 +142,7 @@ class PostgresqlServer:
         return True
 
     def _execute(self, query: str) -> None:
-        # In a thread, for the tests' own loop may be running in this one.
+        # In a thread, because this thread may run the tests' own loop.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, self._executed(query)).result()
 
@@ -168,7 +165,7 @@ class PostgresqlServer:
 
 @contextmanager
 def running_postgresql(*, survives_kill: bool = False) -> Iterator[PostgresqlServer]:
-    """Start a server; it is ended, and its folder gone, after the block."""
+    """Run a server for a block; afterwards its folder is gone."""
     # The name of a socket may have about 100 characters: no folder of pytest's.
     folder = Path(tempfile.mkdtemp(prefix="floodgate-pg-"))
     account = _account() if os.geteuid() == 0 else None
@@ -212,8 +209,8 @@ def _programs_of_wheel(folder: Path) -> Path:
     installed = next(Path(found.origin).parent.glob("pginstall*"))
     if os.geteuid() != 0:
         return installed / "bin"
-    # The account without rights may not be able to reach the environment. The programs find
-    # their libraries beside the package, by a relative path.
+    # The account without rights may lack access to the environment. The programs find their
+    # libraries beside the package, by a relative path.
     package = installed.parent
     copy = folder / package.name
     shutil.copytree(installed, copy / installed.name, symlinks=True)

@@ -1,4 +1,4 @@
-"""A real Prometheus, where one is installed, that scrapes what a test has started."""
+"""A real Prometheus, if installed, that scrapes a test's targets."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from tests.support.processes.free_port import free_port
 from tests.support.processes.server_process import REPOSITORY
 
 ANSWER_SECONDS = 30.0
-"""The longest that a first scrape may take to show in an answer."""
+"""Limit until a first scrape shows in an answer."""
 
 
 @contextlib.contextmanager
@@ -29,13 +29,13 @@ def running_prometheus(
     """Run Prometheus with the deployed configuration, scraping ``targets`` each second.
 
     Args:
-        command: The arguments of docker-compose.yml; its paths and its port are replaced.
-        targets: By the target that the configuration names, the web address to scrape instead.
-        folder: Takes configuration, samples and log.
-        configuration: Its file in ``deploy``.
+        command: The arguments of docker-compose.yml; paths and port are replaced.
+        targets: The web address to scrape, by the configuration's target.
+        folder: For configuration, samples and log.
+        configuration: A file in ``deploy``.
 
     Yields:
-        The address of its web port; it may take a moment until it answers.
+        The address of the web port, which may not answer yet.
     """
     _configure(configuration, targets, folder)
     address = f"127.0.0.1:{free_port()}"
@@ -70,7 +70,7 @@ def _replaced(text: str, replacements: Mapping[str, str]) -> str:
 
 
 def _asked(url: str, query: str) -> dict[str, float]:
-    """Return an instant query's values by job; empty while Prometheus is not up or has none."""
+    """Return an instant query's values by job; empty before Prometheus has any."""
     text = urllib.parse.urlencode({"query": query})
     try:
         with urllib.request.urlopen(f"{url}/api/v1/query?{text}", timeout=60) as answer:
@@ -81,7 +81,7 @@ def _asked(url: str, query: str) -> dict[str, float]:
 
 
 def asked_until(url: str, query: str, expected: dict[str, float]) -> dict[str, float]:
-    """Ask until the answer is the expected one; the last answer when it never comes."""
+    """Repeat a query until the expected answer; return the last answer."""
     deadline = time.monotonic() + ANSWER_SECONDS
     answer: dict[str, float] = {}
     while answer != expected and time.monotonic() < deadline:

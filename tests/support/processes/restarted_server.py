@@ -1,4 +1,4 @@
-"""A server process that is killed and started again where it was: its port, its messages."""
+"""A server process that is killed and restarted with the same port and messages."""
 
 import asyncio
 import sys
@@ -14,10 +14,10 @@ class RestartedServer:
     Args:
         module: ``broker`` or ``proxy``.
         keys: Its configuration.
-        log: File that receives its standard error.
+        log: File for standard error.
 
     Attributes:
-        service_url: ``pulsar://host:port``; the same after a new start.
+        service_url: ``pulsar://host:port``; unchanged by a restart.
     """
 
     def __init__(self, module: str, keys: dict[str, str], log: Path) -> None:
@@ -34,7 +34,7 @@ class RestartedServer:
         self.service_url = ""
 
     async def start(self) -> None:
-        """Start it, and return when it is ready."""
+        """Start the process and return when it is ready."""
         settings = [one for pair in self._keys.items() for one in ("--set", "=".join(pair))]
         with self._log.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
@@ -61,7 +61,6 @@ class RestartedServer:
             return (await process.stdout.readline()).decode()
 
     async def kill(self) -> None:
-        """End it at once (SIGKILL)."""
         if self._process is not None:
             self._process.kill()
             await self._process.communicate()
@@ -76,11 +75,11 @@ class RestartedServer:
 
 
 def restarted_broker(folder: Path) -> RestartedServer:
-    """Return a broker whose messages are on the disk."""
+    """Return a broker with messages on disk."""
     keys = {"floodgateMessageStore": f"sqlite://{folder / 'messages.db'}?fsync=true"}
     return RestartedServer("broker", keys, folder / "broker.log")
 
 
 def proxy_of(broker: RestartedServer, folder: Path) -> RestartedServer:
-    """Return a proxy in front of it."""
+    """Return a proxy in front of the broker."""
     return RestartedServer("proxy", {"brokerServiceURL": broker.service_url}, folder / "proxy.log")

@@ -14,7 +14,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 class SampleLine(NamedTuple):
-    """One sample and the type of the family it stands under."""
+    """A sample and its family's type."""
 
     name: str
     type: str
@@ -23,15 +23,15 @@ class SampleLine(NamedTuple):
 
 
 def prometheus_type(name: str, recorded: str) -> str:
-    """Return the type of a sample in Prometheus' format, of that of its recorded family.
+    """Return a sample's type in Prometheus' format from its recorded family's type.
 
-    A real broker writes OpenMetrics' families there, of which ``_created`` is a part.
+    A real broker writes OpenMetrics families there, including ``_created``.
     """
     return "gauge" if name.endswith("_created") else recorded
 
 
 def read_samples(text: str) -> list[SampleLine]:
-    """Read all samples; a line that is neither comment nor sample fails the test."""
+    """Read all samples; any other line except comments fails the test."""
     samples: list[SampleLine] = []
     family_type = ""
     for line in text.splitlines():
@@ -46,12 +46,12 @@ def read_samples(text: str) -> list[SampleLine]:
 
 
 def exposition(registry: CollectorRegistry) -> bytes:
-    """Return what all collectors say, in Prometheus' format."""
+    """Return all collectors' samples in Prometheus' format."""
     return _joined(chain.from_iterable(map(prometheus_lines, registry.collect())))
 
 
 def openmetrics(registry: CollectorRegistry) -> bytes:
-    """Return what all collectors say, as OpenMetrics."""
+    """Return all collectors' samples as OpenMetrics."""
     families = map(openmetrics_lines, registry.collect())
     return _joined(chain(chain.from_iterable(families), ("# EOF",)))
 

@@ -1,6 +1,6 @@
 """A broker or proxy as its user starts it: a process, its ready line, its end.
 
-Used by end-to-end tests as a context manager; nothing outlives the block.
+For end-to-end tests; the process ends with the block.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ class ServerProcess:
     """A running server.
 
     Attributes:
-        pid: Its process id.
+        pid: Process id.
         service_url: ``pulsar://host:port`` from the ready line.
         web_url: ``http://host:port`` from the ready line.
     """
@@ -41,15 +41,15 @@ class ServerProcess:
 def running_server(
     command: Sequence[str], log: Path, cwd: Path = REPOSITORY
 ) -> Iterator[ServerProcess]:
-    """Start ``command`` with this Python, wait for its ready line, end it when the block ends.
+    """Run ``command`` with this Python, from its ready line to the end of the block.
 
     Args:
         command: Arguments after ``python``, such as ``["-m", "broker", "--set", "..."]``.
-        log: File that receives its standard error.
-        cwd: Its working directory.
+        log: File for standard error.
+        cwd: Working directory.
 
     Raises:
-        AssertionError: It ended or kept silent instead of becoming ready, or did not drain.
+        AssertionError: The server ended or kept silent instead of becoming ready, or did not drain.
     """
     with log.open("wb") as errors:
         process = subprocess.Popen(
@@ -57,7 +57,7 @@ def running_server(
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd=cwd,
-            bufsize=0,  # select() sees the pipe, not what a buffer has already taken from it
+            bufsize=0,  # select() sees the pipe, not a buffer's content
         )
     try:
         yield _ready(process, log)

@@ -17,7 +17,7 @@ LOCAL = {"bindAddress": "127.0.0.1", "floodgateMessageStore": "memory"}
 async def tls_broker(
     pem: PemFiles, clock: ManualClock | None = None, **keys: str
 ) -> AsyncIterator[BrokerService]:
-    """Run a broker for the length of a block; its time stands still, if not given by the test."""
+    """Run a broker for a block; time stands still by default."""
     ports = ("brokerServicePort", "brokerServicePortTls", "webServicePort", "webServicePortTls")
     config = BrokerConfig.from_properties(
         {**LOCAL, **dict.fromkeys(ports, "0"), **pem.keys(**keys)}

@@ -1,1 +1,1 @@
-"""Folders of finished runs, as a load generator would have written them."""
+"""Folders of finished runs, as a load generator writes them."""

@@ -1,4 +1,4 @@
-"""The tables of runs as views of a Spark session: shipped questions are valid there as they are."""
+"""Tables of runs as a Spark session's views: shipped queries run unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run directory from a few rows: what is not said of a row is as in any answered list."""
+"""A run directory from a few rows; unset fields are as in any answered list."""
 
 import json
 import math
@@ -16,7 +16,7 @@ TASK: dict[str, Any] = {
 
 
 def request(**said: Any) -> dict[str, Any]:
-    """A row of requests, done a tenth of a second after it was due unless it says otherwise."""
+    """A row of requests, done 0.1 s after its due time by default."""
     row = {
         "run": "r", "task": 0, "client": 0, "group": "steady", "family": "", "operation": "list",
         "namespace": "t/n", "item": "", "at": 0, "due": 0.0, "reason": "", "bytes": 10,
@@ -28,7 +28,6 @@ def request(**said: Any) -> dict[str, Any]:
 
 
 def event(what: str, **said: Any) -> dict[str, Any]:
-    """A row of events."""
     return {
         "run": "r", "task": 0, "client": 0, "group": "steady", "family": "", "namespace": "t/n",
         "at": 0, "seconds": 0.0, "what": what, "value": None, "text": "", **said,
@@ -36,7 +35,6 @@ def event(what: str, **said: Any) -> dict[str, Any]:
 
 
 def sample(figure: str, seconds: float, value: float, process: str = "broker") -> dict[str, Any]:
-    """A row of samples."""
     return {
         "run": "r", "process": process, "at": 0, "seconds": seconds, "metric": figure,
         "figure": figure, "value": value,
@@ -52,7 +50,7 @@ def record_run(
     document: dict[str, Any] | None = None,
     **said: Any,
 ) -> Path:
-    """Write a run directory, and return it."""
+    """Write a run directory and return the path."""
     tables = {"requests": requests, "events": events, "samples": samples}
     directory.mkdir(exist_ok=True)
     for name, rows in tables.items():

@@ -1,8 +1,8 @@
-"""Settings of a Spark session that lives for some small questions."""
+"""Settings of a Spark session for a few small queries."""
 
 SHORT_LIVED = (
     ("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
-    # A question runs once: to plan and compile it takes longer than its few rows.
+    # Each query runs once: planning and compiling take longer than its few rows.
     ("spark.sql.codegen.wholeStage", "false"),
     ("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
     ("spark.sql.adaptive.enabled", "false"),

@@ -1,1 +1,1 @@
-"""A small world of tenants, grants and roles, and what each role is answered in it."""
+"""A small world of tenants, grants and roles, and each role's recorded answers."""

@@ -1,4 +1,4 @@
-"""Questions of the binary protocol, and the CONNECTs that come before them."""
+"""Requests of the binary protocol, and the CONNECTs before them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ QUESTIONS = (
         for namespace in ("acme/shop", "acme/missing", "missing/shop")
     ),
 )
-"""Commands, each with the topic or namespace it is about."""
+"""Commands, each with its topic or namespace."""
 _IN_SHOP = (
     "orders-partition-0",
     "orders-partition-00",
@@ -72,11 +72,11 @@ QUESTIONS_OF_NAMES = (
 """Commands with odd names of topics and namespaces."""
 ASKERS_OF_NAMES = ("super", "topic-produce", "consume", "nobody")
 ANSWERED_BY_PROXY = ("LOOKUP", "PARTITIONED_METADATA", "GET_SCHEMA", "GET_TOPICS_OF_NAMESPACE")
-"""Commands for a proxy itself; others go through a tunnel."""
+"""Commands for the proxy itself; the rest go through a tunnel."""
 
 
 def connect(credential: Credential | None, **fields: Any) -> pb.BaseCommand:
-    """Return a CONNECT; fields are those of the command."""
+    """Return a CONNECT with the given fields."""
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     body = command.connect
     body.client_version, body.protocol_version = "recorder", 21
@@ -94,7 +94,6 @@ def connect(credential: Credential | None, **fields: Any) -> pb.BaseCommand:
 
 
 def question(kind: str, subject: str) -> pb.BaseCommand:
-    """Return the command of a question."""
     name, _, subscription = kind.partition(" ")
     command = pb.BaseCommand(type=pb.BaseCommand.Type.Value(name))
     if name == "LOOKUP":
@@ -131,7 +130,7 @@ _OF_THE_MOMENT = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=\"reqId\":)\d+")
 
 
 def shown(answer: Answer) -> str:
-    """Return an answer as a recording has it: its type, with the error and its sentence."""
+    """Return an answer's recorded form: type, error and sentence."""
     if isinstance(answer, Silence):
         return answer.value
     kind = pb.BaseCommand.Type.Name(answer.type)
@@ -153,12 +152,12 @@ def shown(answer: Answer) -> str:
 
 
 def answers(address: str, commands: Sequence[pb.BaseCommand], *, last_only: bool) -> list[str]:
-    """Send commands on a connection of their own; return what each is answered.
+    """Send commands on a new connection; return each command's answers.
 
     Args:
         address: ``host:port``.
-        commands: One is sent when the one before it is answered.
-        last_only: Whether the answers before the last are left out once the connection stands.
+        commands: Each sent after its predecessor's answer.
+        last_only: Whether to drop all but the last answer after the handshake.
     """
     host, _, port = address.rpartition(":")
     found: list[str] = []
@@ -174,7 +173,7 @@ def answers(address: str, commands: Sequence[pb.BaseCommand], *, last_only: bool
 
 
 def connect_cases(who: Sequence[Credential]) -> Iterator[tuple[str, list[pb.BaseCommand]]]:
-    """Yield every CONNECT that is recorded, by its name."""
+    """Yield every recorded CONNECT by name."""
     for one in who:
         yield one.name, [connect(one)]
     nobody, gate = Credential("nobody", token("nobody")), Credential("gate", token("gate"))

@@ -1,7 +1,7 @@
-"""Credentials: tokens of each role, wrong ones, and those of proxies with an original principal.
+"""Credentials: each role's tokens, wrong tokens, and proxies' with an original principal.
 
-Tokens are made here with the standard library alone, so that a fault in Floodgate's own tokens
-cannot hide one in its servers.
+Made with the standard library alone, so that faults in Floodgate's tokens cannot hide faults in its
+servers.
 """
 
 import base64
@@ -21,12 +21,12 @@ PROXY_ROLES = ("proxy", "gate")
 
 @dataclass(frozen=True)
 class Credential:
-    """The credentials that somebody shows.
+    """A peer's credentials.
 
     Attributes:
         name: In recordings.
-        token: None for none.
-        original: The original principal that is named beside it; empty for none.
+        token: None for no token.
+        original: The original principal; empty for none.
     """
 
     name: str
@@ -35,18 +35,17 @@ class Credential:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a request."""
         found = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         return found | ({"X-Original-Principal": self.original} if self.original else {})
 
 
 def key_url() -> str:
-    """Return the key as a data URL, as the configuration takes it."""
+    """Return the key as a data URL, the configuration's form."""
     return f"data:;base64,{base64.b64encode(KEY).decode()}"
 
 
 def token(role: str | None, *, key: bytes = KEY, algorithm: str = "HS256", **claims: object) -> str:
-    """Return a token of a role, None for one without."""
+    """Return a role's token; None for a token without subject."""
     body = claims if role is None else {"sub": role, **claims}
     text = ".".join(_encoded({"alg": algorithm} if part is None else part) for part in (None, body))
     if algorithm == "none":
@@ -77,7 +76,7 @@ ROLES = (
     "one-wild",
     "nobody",
 )
-"""Roles that come without a proxy; the world says what each is granted."""
+"""Roles that connect without a proxy; the world defines their grants."""
 _THROUGH = (
     ("proxy", ""),
     ("proxy", "super"),
@@ -97,7 +96,7 @@ _THROUGH = (
 
 
 def wrong_credentials() -> list[Credential]:
-    """Return those that authenticate nobody."""
+    """Return credentials that authenticate no role."""
     an_hour_ago = int(time.time()) - 3600
     return [
         Credential("(none)", None),
@@ -112,13 +111,13 @@ def wrong_credentials() -> list[Credential]:
 
 
 def few_wrong_credentials() -> list[Credential]:
-    """Return the wrong ones that every call is made with."""
+    """Return the wrong credentials used with every call."""
     names = ("(none)", "(wrong key)", "(expired)")
     return [one for one in wrong_credentials() if one.name in names]
 
 
 def right_credentials() -> list[Credential]:
-    """Return those of roles, and of proxies for original principals."""
+    """Return credentials of roles, and of proxies for original principals."""
     plain = [Credential(role, token(role)) for role in ROLES]
     through = [
         Credential(f"{role} for {original or '(none)'}", token(role), original)

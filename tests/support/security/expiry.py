@@ -1,4 +1,4 @@
-"""Follows a connection whose token expires while it is open."""
+"""Follows an open connection whose token expires."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.security.credentials import Credential, token
 
 _LIFE_SECONDS, _PATIENCE = 2, 6.0
 _CASES = (
-    # name, whether refresh is supported, what AUTH_CHALLENGE is answered with
+    # name, refresh support, answer to AUTH_CHALLENGE
     ("no refresh", False, None),
     ("refresh unanswered", True, None),
     ("refreshed", True, lambda: token("consume")),
@@ -23,7 +23,7 @@ _CASES = (
 
 
 def record_expiry(address: str) -> Iterator[dict[str, Any]]:
-    """Yield what comes on connections with a token of two seconds; PINGs are not shown."""
+    """Yield received commands on connections with a two-second token, without PINGs."""
     for name, refreshes, answer in _CASES:
         host, _, port = address.rpartition(":")
         expires = int(time.time()) + _LIFE_SECONDS

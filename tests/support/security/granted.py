@@ -1,4 +1,4 @@
-"""The world of the recordings in a store in memory, with the service that authorizes in it."""
+"""The recordings' world in a memory store, with its authorization service."""
 
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
 from broker.authorization.service import AuthorizationService
@@ -34,7 +34,7 @@ async def granted_world() -> AuthorizationService:
 
 
 def session_named(who: str) -> StandInSession:
-    """Return the session of a credential, by its name in the recordings."""
+    """Return a credential's session, by recorded name."""
     role, _, original = who.partition(" for ")
     none = ("(none)", "(no subject)")
     return session("" if role in none else role, "" if original in none else original)

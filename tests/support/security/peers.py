@@ -20,5 +20,5 @@ class StandInSession:
 
 
 def session(role: str, original: str = "", more: tuple[str, ...] = ()) -> StandInSession:
-    """Return a session of a role, for an original principal if one is named."""
+    """Return a role's session, for an original principal if named."""
     return StandInSession(StandInPeer(role, more), StandInPeer(original) if original else None)

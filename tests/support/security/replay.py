@@ -1,4 +1,4 @@
-"""The recordings asked again: every difference that is not listed here is a fault.
+"""The recordings replayed: every difference not listed here is a fault.
 
 Blocking, like the recorder: servers in the same process run in another thread.
 """
@@ -44,32 +44,32 @@ DATA = Path(__file__).parents[2] / "data" / "security"
 RECORDED_ID = "127.0.0.1:23011"
 """The web address of the recorded broker."""
 NO_CLIENTS = ("proxy for (none)", "gate for (none)", "(no subject)")
-"""Those for whom a proxy cannot connect to a broker: it hears of it, or finds itself closed."""
+"""Credentials with which a proxy cannot connect to a broker: it gets an error or a close."""
 INVALID_ROLES = "Invalid roles."
 _UNAUTHENTICATED = "401 Authentication required"
 _USED = "/admin/v2/persistent/acme/shop/used"
 NOT_FORWARDED = ("/metrics", "/status.html")
-"""Paths that a proxy answers for itself."""
+"""Paths that a proxy answers by itself."""
 REST_DEVIATIONS = {
     ("DELETE", f"{_USED}/truncate"): "LOOKUP is asked for before: another sentence",
     ("POST", f"{_USED}/createMissedPartitions"): "of what is not partitioned LOOKUP was enough",
     ("GET", "/lookup/v2/topic/persistent/acme/missing/orders"): "all were told that it is missing",
 }
-"""Calls that differ for some role, and why."""
+"""Calls that differ for some role, with reasons."""
 AT_THE_PROXY = {
     "refreshed as another": "a proxy takes fresh credentials of another role; here it closes",
 }
-"""Dialogues of proxies that differ, and why."""
+"""Proxy dialogues that differ, with reasons."""
 
 
 class Difference(NamedTuple):
-    """An answer that differs.
+    """A differing answer.
 
     Attributes:
-        asked: The question, or the call.
+        asked: The request or call.
         who: The credential.
         recorded: A real broker's answer.
-        came: Ours.
+        came: Floodgate's answer.
     """
 
     asked: str
@@ -79,11 +79,11 @@ class Difference(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """A recording that was asked again.
+    """A replayed recording.
 
     Attributes:
-        asked: Answers that were compared.
-        differences: Those that differ.
+        asked: Number of compared answers.
+        differences: The differing answers.
     """
 
     asked: int
@@ -96,18 +96,16 @@ def everything(_row: int, _who: int) -> bool:
 
 
 def one_of(count: int) -> Chosen:
-    """Choose some, each row and each credential among them."""
+    """Choose a sample that covers each row and each credential."""
     return lambda row, who: (row + who) % count == 0
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    """Return the rows of a recording."""
     lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def replay_connects(address: str, name: str) -> Replayed:
-    """Ask every CONNECT again."""
     expected = {row["name"]: row["answers"] for row in recorded(name)}
     different, asked = [], 0
     for case, commands in connect_cases([*wrong_credentials(), *right_credentials()]):
@@ -119,7 +117,7 @@ def replay_connects(address: str, name: str) -> Replayed:
 
 
 def replay_rows(name: str, rows: Iterator[dict[str, Any]]) -> Replayed:
-    """Compare the rows of a dialogue with those recorded."""
+    """Compare a dialogue's rows with the recorded rows."""
     expected, different, asked = recorded(name), [], 0
     for row, came in zip(expected, rows, strict=True):
         asked += 1
@@ -129,7 +127,7 @@ def replay_rows(name: str, rows: Iterator[dict[str, Any]]) -> Replayed:
 
 
 def make_schemas(address: str) -> None:
-    """Make the schemas that there were when questions went through the proxy."""
+    """Create the schemas that existed during the recording through the proxy."""
     superuser = next(one for one in right_credentials() if one.name == "super")
     for topic in (ORDERS, OTHER):
         asked = [connect(superuser), question("GET_OR_CREATE_SCHEMA", topic)]
@@ -142,12 +140,12 @@ def make_schemas(address: str) -> None:
 def replay_questions(
     address: str, name: str, chosen: Chosen = everything, *, via: str = ""
 ) -> Replayed:
-    """Ask questions again, each with several credentials.
+    """Repeat requests, each with several credentials.
 
     Args:
         address: ``host:port`` of a broker or proxy.
-        name: Of the recording.
-        chosen: Which of them.
+        name: The recording's.
+        chosen: Selected requests.
         via: The broker behind the proxy.
     """
     known = {one.name: one for one in (*right_credentials(), *wrong_credentials())}
@@ -176,7 +174,7 @@ def _answered(address: str, row: dict[str, Any], one: Credential, via: str) -> s
 
 def _same(expected: str, came: str, who: str, via: str) -> bool:
     if via and who in NO_CLIENTS:
-        return INVALID_ROLES in came  # Or "Connection already closed": whatever was first.
+        return INVALID_ROLES in came  # Or "Connection already closed": depends on timing.
     return expected == came
 
 
@@ -184,14 +182,14 @@ def _same(expected: str, came: str, who: str, via: str) -> bool:
 
 
 def replay_rest(web: str, chosen: Chosen = everything, *, behind: str = "") -> Replayed:
-    """Make calls again, each with several credentials.
+    """Repeat calls, each with several credentials.
 
-    Only some of the calls: then none that would change anything, so that each finds the world.
+    A selection omits changing calls, so that each finds the world intact.
 
     Args:
         web: ``host:port`` of a broker.
-        chosen: Which of them.
-        behind: ``host:port`` of a proxy, to which they are made in place of the broker.
+        chosen: Selected calls.
+        behind: ``host:port`` of a proxy to call instead of the broker.
     """
     known = {one.name: one for one in (*few_wrong_credentials(), *right_credentials())}
     different, asked, whole = [], 0, chosen is everything
@@ -218,7 +216,6 @@ def replay_rest(web: str, chosen: Chosen = everything, *, behind: str = "") -> R
 
 
 def unlisted(found: Replayed) -> list[Difference]:
-    """Return the differences that are not listed."""
     listed = {f"{method} {path}" for method, path in REST_DEVIATIONS}
     return [
         one
@@ -237,18 +234,17 @@ def _expected(row: dict[str, Any], outcome: dict[str, Any], who: str) -> str:
 
 
 def judged_first(row: dict[str, Any]) -> bool:
-    """Return true if there something else was judged: a body, or a setting of the broker."""
+    """Return whether a body or a broker setting was judged before authorization."""
     nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
     return nobody["status"] in (400, 405, 412, 415, 500, 0)
 
 
 def is_refused(status: int, reason: str) -> bool:
-    """Tell whether an answer is one of authorization."""
     return status in (401, 403) or reason == "Tenant does not exist"
 
 
 def _is_built(paths: PathTable, row: dict[str, Any]) -> bool:
-    """Tell whether a call is implemented: otherwise the sentence of its refusal is another."""
+    """Return whether a call is implemented: otherwise its refusal has another sentence."""
     for resource in paths.find(row["path"]):
         for endpoint in resource.methods.get(row["method"], ()):
             return not isinstance(endpoint.handler.__self__, NotImplementedAdmin)  # type: ignore[attr-defined]
@@ -262,7 +258,7 @@ def _outcome(web: str, row: dict[str, Any], one: Credential, behind: str) -> str
         headers["Content-Type"] = row.get("type", "application/json")
     call = Rest(row["method"], row["path"], row.get("body") if sends else None, 0)
     answer = ask(behind or web, call, headers)
-    # Through a proxy every client is named as whom the proxy speaks for.
+    # Through a proxy every client is named as the proxy's principal.
     asker = Credential(one.name, None, one.name.partition(" for ")[0]) if behind else one
     reason = sentence(answer.body, asker) if answer.status >= 400 else ""
     if not is_refused(answer.status, reason):

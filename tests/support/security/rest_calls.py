@@ -1,4 +1,4 @@
-"""One call for each endpoint of the admin REST, and what each credential is answered."""
+"""A call for each admin REST endpoint, and each credential's answer."""
 
 import json
 import re
@@ -33,11 +33,11 @@ _VALUES = {
     "rest": "x",
     "cluster": "elsewhere",
 }
-"""Values for the variables of a path; others stand for themselves."""
+"""Values for path variables; the rest stand for themselves."""
 _SECONDS = 1.0
-"""An answer that takes longer is recorded as status 0: who gets so far was not refused."""
+"""A slower answer is recorded as status 0: the call was not refused."""
 _SECONDS_MORE = 0.1
-"""As long is waited for who comes after one that was not answered."""
+"""Waiting time after an unanswered call."""
 _TAGS = re.compile(r"<[^>]*>")
 _NEVER = {("POST", "/admin/v2/brokers/shutdown")}
 _OTHERS = (
@@ -75,16 +75,16 @@ _OTHERS = (
     ("OPTIONS", "/admin/v2/tenants"),
     ("PATCH", "/admin/v2/tenants"),
 )
-"""Calls beside those of the endpoints."""
+"""Calls beside the endpoints' own."""
 
 
 def calls() -> Iterator[tuple[str, str, Takes]]:
-    """Yield every call: method, path and the body that the endpoint takes."""
+    """Yield every call: method, path and the endpoint's body."""
     seen = set()
     for endpoint in endpoints(cast("AdminContext", Mock())):
         call = endpoint.method, _path(endpoint)
         if endpoint.path.endswith(REST):
-            continue  # Parts of Pulsar that a broker of its own does not have.
+            continue  # Parts of Pulsar that a lone broker lacks.
         if call not in _NEVER and call not in seen:
             seen.add(call)
             yield *call, endpoint.takes
@@ -97,13 +97,12 @@ def _path(endpoint: Endpoint) -> str:
 
 
 def record(web: str, samples: Path, who: Sequence[Credential]) -> Iterator[dict[str, Any]]:
-    """Yield what each credential is answered to each call.
+    """Yield each credential's answer to each call.
 
     Args:
         web: ``host:port`` of a broker with the world.
-        samples: A recording of calls, for bodies where a call without one is refused for that.
-        who: Must end with those that may do most, so that nothing is deleted before it is asked
-            for.
+        samples: A recording of calls, with bodies for calls refused without.
+        who: Most privileged last, so that nothing is deleted too early.
     """
     bodies = _sample_bodies(samples)
     nobody = next(one for one in who if one.name == "nobody")
@@ -151,7 +150,7 @@ def _sent(method: str, path: str, body: str) -> Rest:
 
 
 def sentence(text: str, asker: Credential) -> str:
-    """Return the reason of an answer, or its text where it gives none; who asked is left out."""
+    """Return an answer's reason, or its text; the role is left out."""
     try:
         reason = str(json.loads(text)["reason"])
     except (ValueError, KeyError, TypeError):
@@ -164,7 +163,7 @@ def sentence(text: str, asker: Credential) -> str:
 
 
 def _sample_bodies(path: Path) -> dict[tuple[str, str], str]:
-    """Return the first body of each call that went well, by method and end of path."""
+    """Return each call's first successful body, by method and end of path."""
     found: dict[tuple[str, str], str] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

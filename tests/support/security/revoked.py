@@ -1,4 +1,4 @@
-"""Producers, consumers and watches of a role that loses what it was granted."""
+"""Producers, consumers and watches of a role whose grants are revoked."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,16 @@ _ANSWER, _SILENCE = 8.0, 1.5
 
 @dataclass(frozen=True)
 class Dialogue:
-    """One connection, and what is changed by REST meanwhile.
+    """A connection, and changes by REST meanwhile.
 
     Attributes:
         name: In the recording.
         who: ``role`` or ``role for original``.
         before: Calls before it connects: method, path, body.
-        opens: What it asks for, or several things.
-        change: Calls once that is answered.
-        then: What it asks for behind that.
-        after: Calls that bring back what others need.
+        opens: First request, or several.
+        change: Calls after its answer.
+        then: Requests after the change.
+        after: Calls that restore the world.
     """
 
     name: str
@@ -202,11 +202,11 @@ DIALOGUES = (
         )
     ),
 )
-"""Each with the world as it was; what they change they bring back."""
+"""Each starts with the original world and restores it."""
 
 
 def record_revoked(address: str, web: str) -> Iterator[dict[str, Any]]:
-    """Yield what comes on each connection before the change, behind it, and to more questions."""
+    """Yield received commands on each connection before and after the change, and later answers."""
     for one in DIALOGUES:
         before = [_call(web, *call) for call in one.before]
         with ExitStack() as exits:

@@ -24,11 +24,11 @@ _IN_ALL_BUNDLES = tuple(f"bundle-{one}" for one in range(16))
 
 @dataclass(frozen=True)
 class Secured:
-    """Servers with the world of the recordings.
+    """Servers with the recordings' world.
 
     Attributes:
         broker: The broker.
-        proxy: A proxy in front of it, whose role is ``gate``.
+        proxy: A proxy in front, with role ``gate``.
     """
 
     broker: BrokerService
@@ -59,7 +59,7 @@ class Secured:
 async def secured(
     profile: str, *, forwarding: bool = False, broker: dict[str, str] | None = None
 ) -> AsyncIterator[Secured]:
-    """Start a broker and a proxy, and make the world. Time stands still at this moment.
+    """Start a broker and a proxy and make the world. Time stands still.
 
     Args:
         profile: ``pulsar`` or ``floodgate``.
@@ -87,7 +87,7 @@ async def secured(
 
 
 def make_world(web: str) -> None:
-    """Make what is recorded about, and have the broker serve all of it."""
+    """Make the recorded world and have the broker serve all of it."""
     build(web)
     headers = Credential("super", token("super")).headers
     for topic in (*_LOOKED_UP, *_IN_ALL_BUNDLES):

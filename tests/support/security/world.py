@@ -1,4 +1,4 @@
-"""The tenants, namespaces, topics and grants that the recorded questions are about."""
+"""Tenants, namespaces, topics and grants of the recorded requests."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from tests.support.security.credentials import Credential, token
 
 TENANT, NAMESPACE = "acme", "acme/shop"
 TOPICS = ("orders", "other", "used")
-"""``orders`` is the one with grants of its own; recorded calls of the REST use up ``used``."""
+"""``orders`` has its own grants; recorded REST calls use up ``used``."""
 _AT = f"/admin/v2/namespaces/{NAMESPACE}"
 GRANTS = {
     "produce": ["produce"],
@@ -25,7 +25,6 @@ TOPIC_GRANTS = {"topic-produce": ["produce"], "topic-consume": ["consume"]}
 
 
 def build(web: str) -> None:
-    """Make everything, or what of it is missing."""
     superuser = Credential("super", token("super")).headers
     for method, path, body in _calls():
         headers = superuser | {"Content-Type": "application/json"}

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class BlockedStore:
-    """A store that counts what it is asked, and answers when the test says so.
+    """A store that counts requests and answers on command.
 
     Attributes:
-        asked: The namespaces that were asked for, in order.
-        go_on: Set to let listings through, those that wait and those that come.
+        asked: The requested namespaces, in order.
+        go_on: Set to release waiting and later listings.
     """
 
     def __init__(self, broker: BrokerService, *, blocked: bool = True) -> None:
@@ -36,6 +36,6 @@ class BlockedStore:
         return await self._original(namespace)
 
     def _nothing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Answer no listing at once, so that every one is asked for."""
+        """Answer no listing immediately, so that every listing is requested."""
         known = self._at_once(namespace, mode)
         return None if known is None or len(known) else known

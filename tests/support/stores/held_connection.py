@@ -1,4 +1,4 @@
-"""A connection to a database whose transactions a test holds up, and lets fail."""
+"""A database connection with held or failing transactions."""
 
 import sqlite3
 from collections import deque
@@ -10,11 +10,11 @@ from broker.messages.stores.sqlite.database import DatabaseFile
 
 
 class HeldConnection:
-    """Stands before a connection, as far as the writer of a message database uses it.
+    """Wraps a connection for a message database's writer.
 
     Attributes:
-        errors: What the next transactions meet in place of beginning; None for nothing.
-        transactions: How many were begun, also those that failed.
+        errors: Raised by the next transactions at their begin; None for success.
+        transactions: Number of begun transactions, including failed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -25,15 +25,13 @@ class HeldConnection:
         self.transactions = 0
 
     def hold(self) -> None:
-        """Let the next transaction wait for ``release``."""
         self._may_begin.clear()
 
     def release(self) -> None:
-        """Let transactions go on."""
         self._may_begin.set()
 
     def execute(self, statement: str, values: object = ()) -> sqlite3.Cursor:
-        """Execute a statement, once it may be."""
+        """Execute a statement once released."""
         if statement.startswith("BEGIN"):
             self._may_begin.wait()
             self.transactions += 1
@@ -48,12 +46,11 @@ class HeldConnection:
         return self._connection.in_transaction
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
 def held_writers(monkeypatch: pytest.MonkeyPatch) -> list[HeldConnection]:
-    """Put a connection that can be held before the writer of each database that is opened."""
+    """Wrap the writer connection of each opened database."""
     made: list[HeldConnection] = []
     writer = DatabaseFile.writer
 

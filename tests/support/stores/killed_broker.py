@@ -1,9 +1,8 @@
 """``python -m tests.support.stores.killed_broker POINT NUMBER MARK ...``: a broker that dies.
 
-It is the broker with a few places of its message database exchanged for ones that send SIGKILL to
-their own process the so-manieth time they are passed. The file MARK is left behind by a broker that
-died in this way. The write-ahead log is copied into the database after every few pages, so that a
-kill at any moment meets that, too.
+Some places of the broker's message database send SIGKILL to their own process at the n-th passage.
+A broker killed so leaves the file MARK behind. The write-ahead log is checkpointed every few pages,
+so that kills hit checkpoints, too.
 """
 
 import os
@@ -40,20 +39,20 @@ POINTS = {
     "before-deletion": 1,
     "behind-deletion": 1,
 }
-"""Each with how often a broker passes it in the first seconds."""
+"""Each with its number of passages in a broker's first seconds."""
 
 NEVER = "never"
 
 
 class Death:
-    """The point at which this process ends."""
+    """The point of this process's death."""
 
     def __init__(self, point: str, number: int, mark: str) -> None:
         self._lock = threading.Lock()
         self._point, self._left, self._mark = point, number, mark
 
     def passed(self, point: str) -> None:
-        """Count a passage of a point; die if it is the last one."""
+        """Count a point's passage; die at the last."""
         if point != self._point:
             return
         with self._lock:
@@ -80,7 +79,7 @@ def _around(owner: object, name: str, before: str, behind: str) -> None:
 
 
 def _with_cursors(write: Callable[..., None]) -> Callable[..., None]:
-    """Put points around the transactions that have cursors."""
+    """Put points around transactions with cursors."""
 
     def around(self: Batch, connection: sqlite3.Connection) -> None:
         has_cursor = any("cursors" in statement for statement, _ in self.states.values())

@@ -1,4 +1,4 @@
-"""Topics created over REST while the broker is killed, and what is there afterwards."""
+"""Topics created over REST while the broker is killed, and the surviving topics."""
 
 import asyncio
 import os
@@ -19,17 +19,6 @@ _CREATED, _EXISTS = 204, 409
 
 @dataclass
 class KilledCreations:
-    """The outcome of a killed run of creations.
-
-    Attributes:
-        acknowledged: Full names whose creation was answered.
-        lost: Acknowledged names that were not there after a restart; none should be.
-        unknown: Names that were there and that nobody asked for; none should be.
-        unanswered: Names that were there though their creation was never answered.
-        kills: How often the broker was killed.
-        restart_seconds: From each start until the broker was ready.
-    """
-
     acknowledged: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
@@ -39,18 +28,17 @@ class KilledCreations:
 
 
 def topic_names(count: int) -> list[str]:
-    """Return the names that are created."""
     return [f"persistent://{NAMESPACE}/t-{number:06d}" for number in range(count)]
 
 
 def create_and_kill(
     launch: Callable[[int], ServerLaunch], count: int, kill_at: Sequence[int]
 ) -> KilledCreations:
-    """Create topics, killing the broker with SIGKILL each time so many are acknowledged.
+    """Create topics and SIGKILL the broker at given numbers of acknowledgements.
 
     Args:
-        launch: How the broker is started; told how often it was before.
-        count: Topics to create in all.
+        launch: Starts the broker; takes the number of earlier starts.
+        count: Topics in all.
         kill_at: Numbers of acknowledged creations, rising.
     """
     names, found = topic_names(count), KilledCreations()
@@ -80,7 +68,7 @@ async def _create(
 ) -> None:
     """Create topics over several connections, until all are or the broker is gone."""
     waiting = iter(names)
-    # Without this type, aiohttp says that a body which is not there is application/octet-stream.
+    # Without this type, aiohttp declares a missing body application/octet-stream.
     json = {"Content-Type": "application/json"}
     async with aiohttp.ClientSession(web_url, headers=json) as session:
         workers = [_worker(session, waiting, found, acknowledged) for _ in range(CONNECTIONS)]
@@ -116,11 +104,11 @@ async def _check(web_url: str, names: Sequence[str], found: KilledCreations) -> 
 
 
 def kill_points(count: int, kills: int) -> list[int]:
-    """Evenly spread, none at the very beginning or end."""
+    """Return evenly spread points, away from the beginning and the end."""
     return [count * (2 * number + 1) // (2 * kills) for number in range(kills)]
 
 
 def clear(folder: Path, name: str) -> None:
-    """Remove a database file and what lies beside it."""
+    """Remove a database file and its side files."""
     for path in folder.glob(f"{name}*"):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Message stores for tests, and a topic that notes what its ledger tells it."""
+"""Message stores for tests, and a topic that records its ledger's reports."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,11 +17,11 @@ OTHER_TOPIC = "persistent://public/default/others"
 
 
 class Noting:
-    """Notes what a ledger tells.
+    """Records a ledger's reports.
 
     Attributes:
-        last: Up to where it is stored; None for nothing.
-        error: Why it failed.
+        last: Last stored position, or None.
+        error: Cause of failure.
     """
 
     def __init__(self) -> None:
@@ -29,23 +29,21 @@ class Noting:
         self.error: MessageStoreError | None = None
 
     def confirmed(self, last: Position) -> None:
-        """Note a confirmation."""
         assert self.last is None or self.last < last
         self.last = last
 
     def failed(self, error: MessageStoreError) -> None:
-        """Note the failure."""
         assert self.error is None
         self.error = error
 
 
 def digest(publish_time: int = 1, deliver_at: int = 0, message_count: int = 1) -> MessageDigest:
-    """What the store is told of an entry."""
+    """Return an entry's facts for the store."""
     return MessageDigest(message_count, publish_time, deliver_at)
 
 
 KINDS = ("memory", "sqlite", "sqlite with fsync", "sqlite with nothing in memory")
-"""The stores that all tests of stores run against."""
+"""All stores under test."""
 
 
 def sqlite_store(
@@ -57,13 +55,13 @@ def sqlite_store(
     recent_bytes: int = 1 << 24,
     clock: ManualClock | None = None,
 ) -> SqliteMessageStore:
-    """A store in a database, whose ledgers have few entries."""
+    """Return a database store with few entries per ledger."""
     options = DatabaseOptions(fsync, skip_damaged, max_entries_per_ledger=per_ledger)
     return SqliteMessageStore(path, clock or ManualClock(1.0), NO_BOUNDS, options, recent_bytes)
 
 
 def message_store(kind: str, folder: Path, per_ledger: int = 5) -> MessageStore:
-    """A store by its name in the parameters of a test."""
+    """Return a message store by its parameter name."""
     if kind == "memory":
         return MemoryMessageStore(max_entries_per_ledger=per_ledger, now_ms=lambda: 1_000)
     return sqlite_store(
@@ -85,7 +83,7 @@ async def opened(store: MessageStore) -> AsyncIterator[MessageStore]:
 
 
 async def filled(ledger: ManagedLedger, count: int, first: int = 0) -> list[Position]:
-    """Append numbered entries, and wait until they are stored."""
+    """Append numbered entries and wait until they are stored."""
     positions = [
         ledger.append(b"entry %d" % number, digest(publish_time=1_000 + 10 * number))
         for number in range(first, first + count)

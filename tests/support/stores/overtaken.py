@@ -1,4 +1,4 @@
-"""Something that happens just before a store makes a change, when all was read for it."""
+"""An event just before a store's change, after all reads for it."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +10,7 @@ from proto.names import NamespaceName
 def before_change(
     store: MetadataStore, number: int, meanwhile: Callable[[], Awaitable[object]]
 ) -> None:
-    """Do something before the store's change with this number from now on, counted from 1."""
+    """Act before the store's n-th change from now, counted from 1."""
     apply, left = store.apply, [number]
 
     async def counted(namespace: NamespaceName, changes: TopicChanges) -> int:

@@ -19,16 +19,16 @@ LONG_SECONDS = 60.0
 
 
 class Party:
-    """One broker's ownership.
+    """A broker's ownership.
 
     Attributes:
-        ownership: What is tested.
-        lost: The bundles that it was told to have lost.
-        has_lost: Set with the first of them.
-        moved: The bundles that others served before, or that are no more.
-        has_moved: Set with the first of them.
-        forgets: It can delete what it has of them.
-        stopped_seconds: How much more time has passed than it has noticed.
+        ownership: Under test.
+        lost: Reported lost bundles.
+        has_lost: Set at the first loss.
+        moved: Bundles that other brokers served before, or that are gone.
+        has_moved: Set at the first move.
+        forgets: Whether it can delete its data of moved bundles.
+        stopped_seconds: Time that passed unnoticed.
     """
 
     def __init__(self, url: str, port: int, store: str, lease_seconds: float) -> None:
@@ -75,7 +75,7 @@ class Party:
         await self.store.close()
 
     async def die(self) -> None:
-        """End as a process that is killed: nobody is told."""
+        """End like a killed process, without notifying brokers."""
         self.session._id = ""
         await self.close()
 

@@ -1,4 +1,4 @@
-"""The stores as tests open them, and changes to apply to them."""
+"""The stores under test, and changes to apply."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -25,7 +25,6 @@ CACHE_BYTES = 1_000_000
 
 @asynccontextmanager
 async def opened(store: MetadataStore) -> AsyncIterator[MetadataStore]:
-    """Open a store, and close it after the block."""
     await store.open()
     try:
         yield store
@@ -34,7 +33,6 @@ async def opened(store: MetadataStore) -> AsyncIterator[MetadataStore]:
 
 
 def memory() -> MetadataStore:
-    """Open the store that ends with the process."""
     return MemoryStore()
 
 
@@ -44,7 +42,7 @@ def sqlite(folder: Path) -> MetadataStore:
 
 
 def sqlite_reread(folder: Path) -> MetadataStore:
-    """Open a store that keeps nothing in memory, so that the file answers."""
+    """Open a store without a memory cache, so that the file answers."""
     store = SqliteStore(folder / "topics.db", 0)
     return _forgetful(store, store._cache.forget)
 
@@ -55,7 +53,7 @@ def postgresql(url: str) -> MetadataStore:
 
 
 def postgresql_reread(url: str) -> MetadataStore:
-    """Open a store that keeps nothing in memory, so that the database answers."""
+    """Open a store without a memory cache, so that the database answers."""
     store = PostgresqlStore(url, 0)
     return _forgetful(store, store._namespaces._cache.forget)
 
@@ -72,7 +70,6 @@ def _forgetful(store: MetadataStore, forget: object) -> MetadataStore:
 
 
 def topic(name: str, namespace: NamespaceName = A, domain: str = "persistent") -> bytes:
-    """Return a full topic name."""
     return f"{domain}://{namespace}/{name}".encode()
 
 
@@ -87,7 +84,6 @@ def changes(*added: bytes, removed: tuple[bytes, ...] = (), **counts: int) -> To
 
 
 def with_properties(rows: Mapping[bytes, Mapping[str, str]]) -> TopicChanges:
-    """Topics to add, with their properties."""
     return TopicChanges(list(rows), properties=PropertyRows.from_mappings(rows))
 
 
@@ -102,10 +98,9 @@ async def names(
 async def selected(
     store: MetadataStore, mode: int = PERSISTENT, /, **properties: str
 ) -> list[bytes]:
-    """Return what is selected by properties in A."""
+    """Return the topics of A selected by properties."""
     return [name.encode() for name in (await store.select(A, mode, properties)).names()]
 
 
 async def told(feed: ChangeFeed, count: int) -> list[Change]:
-    """Return the next changes of a feed."""
     return [await anext(feed) for _ in range(count)]

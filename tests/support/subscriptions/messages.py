@@ -1,4 +1,4 @@
-"""Messages as producers send them: metadata and payload."""
+"""Producers' messages: metadata and payload."""
 
 import struct
 
@@ -8,13 +8,13 @@ _LENGTH = struct.Struct(">I")
 
 
 def message(payload: bytes, *, key: str | None = None, count: int = 1, **fields: object) -> bytes:
-    """Return the bytes of an entry, without a checksum.
+    """Return an entry's bytes, without checksum.
 
     Args:
         payload: Behind the metadata.
-        key: Its partition key.
+        key: Partition key.
         count: Messages in its batch; 1 for no batch.
-        fields: More of its metadata.
+        fields: More metadata.
     """
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1, **fields)
     if key is not None:
@@ -26,6 +26,6 @@ def message(payload: bytes, *, key: str | None = None, count: int = 1, **fields:
 
 
 def single(payload: bytes, **fields: object) -> bytes:
-    """Return a message of a batch: its own metadata, and its payload."""
+    """Return a batch's single message: metadata and payload."""
     head = pb.SingleMessageMetadata(payload_size=len(payload), **fields).SerializeToString()
     return _LENGTH.pack(len(head)) + head + payload

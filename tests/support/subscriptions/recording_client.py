@@ -1,4 +1,4 @@
-"""A client's connection that keeps what it is sent."""
+"""A client's connection that keeps received commands."""
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.entry import Entry
@@ -19,11 +19,11 @@ class _Frames:
 
 
 class RecordingClient:
-    """A connection to which messages and commands are sent, and nobody reads them.
+    """A connection that records messages and commands.
 
     Attributes:
-        messages: The entries it was sent.
-        commands: The names of all other commands, in order.
+        messages: Sent entries.
+        commands: Names of all other commands, in order.
     """
 
     peer = "127.0.0.1:1"
@@ -53,6 +53,6 @@ class RecordingClient:
 
 
 def entry(payload: bytes, key: str | None = None, count: int = 1) -> Entry:
-    """Return an entry of a topic that stores nothing."""
+    """Return an entry of a topic without storage."""
     data = message(payload, key=key, count=count)
     return Entry(0, 0, data, digest_of(parse_metadata(data)))

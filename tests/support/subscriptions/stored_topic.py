@@ -1,4 +1,4 @@
-"""A topic whose messages are in memory, with subscriptions and compaction, and no producers."""
+"""A topic with messages in memory, subscriptions and compaction, without producers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.subscriptions.messages import message
 
 
 class StoredTopic:
-    """A topic, as far as its subscriptions and its compaction depend on it."""
+    """A topic as its subscriptions and compaction need it."""
 
     terminated = False
 
@@ -32,28 +32,25 @@ class StoredTopic:
 
     @classmethod
     async def loaded(cls, store: MemoryMessageStore) -> StoredTopic:
-        """Return the topic as it is in a store, opened like a broker does."""
+        """Return the topic loaded from a store, as a broker opens it."""
         topic = cls(store, await store.open_ledger("persistent://t/n/x"))
         await topic.compaction.open(Compactor(store))
         return topic
 
     async def unload(self) -> None:
-        """Close it; it can be loaded again."""
+        """Unload the topic; it can be loaded again."""
         await self.compaction.close()
         self.subscriptions.save()
         self.store.close_ledger("persistent://t/n/x")
 
     def append(self, data: bytes) -> Position:
-        """Store an entry, and dispatch it."""
         position = self.ledger.append(data, digest_of(parse_metadata(data)))
         self.subscriptions.entries_added()
         return position
 
     def publish(self, payload: bytes, key: str | None = None, **fields: object) -> Position:
-        """Store a message, and dispatch it."""
         return self.append(message(payload, key=key, **fields))
 
     async def compact(self) -> None:
-        """Compact it, and wait for that."""
         self.compaction.start()
         await self.compaction.finished()

@@ -1,6 +1,6 @@
-"""A namespace that is followed for its watchers, with nothing around it: every step is the test's.
+"""A followed namespace in isolation: every step is the test's.
 
-The store's changes reach the follower when the test says so; the filter and the store can be held.
+Store changes reach the follower on command; the filter and the store can be held.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def full(*texts: str) -> list[str]:
 
 
 class HeldStore(MemoryStore):
-    """Answers, or fails, when the test says so.
+    """Answers or fails on command.
 
     Attributes:
-        asked: How often the namespace was read.
-        go_on: Set to let readers through.
-        fails: Whether who gets through is told that the store is down.
+        asked: Number of reads.
+        go_on: Set to release readers.
+        fails: Whether released readers get a store error.
     """
 
     def __init__(self) -> None:
@@ -62,13 +62,13 @@ class HeldStore(MemoryStore):
 
 
 class HeldFilter(PatternFilter):
-    """Evaluates a pattern, however slow this machine is, and answers when the test says so.
+    """Evaluates a pattern without time limit, and answers on command.
 
     Attributes:
-        asked: The patterns that were asked for, in order.
-        go_on: Set to let answers through.
-        workers: Its processes, of which a pattern for a backtracking engine starts one: such a test
-            has a block ``async with`` them.
+        asked: The requested patterns, in order.
+        go_on: Set to release answers.
+        workers: Processes for patterns with a backtracking engine: such tests have a block ``async
+            with`` them.
     """
 
     def __init__(self) -> None:
@@ -87,10 +87,10 @@ class HeldFilter(PatternFilter):
 
 
 class Arrivals(asyncio.Event):
-    """The signal that a follower waits for: something to do.
+    """A follower's signal for new work.
 
     Attributes:
-        idle: Set while it waits.
+        idle: Set while the follower waits.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Arrivals(asyncio.Event):
 
 
 class Listener:
-    """Watches a set: applies each update to what it knows, and checks its hash."""
+    """Watches a set: applies each update and checks its hash."""
 
     def __init__(self, watched: WatchedSet, *, raises: bool = False) -> None:
         self.watched = watched
@@ -138,18 +138,17 @@ class Listener:
         self.given_up += 1
 
     def leave(self) -> None:
-        """Watch it no more."""
         del self.watched.watchers[self]
 
 
 def texts(names: SortedNames | Iterable[bytes]) -> list[str]:
-    """Names without what all of them begin with."""
+    """Return names without their common prefix."""
     listed = names.names() if isinstance(names, SortedNames) else names
     return [name.decode().removeprefix("persistent://t/n/") for name in listed]
 
 
 class Followed:
-    """One namespace, its store, and the feed in between."""
+    """A namespace, its store, and the feed in between."""
 
     def __init__(self, *, one_by_one: bool = False) -> None:
         self.store = HeldStore()
@@ -164,28 +163,28 @@ class Followed:
             self.totals,
             self.clock,
             one_by_one=one_by_one,
-            steps=Steps(0),  # Others have their turn after every step.
+            steps=Steps(0),  # Other tasks run after every step.
         )
         self.watch = NamespaceWatch(NAMESPACE, context)
         self._arrivals = self.watch._arrived = Arrivals()
 
     @classmethod
     async def of(cls, *names: str, one_by_one: bool = False) -> Followed:
-        """Return a followed namespace with some topics, which is not read yet."""
+        """Return a followed, still unread namespace with topics."""
         followed = cls(one_by_one=one_by_one)
         await followed.change(added=names)
         await followed.tell()
         return followed
 
     async def change(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
-        """Change the store; the follower learns of it by ``tell``."""
+        """Change the store; ``tell`` passes the change on."""
         await self.store.apply(
             NAMESPACE,
             TopicChanges([n.encode() for n in full(*added)], [n.encode() for n in full(*removed)]),
         )
 
     async def tell(self, skip: int = 0) -> None:
-        """Push what the feed has, but for the first few; then let everything run."""
+        """Push the feed's changes, except the first few, and run all tasks."""
         while self.feed._queued:
             change = await anext(self.feed)
             if not skip:
@@ -194,15 +193,14 @@ class Followed:
         await settle()
 
     async def until_idle(self) -> None:
-        """Let the follower come to its end, however much it has to do."""
+        """Run the follower until it is idle."""
         await self._arrivals.idle.wait()
         await settle()
 
     async def listener(self, pattern: str = ".*", *, raises: bool = False) -> Listener:
-        """Return somebody who watches a pattern's set."""
+        """Return a watcher of a pattern's set."""
         return Listener(await self.watch.watched_set(pattern), raises=raises)
 
     async def passes(self, seconds: float) -> None:
-        """Let time pass."""
         self.clock.advance(seconds)
         await settle()

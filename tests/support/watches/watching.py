@@ -1,4 +1,4 @@
-"""Watchers of one set on connections without sockets: permits, reading and time are the test's."""
+"""Watchers of a set on socketless connections: tests control permits, reading and time."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def as_bytes(texts: Iterable[str]) -> list[bytes]:
 
 
 class Watching:
-    """A set, those who watch it, and the memory they are told with.
+    """A set, its watchers, and their update memory.
 
     Attributes:
-        listed_again: How often a watcher asked for a new listing, as shipped.
+        listed_again: Number of watchers' requests for a new listing, as shipped.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Watching:
         return served
 
     def watcher(self, served: Served, watcher_id: int = 1) -> TopicListWatcher:
-        """Return somebody who watches the set and has not been answered."""
+        """Return a watcher without an answer."""
         backoff = Backoff(jitter=lambda: 0.0)
         sender = WatchSender(self._parts, served.cnx, backoff, watcher_id, "t/n")
         watcher = self._of(sender)
@@ -86,7 +86,7 @@ class Watching:
     async def client(
         self, watcher_id: int = 1, *, reads: bool = True
     ) -> tuple[Client, TopicListWatcher]:
-        """Return a client whose watch was answered, and its watcher."""
+        """Return a client with an answered watch, and its watcher."""
         served = self.connection(reads=reads)
         watcher = self.watcher(served, watcher_id)
         await watcher.answer(1, None)
@@ -100,7 +100,7 @@ class Watching:
         removed: Iterable[str] = (),
         also: TopicListWatcher | None = None,
     ) -> None:
-        """Change the set and tell its watchers, as a namespace's follower does; and another."""
+        """Change the set and notify its watchers, as a namespace's follower does."""
         before, came, went = self.watched.names, as_bytes(added), as_bytes(removed)
         after = before
         for name in went:
@@ -124,23 +124,21 @@ class Watching:
 
     @property
     def held_bytes(self) -> int:
-        """Direct memory that is given out."""
         return self.limiter.acquired_permits(DIRECT)
 
     async def passes(self, seconds: float) -> None:
-        """Let time pass."""
         await settle()
         self.clock.advance(seconds)
         await settle()
 
 
 class Client:
-    """The far end of a watch: it applies what it is told and checks each hash.
+    """A watch's far end: applies updates and checks each hash.
 
     Attributes:
-        names: What it knows; None before the answer.
-        told: What came and went with each update.
-        answers: The requests that were answered.
+        names: Known names; None before the answer.
+        told: Added and removed names of each update.
+        answers: The answered requests.
     """
 
     def __init__(self, served: Served) -> None:
@@ -151,7 +149,7 @@ class Client:
 
     @property
     def known(self) -> list[str]:
-        """The names it knows, without what all of them begin with."""
+        """The known names, without their common prefix."""
         return sorted(short(self.names or ()))
 
     def takes(self) -> int:
@@ -185,7 +183,7 @@ class Client:
 
 
 def short(names: Iterable[str]) -> list[str]:
-    """Names without what all of them begin with."""
+    """Return names without their common prefix."""
     return [name.removeprefix("persistent://t/n/") for name in names]
 
 

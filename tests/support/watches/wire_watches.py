@@ -1,4 +1,4 @@
-"""Watches over real connections: what is asked, what a client makes of it, what must be left."""
+"""Watches over real connections: requests, the client's state, and the remains."""
 
 from collections.abc import Iterable
 
@@ -45,7 +45,7 @@ async def change(parts: Cluster, added: Iterable[str] = (), removed: Iterable[st
 
 
 async def watching(parts: Cluster, *requests: pb.BaseCommand) -> RawPeer:
-    """Return a peer whose watches have been answered."""
+    """Return a peer with answered watches."""
     peer = await parts.peer("broker")
     for request in requests or (watch(),):
         await peer.send(request)
@@ -55,7 +55,7 @@ async def watching(parts: Cluster, *requests: pb.BaseCommand) -> RawPeer:
 
 
 class Client:
-    """The client of a watch: it applies updates and checks every hash."""
+    """A watch's client: applies updates and checks every hash."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = set(names)
@@ -70,7 +70,7 @@ class Client:
 
 
 async def making(parts: Cluster, peer: RawPeer, *requests: pb.BaseCommand) -> None:
-    """Ask for watches, and return when they wait for what is held."""
+    """Request watches and return when they wait for the held place."""
     pending = parts.broker.lookups.pending_requests
     await peer.send(*(requests or (watch(),)))
     count = len(requests) or 1
@@ -79,7 +79,7 @@ async def making(parts: Cluster, peer: RawPeer, *requests: pb.BaseCommand) -> No
 
 
 def nothing_is_left(parts: Cluster) -> bool:
-    """Tell whether no watch, set or followed namespace, and no byte of them, is left."""
+    """Return whether no watch, set, followed namespace or byte of them is left."""
     totals, registry = parts.broker.watches.totals, parts.broker.watches.registry
     held = (totals.watchers, totals.lagging, registry.sets, registry.held_bytes)
     watches = [one for cnx in registry._watches.values() for one in cnx.by_id]

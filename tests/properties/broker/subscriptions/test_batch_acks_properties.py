@@ -1,4 +1,4 @@
-"""Random acknowledgements of batches: what is left is what nobody took off."""
+"""Random acknowledgements of batches: only unacknowledged messages are left."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ BEHIND = st.builds(Position, st.just(7), st.integers(-1, 4))
 
 
 def words_without(taken: set[int], size: int) -> list[int]:
-    """Return the words of a Java BitSet with the bits of ``size`` messages but these."""
+    """Return a Java BitSet's words for ``size`` messages without the given ones."""
     bits = sum(1 << bit for bit in range(size) if bit not in taken)
     words = []
     while bits:

@@ -1,4 +1,4 @@
-"""Random topics, compacted at random moments: what is left is what a dictionary would hold."""
+"""Random topics, compacted at random moments: the result equals a dictionary."""
 
 import asyncio
 from typing import NamedTuple
@@ -37,7 +37,7 @@ def as_single(key: str | None, value: bytes) -> bytes:
 
 
 def in_entry(data: bytes, position: Position) -> list[Place]:
-    """Return the messages of an entry that are not left out."""
+    """Return an entry's messages that are not left out."""
     metadata, payload = parse_metadata(data), payload_of(data)
     if not metadata.HasField("num_messages_in_batch"):
         return [Place(position, 0, payload)]
@@ -79,7 +79,7 @@ class Play:
                 self.latest.pop(key, None)
 
     async def left(self) -> list[Place]:
-        """Return all messages that compaction has left."""
+        """Return all messages left by compaction."""
         compacted = self.topic.compaction.compacted
         assert compacted is not None
         found: list[Place] = []
@@ -92,7 +92,7 @@ class Play:
 
 
 async def play(steps: list[object]) -> tuple[list[Place], list[Place]]:
-    """Play the steps and compact at last; return what is left, and what should be."""
+    """Play the steps and compact; return the actual and the expected messages."""
     topic = await StoredTopic.loaded(MemoryMessageStore(max_entries_per_ledger=3))
     playing = Play(topic)
     for step in [*steps, COMPACT]:

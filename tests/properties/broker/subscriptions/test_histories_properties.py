@@ -1,4 +1,4 @@
-"""Whatever consumers do, nothing that is not acknowledged is lost, and nothing else comes again."""
+"""Consumers' histories lose no unacknowledged message and repeat no other."""
 
 import asyncio
 from random import Random
@@ -20,7 +20,7 @@ ROOM = [1, 4, 30]
 @settings(deadline=None, max_examples=400)
 @given(seed=st.integers(0, (1 << 32) - 1))
 def test_nothing_is_lost_and_nothing_acknowledged_comes_again(seed: int) -> None:
-    # A seed stands for a whole history: so many can be played in the time of few generated ones.
+    # A seed stands for a whole history: cheaper than a generated history.
     asyncio.run(_play(Random(seed)))
 
 

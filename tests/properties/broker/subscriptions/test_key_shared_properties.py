@@ -25,7 +25,7 @@ class Consumer:
 
 
 def as_told(model: list[Consumer | None], moved: list[MovedHashes[Consumer]]) -> None:
-    """Change the table as the changes say, each from whom it says."""
+    """Apply the changes to the table, checking each range's previous owner."""
     for first, last, source, target in moved:
         for sticky_hash in range(first, last + 1):
             assert model[sticky_hash] is source
@@ -33,11 +33,11 @@ def as_told(model: list[Consumer | None], moved: list[MovedHashes[Consumer]]) ->
 
 
 class RingMachine(RuleBasedStateMachine):
-    """A ring beside a table of all hashes that is changed only as the ring says."""
+    """A ring beside a table of all hashes that follows the ring's reported changes."""
 
     def __init__(self) -> None:
         super().__init__()
-        # Few points, so that an example is quick; those of one name meet nobody's then.
+        # Few points, so that an example is quick; different names then share no point.
         self.ring: ConsistentHashRing[Consumer] = ConsistentHashRing(points_per_consumer=4)
         self.consumers: list[Consumer] = []
         self.model: list[Consumer | None] = [None] * (hash_ring.HASHES + 1)
@@ -45,7 +45,7 @@ class RingMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from("abc"))
     def join(self, name: str) -> None:
         consumer = Consumer(name)
-        # Within one change a later point may cut a range that an earlier one took.
+        # Within a change a later point may cut a range taken by an earlier point.
         moved = self.ring.add(consumer)
         self.consumers.append(consumer)
         taken = set()
@@ -137,7 +137,7 @@ TestFixed = FixedMachine.TestCase
 
 
 class DrainingMachine(RuleBasedStateMachine):
-    """A dispatcher of three consumers and ten hashes, whose owners change at will."""
+    """A dispatcher of three consumers and ten hashes that change owners at random."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class DrainingMachine(RuleBasedStateMachine):
     @rule(index=st.integers(0, 2))
     def lose(self, index: int) -> None:
         gone = self.consumers[index]
-        # All that it held leaves it first.
+        # All held entries leave first.
         for one in [one for one in self.held if one[0] is gone]:
             self.draining.settled(*one)
             self.held.remove(one)

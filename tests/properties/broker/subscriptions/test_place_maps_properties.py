@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from broker.subscriptions.places.place_map import NOTHING, PIECE_BITS, PlaceMap
 
 PIECE = 1 << PIECE_BITS
-# Few ledgers, and entries at both ends of few pieces, so that changes meet each other.
+# Few ledgers, and entries at both ends of few pieces, so that changes meet.
 PLACES = st.tuples(
     st.integers(1, 2), st.sampled_from([*range(3), PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
 )
@@ -17,7 +17,7 @@ NUMBERS = st.integers(0, 9)
 
 
 class PlaceMachine(RuleBasedStateMachine):
-    """A map beside a plain mapping, with one look through it that may be under way."""
+    """A map beside a plain mapping, with at most one iteration in progress."""
 
     def __init__(self) -> None:
         super().__init__()

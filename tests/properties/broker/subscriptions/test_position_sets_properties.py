@@ -1,4 +1,4 @@
-"""Random changes of sets of positions: they always hold what a plain set would hold."""
+"""Random changes of position sets: always equal to a plain set."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from broker.subscriptions.delayed import DelayedMessages
 from broker.subscriptions.position_set import PositionSet
 from broker.subscriptions.replay import ReplayQueue
 
-# Few ledgers and entries around the borders of bytes, so that changes meet each other.
+# Few ledgers and entries around the borders of bytes, so that changes meet.
 LEDGERS = st.integers(1, 4)
 ENTRIES = st.integers(0, 40)
 POSITIONS = st.builds(Position, LEDGERS, ENTRIES)
@@ -140,7 +140,7 @@ class ReplayMachine(RuleBasedStateMachine):
     def discard_in_steps(self, position: Position, changed: Position, sticky_hash: int) -> None:
         steps = self.queue.discarded(position)
         next(steps, None)
-        # Meanwhile what is behind it may change.
+        # Later positions may change meanwhile.
         if changed > position:
             self.add(changed, sticky_hash)
         for _ in steps:
@@ -161,7 +161,7 @@ TestReplay = ReplayMachine.TestCase
 
 
 class DelayedMachine(RuleBasedStateMachine):
-    """Delayed messages beside a plain mapping to the moment they are due."""
+    """Delayed messages beside a plain mapping to their due moments."""
 
     def __init__(self) -> None:
         super().__init__()

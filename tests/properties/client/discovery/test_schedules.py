@@ -1,4 +1,4 @@
-"""Whatever happens, every family finds the topics in the end, and asks once at a time."""
+"""Every family always finds the topics in the end, with one request at a time."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ EVENTS = st.one_of(
 
 
 def happen(world, event, what):
-    """Let one thing happen, if it can."""
+    """Apply an event, if possible."""
     if event == "wait":
         world.clock.advance(what)
     elif event == "answer" and world.pending:

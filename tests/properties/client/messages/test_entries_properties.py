@@ -1,4 +1,4 @@
-"""What is built is read back the same; what is damaged is refused, and takes no memory."""
+"""Built entries are read back unchanged; damaged entries are refused and take no memory."""
 
 import random
 import struct
@@ -98,14 +98,14 @@ def test_a_message_is_read_back_as_it_was_built(
 def test_the_messages_of_an_ack_set_are_those_that_are_left(
     messages: list[OutgoingMessage], left: set[int]
 ) -> None:
-    # GIVEN a batch, and the messages of it that were not acknowledged
+    # GIVEN a batch, and its unacknowledged messages
     words = [0, 0, 0]
     for index in left:
         words[index >> 6] |= 1 << (index & 63)
     ack_set = [word - 2**64 if word >= 2**63 else word for word in words]
-    # WHEN it is received
+    # WHEN the batch is received
     found = received(batch_of(messages), ack_set=ack_set).take()
-    # THEN they are there, and no others
+    # THEN exactly the unacknowledged messages are there
     assert [one.batch_index for one in found] == sorted(left & set(range(len(messages))))
 
 
@@ -131,7 +131,7 @@ def test_chunks_become_the_message_again(
     for entry in entries:
         assert whole is None
         whole = assembly.add(entry) if entry.is_chunk else entry
-    # THEN the last one makes it whole
+    # THEN the last entry completes the message
     assert whole is not None
     (found,) = whole.take()
     assert found.data() == message.payload
@@ -161,14 +161,14 @@ def test_whatever_comes_in_whatever_order_no_chunk_is_forgotten(
         # WHEN each is added
         whole = assembly.add(entry)
         if whole is not None:
-            # THEN a message that is complete is right,
+            # THEN a complete message is right,
             assert whole.take()[0].data() == bytes(1_000)
             for one in whole.head.chunk_ids:
                 del came[one]
         for one in dropped:
             came.pop(one, None)
         dropped.clear()
-        # THEN a chunk is in a message, dropped, or held, and the bytes held are those of the held
+        # THEN a chunk is in a message, dropped, or held, and only held chunks' bytes are counted
         assert assembly.pending_bytes == sum(came.values())
         assert len(assembly) <= most
 
@@ -186,17 +186,17 @@ def test_damage_is_noticed_by_the_checksum(
     damage: list[tuple[int, int]],
     end: int | None,
 ) -> None:
-    # GIVEN an entry with other bytes in it, or cut short
+    # GIVEN an entry with changed bytes, or cut short
     data = entry_bytes(batch_of(message, producer))
     damaged = bytearray(data)
     for at, byte in damage:
         damaged[6 + at % (len(damaged) - 6)] = byte
     del damaged[end if end is not None else len(damaged) :]
-    # WHEN it is read
+    # WHEN the entry is read
     try:
         parts_received(bytes(damaged))
     except BrokenEntryError:
-        # THEN it is refused
+        # THEN the entry is refused
         return
     # THEN, or nothing was damaged
     assert damaged == data
@@ -215,7 +215,7 @@ def test_damage_is_noticed_by_the_checksum(
 def test_whatever_an_entry_says_it_is_read_or_refused(
     payload: bytes, head: bytes, count: int, compression: int, size: int
 ) -> None:
-    # GIVEN bytes of any kind, with a checksum that fits
+    # GIVEN bytes of any kind, with a matching checksum
     metadata = pb.MessageMetadata(
         producer_name="p",
         sequence_id=0,
@@ -226,8 +226,7 @@ def test_whatever_an_entry_says_it_is_read_or_refused(
     )
     tail = metadata.SerializeToString() + head
     data = struct.pack(">I", len(tail)) + tail + payload
-    # WHEN they are read
-    # THEN they are messages all of whose parts can be read, or refused in one way
+    # WHEN the bytes are read THEN they are messages with readable parts, or refused in one way
     for given_data in (data, with_checksum(metadata, payload), payload):
         try:
             parts_received(given_data)
