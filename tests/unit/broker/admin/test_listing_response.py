@@ -1,4 +1,4 @@
-"""Listings over HTTP leave the event loop to others."""
+"""Listings over HTTP yield the event loop to concurrent tasks."""
 
 import asyncio
 from collections import Counter

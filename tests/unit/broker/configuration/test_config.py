@@ -38,7 +38,7 @@ def loud(notices: tuple[Notice, ...]) -> list[str]:
 def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
     text = file_of_defaults("broker", no_default)
     from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
-    # What is said in so many words holds, also where there is another default here
+    # An explicit value wins over a profile's default
     said = {
         "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
         "bindAddress": "0.0.0.0",

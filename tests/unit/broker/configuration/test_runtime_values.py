@@ -1,4 +1,4 @@
-"""The values in force are shown where none was given, too, and the profile or the machine chose."""
+"""Effective values are shown, including those chosen by profile or machine."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from server.configuration.file import parse_properties
 
 
 def shown(text: str) -> dict[str, str]:
-    """Return the values that a configuration file gives."""
+    """Return the effective values of a configuration file."""
     return runtime_values(BrokerConfig.from_properties(parse_properties(text, "broker.conf")), {})
 
 

@@ -8,9 +8,7 @@ from tests.support.messages.entries import NOW, PRODUCER, batch_of, plain, recei
 
 
 def test_a_batch_counts_its_messages_and_bytes() -> None:
-    # GIVEN a builder
     builder = BatchBuilder()
-    # WHEN two messages are added
     builder.add(OutgoingMessage(b"a", 0, {"k": "v"}, "x"))
     builder.add(OutgoingMessage(b"bb", 1))
     # THEN its size is that of the payload it makes
@@ -28,12 +26,10 @@ def test_the_payload_is_the_one_the_official_client_makes() -> None:
 
 
 def test_the_metadata_has_the_keys_of_the_first_and_the_numbers_of_all() -> None:
-    # GIVEN messages with keys
     first = OutgoingMessage(b"a", 5, partition_key="k", ordering_key="o")
     producer = SendingProducer(1, "p", CompressionType.SNAPPY, b"version")
     # WHEN they are built
     entry = batch_of([first, OutgoingMessage(b"b", 9, partition_key="other")], producer)
-    # THEN a broker can choose a consumer, and count
     metadata = pb.MessageMetadata.FromString(entry.metadata)
     assert (metadata.partition_key, metadata.ordering_key) == ("k", b"o")
     assert (metadata.sequence_id, metadata.highest_sequence_id) == (5, 9)

@@ -19,7 +19,6 @@ def chunked(payload: bytes | None, limit: int = LIMIT, **parts: object) -> Chunk
 
 @pytest.mark.parametrize("size", [LIMIT + 1, 2 * LIMIT, 10 * LIMIT])
 def test_a_large_message_is_cut_into_entries_that_the_broker_takes(size: int) -> None:
-    # GIVEN a message above the limit
     message = chunked(DATA[:size], properties={"a": "1"}, partition_key="key")
     # WHEN its entries are made
     entries = [message.entry(number) for number in range(message.chunk_count)]
@@ -65,11 +64,9 @@ def test_it_is_compressed_before_it_is_cut() -> None:
 
 
 def test_a_chunk_says_in_its_command_that_it_is_one() -> None:
-    # GIVEN a chunk
     head, _ = chunked(DATA).entry(1).send_frame(1)
     # WHEN it is framed
     command = pb.BaseCommand.FromString(head[8 : 8 + int.from_bytes(head[4:8], "big")])
-    # THEN the broker can tell
     assert command.send.is_chunk
 
 

@@ -17,7 +17,7 @@ KINDS = list(CompressionType)
 REAL_KINDS = KINDS[1:]
 TEXT = b"many words, many words, and " * 100
 HELLO = b"hello hello hello hello "
-# The payloads in which the official client sent it.
+# Payloads as sent by the official client.
 OFFICIAL = {
     CompressionType.LZ4: "6968656c6c6f20060050656c6c6f20",
     CompressionType.ZLib: "789ccb48cdc9c957c8c0200170d408d1",
@@ -88,7 +88,6 @@ def test_a_size_that_so_few_bytes_cannot_become_takes_no_memory(kind: Compressio
 
 
 def test_a_bomb_takes_no_more_than_it_announces() -> None:
-    # GIVEN 64 MiB in a few bytes, announced as a kilobyte
     bomb = zlib.compress(bytes(2**26))
     tracemalloc.start()
     try:

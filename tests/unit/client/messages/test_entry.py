@@ -27,7 +27,7 @@ from tests.support.messages.entries import (
 )
 
 Reason = pb.CommandAck
-# What the official Python client sent: a batch of "a" (key x, property k=v) and "bb".
+# A batch of "a" (key x, property k=v) and "bb", as sent by the official Python client.
 OFFICIAL_BATCH = bytes.fromhex(
     "0e018ccec86a000000120a027032100018beb9bcdb9f343201785802"
     "0000000f0a060a016b12017612017818014000610000000418024001"
@@ -68,7 +68,6 @@ def test_a_batch_of_the_official_client_is_read() -> None:
 
 
 def test_a_message_in_no_batch_has_no_batch_index() -> None:
-    # GIVEN a message alone
     entry = received(message_entry(OutgoingMessage(b"x", 7), PRODUCER, NOW), entry_id=9)
     # WHEN it is taken
     (message,) = entry.take()
@@ -80,7 +79,6 @@ def test_a_message_in_no_batch_has_no_batch_index() -> None:
 
 
 def test_what_the_broker_says_of_an_entry_is_passed_over() -> None:
-    # GIVEN an entry behind a broker's metadata
     said = pb.BrokerEntryMetadata(index=5).SerializeToString()
     data = b"\x0e\x02" + struct.pack(">I", len(said)) + said + OFFICIAL_BATCH
     # WHEN it is read
@@ -93,7 +91,6 @@ def test_an_entry_without_a_checksum_is_read() -> None:
 
 
 def test_a_batch_is_taken_step_by_step() -> None:
-    # GIVEN a batch of five
     entry = received(batch_of(plain(5)))
     # WHEN it is taken in twos
     steps = []
@@ -118,7 +115,6 @@ def test_messages_that_were_acknowledged_are_left_out(ack_set: list[int], left: 
 
 
 def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
-    # GIVEN seventy messages, and a set of 64 bits
     entry = received(batch_of(plain(70)), ack_set=[-1])
     # WHEN they are taken
     # THEN those of the missing word are left out
@@ -136,7 +132,6 @@ def test_messages_that_compaction_removed_are_left_out() -> None:
 
 
 def test_texts_that_are_not_utf8_are_mended() -> None:
-    # GIVEN a batch with a key of bytes
     head = b"\x12\x02\xff\xfex\x18\x01".replace(b"x", b"")
     payload = struct.pack(">I", len(head)) + head + b"a"
     entry = received(with_checksum(metadata(num_messages_in_batch=1), payload))
@@ -160,7 +155,6 @@ def test_large_metadata_is_not_mended() -> None:
 
 
 def test_not_too_many_texts_are_mended_at_once() -> None:
-    # GIVEN a batch with as many broken keys
     head = b"\x12\x7f" + b"\xff" * 127 + b"\x18\x00"
     one = struct.pack(">I", len(head)) + head
     count = MOST_BYTES_AT_ONCE // MENDED_BYTES // len(head) * 3 // 2
@@ -173,7 +167,6 @@ def test_not_too_many_texts_are_mended_at_once() -> None:
 
 
 def test_not_too_many_bytes_are_read_at_once() -> None:
-    # GIVEN a batch of large messages
     payload = bytes(MOST_BYTES_AT_ONCE // 2)
     entry = received(batch_of([OutgoingMessage(payload, number) for number in range(5)]))
     # WHEN it is taken
@@ -222,7 +215,6 @@ def test_an_entry_that_is_cut_short_is_broken(size: int) -> None:
 
 
 def test_a_damaged_entry_does_not_match_its_checksum() -> None:
-    # GIVEN an entry with a bit turned over
     damaged = OFFICIAL_BATCH[:-1] + b"c"
     # WHEN it is read
     # THEN the reason is the one a broker is told
@@ -275,7 +267,7 @@ def test_metadata_beyond_the_end_is_broken() -> None:
     assert reason_of(b"\x00\x00\x00\xff\x0a") == Reason.BatchDeSerializeError
     assert reason_of(b"\x00\x00\x00\x01\x0a") == Reason.BatchDeSerializeError
 
-    # However much of it can be read.
+    # Whatever part is readable.
     whole = metadata().SerializeToString()
     assert reason_of((len(whole) + 1).to_bytes(4, "big") + whole) == Reason.BatchDeSerializeError
 
@@ -292,7 +284,6 @@ def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> Non
 
 
 def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
-    # GIVEN a message with a key of bytes
     head = metadata().SerializeToString() + b"\x32\x01\xff"
     # WHEN it is read
     (message,) = received(len(head).to_bytes(4, "big") + head + b"x").take()
@@ -301,17 +292,14 @@ def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
 
 
 def test_an_entry_that_announces_too_much_is_broken() -> None:
-    # GIVEN a limit
     source = replace(SOURCE, max_uncompressed_bytes=1_000)
     fields = {"compression": pb.ZLIB, "uncompressed_size": 1_001}
-    # WHEN an entry announces more
     data = with_checksum(metadata(**fields), zlib.compress(bytes(1_001)))
     # THEN it is not decompressed
     assert reason_of(data, source=source) == Reason.UncompressedSizeCorruption
 
 
 def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
-    # GIVEN a compressed message
     producer = SendingProducer(1, "p", CompressionType.ZLib)
     entry = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
     assert entry.uncompressed_bytes == 1_000_000
@@ -323,7 +311,6 @@ def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
 
 
 def test_an_entry_that_was_not_compressed_has_the_size_it_came_with() -> None:
-    # GIVEN a message
     entry = received(message_entry(OutgoingMessage(b"hello", 0), PRODUCER, NOW))
     # WHEN it is made ready to be taken
     sizes = [entry.uncompressed_bytes]
@@ -346,7 +333,6 @@ def test_an_encrypted_entry_is_broken() -> None:
 def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
     # GIVEN a consumer that decrypts by itself
     source = replace(SOURCE, takes_encrypted=True)
-    # WHEN an encrypted batch comes
     (message,) = received(encrypted(), source=source).take()
     # THEN it is one message, with all that is needed to decrypt it
     assert message.data() == b"secret"

@@ -3,7 +3,7 @@ import pytest
 from client.messages.enums import HashingScheme
 from client.messages.key_hash import key_hash
 
-# The partitions that the official Python client 3.13.0 chose, of 1,009 and of 997.
+# Partitions chosen by the official Python client 3.13.0, of 1,009 and of 997.
 OFFICIAL = {
     "a": (377, 639),
     "Kö": (262, 179),

@@ -5,7 +5,7 @@ import pytest
 from client.messages.message_id import MessageId
 
 LARGEST = 2**63 - 1
-# Bytes that pulsar.MessageId(partition, ledger_id, entry_id, batch_index).serialize() returned.
+# Bytes returned by pulsar.MessageId(partition, ledger_id, entry_id, batch_index).serialize().
 OFFICIAL = {
     (-1, 12, 34, -1): "080c1022",
     (0, 12, 34, -1): "080c10221800",
@@ -45,7 +45,7 @@ def test_ids_of_batches_and_chunks_keep_all_they_know() -> None:
     read = MessageId.deserialize(message_id.serialize())
     # THEN nothing is lost
     assert (read.batch_size, read.first_chunk) == (9, first)
-    assert str(read) == "(2,3,1,-1);(2,5,1,4)"  # As the official client shows it.
+    assert str(read) == "(2,3,1,-1);(2,5,1,4)"  # As displayed by the official client.
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08", b"\x08\x01", b"\xff" * 5, b"hello"])
@@ -55,7 +55,6 @@ def test_what_is_no_id_is_refused(data: bytes) -> None:
 
 
 def test_ids_are_in_order_by_ledger_entry_and_batch_index() -> None:
-    # GIVEN ids
     ids = [MessageId(-1, *place) for place in product([0, 1], [0, 2], [-1, 0, 3])]
     # WHEN they are compared
     # THEN each comparison says the same

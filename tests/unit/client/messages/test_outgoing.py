@@ -9,7 +9,6 @@ from tests.support.messages.entries import NOW, PRODUCER, batch_of, plain
 
 
 def test_a_message_has_all_its_parts_in_its_metadata() -> None:
-    # GIVEN a message with every part
     message = OutgoingMessage(b"x", 3, {"a": "1"}, "key", "order", 5, 9, ["east", "west"])
     # WHEN it becomes an entry
     entry = message_entry(message, PRODUCER, NOW)
@@ -44,7 +43,6 @@ def test_what_a_broker_reads_of_each_message_is_in_no_batch(
 
 
 def test_the_frame_is_the_one_every_part_of_the_house_writes() -> None:
-    # GIVEN an entry of two messages
     entry = batch_of(plain(2))
     # WHEN it is framed
     head, payload = entry.send_frame(8)
@@ -60,7 +58,6 @@ def test_a_message_alone_counts_one_and_names_no_highest_number() -> None:
     entry = message_entry(OutgoingMessage(b"hello", 4), PRODUCER, NOW)
     # WHEN it is framed
     head, payload = entry.send_frame(1)
-    # THEN the command says as much as the official client's
     send = pb.CommandSend(producer_id=1, sequence_id=4, num_messages=1)
     command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send)
     assert head + payload == encode_payload_command(command, entry.metadata, b"hello")

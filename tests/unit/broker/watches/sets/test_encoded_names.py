@@ -1,4 +1,4 @@
-"""Versions of sets as they are sent: one copy for all who are sent the same at a time."""
+"""Encoded versions of sets: one copy shared by simultaneous recipients."""
 
 import asyncio
 import sys

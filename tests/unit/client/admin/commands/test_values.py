@@ -1,4 +1,4 @@
-"""What a command line's words become, and what is said of those that are none."""
+"""Conversion of command-line words, and the sentences about invalid words."""
 
 import pytest
 import typer
