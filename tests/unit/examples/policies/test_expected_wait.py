@@ -1,4 +1,4 @@
-"""The policy of docs/your-own-policy.md is there as it is written, and does what it is for."""
+"""The policy of docs/your-own-policy.md equals the page's, and works as described."""
 
 import re
 from pathlib import Path
