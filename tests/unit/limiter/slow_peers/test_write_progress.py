@@ -1,4 +1,4 @@
-"""Whether a peer takes what it is sent: acknowledged bytes, and since when there were none."""
+"""Progress of a peer's reads: acknowledged bytes, and time without any."""
 
 import pytest
 

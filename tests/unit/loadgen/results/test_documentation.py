@@ -1,4 +1,4 @@
-"""docs/reports.md and docs/measuring.md name every column, question and measure; their SQL runs."""
+"""docs/reports.md and docs/measuring.md name every column, query and measure; their SQL runs."""
 
 import json
 import re

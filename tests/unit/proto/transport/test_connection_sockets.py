@@ -27,7 +27,7 @@ LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_
 
 
 class Peer(Connection):
-    """Keeps the ids of its frames; its gate closes after the first."""
+    """Records the ids of frames; the gate closes after the first."""
 
     def __init__(self) -> None:
         self.totals = OutboundTotals()
@@ -78,7 +78,7 @@ async def connected(near: socket.socket) -> Peer:
 
 
 def run(new_loop: Callable[[], asyncio.AbstractEventLoop], test: Scenario) -> None:
-    """Run a scenario on one of the loops."""
+    """Run a scenario on one of the event loops."""
 
     async def whole() -> None:
         with socket_pair() as (near, far):

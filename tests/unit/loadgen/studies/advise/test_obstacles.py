@@ -11,12 +11,12 @@ from loadgen.studies.advise.question import NamespaceShape, Question
 from tests.unit.loadgen.studies.advise.asked import clients, question
 
 MEGABYTE = NamespaceShape("acme/orders", 10_000, 980_000)
-# What a real broker was seen to send though a frame may have 5,253,116 bytes.
+# Sent by a real broker although a frame may have 5,253,116 bytes.
 HUGE = NamespaceShape("acme/huge", 60_000, 5_726_658)
 
 
 def load(*shapes: NamespaceShape, count: int = 1000, slow: int = 0, **said: object) -> Question:
-    """Java clients, and some that read nothing."""
+    """Return Java clients, including non-reading clients."""
     read = {"rate": said.pop("rate", None)}
     groups = [clients(count - slow, "java-watch", **read)]
     groups += [clients(slow, "cpp", never=True)] if slow else []
