@@ -52,7 +52,7 @@ KNOWN: dict[str, object] = {
     "subscription_properties": {"x": "y"},
     **dict.fromkeys(NAMES, "x"),
 }
-"""Distinctive values."""
+"""Distinctive values of arguments."""
 CASES = [
     ("create_producer", "open_producer", ProducerOptions, ("topic",)),
     ("subscribe", "open_consumer", ConsumerOptions, ("topic", "subscription")),

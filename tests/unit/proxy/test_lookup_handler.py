@@ -113,7 +113,7 @@ async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
     broker.say_lookup(
         request_id=1, response=Lookup.Connect, brokerServiceUrlTls="pulsar+ssl://x:1", **plain
     )
-    # The reply names the redirect's protocol, whatever protocol the client speaks
+    # Both fields hold the broker's address, whatever protocol the client speaks
     answer = await asked
     assert (answer.brokerServiceUrl, answer.brokerServiceUrlTls) == ("pulsar+ssl://x:1",) * 2
     assert broker.asked_at == [ADDRESS, ("10.0.0.3", 6651)]

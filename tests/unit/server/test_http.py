@@ -189,7 +189,7 @@ async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(
     assert b"\r\nContent-Type: application/json\r\n" in head
     told = json.loads(body)["reason"]
     assert told.startswith(reason)
-    assert not told.endswith("^")  # a pointer two lines up
+    assert not told.endswith("^")  # the parser's caret
     assert len(body) < 300
     assert head.startswith(b"HTTP/1.0") or b"\r\nConnection: close" in head
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]

@@ -301,5 +301,5 @@ async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_the
 async def test_of_one_who_has_all_alone_ids_are_taken_at_once() -> None:
     found = await consuming(pb.CommandSubscribe.Exclusive, 3)
     await found.ask(giving_back(IDS_A_TURN + 1))
-    # The redelivery restarts once, and has no capacity for more
+    # Reading restarts once, and the consumer has no permits for redelivery
     assert only_consumer(found).messages_out == 3

@@ -17,7 +17,7 @@ WITH_A_PRODUCER_AND_CONSUMERS = 2
         ("pulsar", 0, 1, 2),
         ("pulsar", -1, 1, 2),
         ("pulsar", -2_000_000_000, 1, 2),
-        # As recorded; a client that releases as many permits keeps the former number.
+        # As recorded; a client that sends as many permits returns to the former number.
         ("pulsar", 2_000_000_000, 2_000_000_000, -1_999_999_997),
         ("floodgate", -2_000_000_000, 0, 3),
         ("floodgate", 2_000_000_000, 0, 3),

@@ -62,11 +62,9 @@ def chunk(payload: bytes, entry_id: int = 1, **fields: object) -> Entry:
 def test_the_last_chunk_completes_the_message() -> None:
     chunks = chunks_of(0, 10)
     assembling = Assembling()
-    # WHEN all but the last are there
     assert assembling.add(*chunks[:-1]) is None
     assert assembling.assembly.pending_bytes == sum(len(one.payload) for one in chunks[:-1])
     whole = assembling.assembly.add(chunks[-1])
-    # THEN the last one brings the message, with the ids of all
     assert whole is not None
     (message,) = whole.take()
     assert message.data() == DATA
@@ -78,10 +76,8 @@ def test_the_last_chunk_completes_the_message() -> None:
 
 
 def test_chunks_of_several_messages_may_be_mixed() -> None:
-    # GIVEN two messages whose chunks come in turn
     one, other = chunks_of(0, 10), chunks_of(1, 20, DATA[::-1])
     assembling = Assembling()
-    # WHEN they are added
     found = [assembling.add(chunk) for pair in zip(one, other, strict=True) for chunk in pair]
     assert [data for data in found if data] == [DATA, DATA[::-1]]
 
@@ -91,9 +87,7 @@ def test_the_oldest_message_gives_way_to_a_new_one(acknowledges: bool) -> None:
     assembling = Assembling(most_messages=2, acknowledges_oldest=acknowledges)
     first, second, third = chunks_of(0, 10), chunks_of(1, 20), chunks_of(2, 30)
     assembling.add(*first[:2], second[0])
-    # WHEN another one begins
     assembling.add(third[0])
-    # THEN the first one is dropped, and the others go on
     assert assembling.dropped == [([10, 11], acknowledges)]
     assert assembling.add(*second[1:]) == DATA
     assert assembling.add(*third[1:]) == DATA
@@ -101,18 +95,15 @@ def test_the_oldest_message_gives_way_to_a_new_one(acknowledges: bool) -> None:
 
 
 def test_what_is_not_complete_in_time_is_acknowledged() -> None:
-    # GIVEN two messages that began one after the other
     assembling = Assembling(expiry_seconds=60)
     second = chunks_of(1, 20)
     assembling.add(chunks_of(0, 10)[0])
     assembling.clock.advance(40)
     assembling.add(*second[:2])
     assembling.clock.advance(20)
-    # THEN it alone is dropped
     assert assembling.dropped == [([10], True)]
     assert len(assembling.assembly) == 1
     assembling.clock.advance(40)
-    # THEN nothing is left
     assert assembling.dropped[1:] == [([20, 21], True)]
     assert assembling.is_empty
 
@@ -129,7 +120,6 @@ def test_any_number_of_messages_may_be_incomplete() -> None:
     assembling = Assembling(most_messages=0)
     for number in range(50):
         assembling.add(chunks_of(number, 10 * number)[0])
-    # THEN none gives way
     assert not assembling.dropped
     assert len(assembling.assembly) == 50
 
@@ -145,7 +135,6 @@ def test_chunks_never_have_more_bytes_than_their_message_announced() -> None:
 def test_a_gap_drops_what_came_before_and_behind() -> None:
     assembling = Assembling()
     chunks = chunks_of(0, 10)
-    # WHEN the next one comes
     assert assembling.add(chunks[0], chunks[2]) is None
     assert assembling.dropped == [([10, 12], False)]
     assert assembling.add(chunks[3]) is None
@@ -154,55 +143,42 @@ def test_a_gap_drops_what_came_before_and_behind() -> None:
 
 
 def test_an_old_chunk_without_a_beginning_is_acknowledged() -> None:
-    # GIVEN a chunk that was sent long ago
     assembling = Assembling(expiry_seconds=60)
     assembling.clock.advance(NOW / 1_000 + 61)
-    # WHEN it comes without the first one
     assembling.add(chunks_of(0, 10)[1])
-    # THEN it will not come again
     assert assembling.dropped == [([11], True)]
 
 
 def test_a_chunk_that_the_broker_repeats_changes_nothing() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
-    # WHEN the second one is delivered again
     assembling.add(chunks[1])
-    # THEN nobody acknowledges it, and the message becomes whole
+    # The second copy is not acknowledged
     assert not assembling.dropped
     assert assembling.add(*chunks[2:]) == DATA
 
 
 def test_a_chunk_that_the_producer_repeats_is_acknowledged() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
-    # WHEN the second one was stored twice
     assembling.add(chunks_of(0, 90)[1])
     assert assembling.dropped == [([91], True)]
     assert assembling.add(*chunks[2:]) == DATA
 
 
 def test_a_message_that_the_broker_repeats_begins_again() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
-    # WHEN all are delivered again
-    # THEN it becomes whole, and nothing was dropped
     assert assembling.add(*chunks_of(0, 10)) == DATA
     assert not assembling.dropped
 
 
 def test_a_message_that_the_producer_sends_anew_begins_again() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     assembling.add(*chunks_of(0, 10)[:2])
-    # WHEN its producer sends it from the beginning
-    # THEN the first attempt is acknowledged
     assert assembling.add(*chunks_of(0, 20)) == DATA
     assert assembling.dropped == [([10, 11], True)]
     assert assembling.is_empty
@@ -220,10 +196,8 @@ def test_a_message_that_the_producer_sends_anew_begins_again() -> None:
 def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
     assembling = Assembling()
     assembling.add(chunk(b"ab"))
-    # WHEN something comes that is not the other half
     with pytest.raises(BrokenEntryError, match="4 bytes in 2 chunks"):
         assembling.add(chunk(entry_id=2, chunk_id=1, **second))
-    # THEN what came before is dropped
     assert assembling.dropped == [([1], True)]
     assert assembling.is_empty
 
@@ -237,12 +211,9 @@ def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
     ],
 )
 def test_a_message_that_announces_too_much_is_broken(fields: dict[str, object]) -> None:
-    # GIVEN nothing
     assembling = Assembling()
-    # WHEN a message begins that would be too large
     with pytest.raises(BrokenEntryError, match="at most"):
         assembling.add(chunk(b"ab", **fields))
-    # THEN nothing of it is kept
     assert assembling.is_empty
 
 
@@ -258,31 +229,25 @@ def test_every_chunk_of_a_message_that_is_larger_than_the_client_takes_is_refuse
 def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing() -> None:
     assembling = Assembling()
     assembling.add(chunks_of(0, 10)[0])
-    # WHEN it is cleared
     assembling.assembly.clear()
     assembling.clock.advance(1_000)
-    # THEN nobody hears of it again
     assert assembling.is_empty
     assert not assembling.dropped
 
 
 def test_it_goes_on_after_it_was_cleared() -> None:
-    # GIVEN an assembly that was cleared
     assembling = Assembling()
     assembling.add(chunks_of(0, 10)[0])
     assembling.assembly.clear()
     assembling.add(chunks_of(1, 20)[0])
     assembling.clock.advance(61)
-    # THEN it expires as any other
     assert assembling.dropped == [([20], True)]
 
 
 @pytest.mark.parametrize("known", [0, 1])
 def test_a_chunk_with_a_number_below_0_is_no_part_of_anything(known: int) -> None:
-    # GIVEN a message of which nothing has come, or the first chunk
     assembling = Assembling()
     assembling.add(*[chunk(b"ab")] * known)
     assert assembling.add(chunk(b"ab", 2, chunk_id=-1)) is None
-    # THEN it is dropped, and its message with it
     assert assembling.dropped == [([1, 2] if known else [2], False)]
     assert assembling.is_empty

@@ -28,10 +28,7 @@ OFFICIAL = {
 def test_a_key_goes_where_the_official_client_sends_it(
     key: str, partitions: tuple[int, int]
 ) -> None:
-    # GIVEN a key of some length
-    # WHEN it is hashed as the official Python client hashes
     found = key_hash(HashingScheme.BoostHash, key)
-    # THEN it goes to the same partition
     assert (found % 1_009, found % 997) == partitions
 
 

@@ -185,9 +185,7 @@ async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: 
 async def test_many_tasks_finish(
     tasks: int, rounds: int, kinds: list[LimitType], max_bytes: int, rules: AdmissionRules
 ) -> None:
-    """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; scarce memory makes tasks take
-    turns.
-    """
+    """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; tasks share scarce memory."""
     limiter, _ = dual(max_bytes, rules=rules)
     finished = 0
 
@@ -433,7 +431,7 @@ async def test_direct_memory_nobody_wants_any_more_is_refused(rules: AdmissionRu
 async def test_twenty_holds_at_once_each_get_their_own_result(
     max_bytes: int, rules: AdmissionRules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Upstream: AsyncDualMemoryLimiterUtilTest case 14; scarce memory makes holds take turns."""
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 14; holds share scarce memory."""
     limiter, _ = dual(max_bytes, 100, 5.0, rules)
     released: list[int] = []
 

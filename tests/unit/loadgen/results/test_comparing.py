@@ -218,7 +218,7 @@ def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expec
 
 
 def pairs(differences: list[float]) -> Any:
-    """Return probability and interval of pairs whose second side is so far from the first."""
+    """Return probability and interval of pairs with the given differences."""
     return paired_distance([0.0] * len(differences), differences)
 
 

@@ -125,9 +125,8 @@ def test_a_stall_of_200_ms_is_in_the_response_times_and_not_in_the_service_times
 def test_every_percentile_of_the_response_is_the_analytic_one(
     rate: float, begun: float, stall: float, refuses: bool
 ) -> None:
-    assume(
-        (begun * rate) % 1 > SERVICE * rate * 1.1
-    )  # No request is in flight when the stall begins.
+    # No request is in flight when the stall begins
+    assume((begun * rate) % 1 > SERVICE * rate * 1.1)
     rows = played(rate, 6.0, StallingServer(begun, stall, refuses=refuses))
     response, _ = percentiles(rows)
     for name, share in SHARES.items():

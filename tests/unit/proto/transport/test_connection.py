@@ -366,7 +366,7 @@ async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> No
     if raw:
         peer.receive_raw(taken.append)
     peer.close()
-    # Like bytes in flight
+    # Bytes in flight at the close
     for _ in range(100):
         peer.data_received(frames(1))
     assert (peer.taken, taken, peer.decoder.buffered_bytes) == ([], [], 0)

@@ -28,7 +28,7 @@ async def _dispatched(_: web.Request) -> web.Response:
 
 @web.middleware
 async def _as_said(request: web.Request, handler) -> web.StreamResponse:
-    """Trust the request's claim about the sender."""
+    """Trust the sender named in the request's header."""
     role, _, original = request.headers.get("X-Who", "").partition(" for ")
     if role:
         named = Principal(original, "none") if original else None

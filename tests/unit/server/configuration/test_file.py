@@ -50,7 +50,7 @@ def test_a_malformed_line_is_named_with_file_and_number(line: str) -> None:
 def test_an_escaped_separator_belongs_to_the_key() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_properties(r"a\=b=c", "f")
-    # No key of Pulsar has a colon, so the whole line is refused
+    # No key of Pulsar contains =, so the whole line is refused
     assert caught.value.problems == (
         r"f, line 1: 'a\\=b' is not key=value; put # before a comment",
     )

@@ -177,7 +177,7 @@ async def test_what_follows_the_last_command_of_a_connection_is_not_handled() ->
 async def test_a_command_that_is_not_legal_has_no_fault() -> None:
     victim = Victim(of_broker.parts(), ServerCnxState.START, {"action": "drop"})
     victim.wire.say(complete_command(Type.LOOKUP))
-    # By any refusing party
+    # The handler refuses the command
     assert victim.handled == [Type.LOOKUP]
     victim.leaves()
 

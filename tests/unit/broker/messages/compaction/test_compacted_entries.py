@@ -73,7 +73,7 @@ async def test_a_damaged_entry_hides_no_other_one(tmp_path: Path, damaged: int) 
         compacted = await left(store)
         damage(path, compacted, damaged)
         for number, place in enumerate(PLACES):
-            compacted._read_up_to = LATEST, 0  # Disables the search.
+            compacted._read_up_to = LATEST, 0  # Forces a search.
             if number == damaged:
                 with pytest.raises(MessageStoreError, match="is damaged in the message database"):
                     await compacted.fetch(place, 100, 1_000_000)

@@ -198,7 +198,7 @@ def made(how: str, all_names: list[bytes]) -> SortedNames:
 
 @pytest.mark.parametrize("how", ["at once", "one by one", "thinned"])
 def test_the_estimate_is_near_what_a_set_takes(how: str) -> None:
-    # Caches of Python and CRCs for reuse are not counted for the set
+    # Memory kept for reuse by Python and by the cache of CRCs is not the set's
     all_names = numbered(8_000)
     made(how, all_names)
     gc.collect()
@@ -236,7 +236,7 @@ def put_together(names: list[bytes]) -> SortedNames:
 def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(
     make: Callable[[list[bytes]], SortedNames],
 ) -> None:
-    # Unrestricted, the collector would visit all of them in one run.
+    # Otherwise the collector would visit all leaves in one run.
     before = gc.get_threshold()
     gc.set_threshold(1_000_000, *before[1:])
     try:

@@ -11,7 +11,7 @@ async def test_each_consumer_is_a_step() -> None:
     for number in range(20):
         consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
     steps = list(subscription_stats(subscription, Wanted()))
-    # One block for the consumer, one for the consumer's draining hashes
+    # A step for each consumer, and a step for each consumer's draining hashes
     assert len(steps) == 40
 
 
