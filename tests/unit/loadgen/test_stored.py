@@ -184,7 +184,7 @@ def test_a_store_that_does_not_take_a_file_has_none(
 
 
 class FullDisk(fs.LocalFileSystem):  # type: ignore[misc]
-    """The file system of a disk without room."""
+    """The file system of a full disk."""
 
     def open_output_stream(self, path: str, **_: Any) -> Any:
         Path(path).touch()

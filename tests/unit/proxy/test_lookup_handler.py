@@ -189,7 +189,7 @@ async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_
     ("say", "failed"),
     [
         (Broker.say_partitions, Partitions.Failed),
-        # A proxy of the real kind, asked as a broker, answers with a LOOKUP_RESPONSE.
+        # A Pulsar proxy, queried like a broker, answers with a LOOKUP_RESPONSE.
         (Broker.say_lookup, Lookup.Failed),
     ],
 )

@@ -1,4 +1,4 @@
-"""Requests of each role are let through, or refused with code and sentence, as recorded."""
+"""Requests of each role are admitted, or refused with code and sentence, as recorded."""
 
 import json
 from pathlib import Path

@@ -29,7 +29,7 @@ ASKED = {
     "END_TXN_ON_PARTITION",
     "END_TXN_ON_SUBSCRIPTION",
 }
-"""Asked about, each time."""
+"""Authorized at every request."""
 OF_WHAT_WAS_OPENED = {
     "SEND",
     "CLOSE_PRODUCER",

@@ -19,7 +19,7 @@ from proto.names import MAX_NAME_BYTES, NamespaceName
 START = "persistent://tenant/a/"
 GOOD = f"{START}good"
 ROOM = MAX_PROPERTY_BYTES - len(f"{GOOD}0")
-"""Bytes left for a property's key and value beside such a name."""
+"""Bytes left for a property's key and value next to the name."""
 
 
 def as_text(values: Sequence[bytes | None]) -> pa.StringArray:

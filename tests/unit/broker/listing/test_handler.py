@@ -88,7 +88,6 @@ class Setup:
         self.wire = Wire(Connection())
 
     async def fill(self) -> Setup:
-        """Put the topics in."""
         await self.store.apply(NAMESPACE, TopicChanges([name.encode() for name in NAMES]))
         return self
 

@@ -82,7 +82,6 @@ class Writing:
         self.wire = Wire(Connection())
 
     async def fill(self) -> Writing:
-        """Put the topic in."""
         await self.store.apply(NAMESPACE, TopicChanges([NAME.encode()]))
         return self
 

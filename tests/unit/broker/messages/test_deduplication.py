@@ -145,7 +145,7 @@ async def test_what_a_full_store_refused_is_new_and_what_it_is_storing_is_not() 
     topic.subscriptions.create("s")
     add(topic, cnx.producer())
     for sequence_id in range(3):
-        publish(topic, cnx.producers[1], sequence_id)  # The third finds no room.
+        publish(topic, cnx.producers[1], sequence_id)  # The third exceeds the capacity.
     cnx.take()
     add(topic, cnx.producer())
     for sequence_id in range(2):

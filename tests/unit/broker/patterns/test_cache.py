@@ -36,7 +36,7 @@ def test_the_newest_value_of_a_key_is_the_one_that_counts() -> None:
 
 
 def test_what_was_unused_for_longest_gives_way() -> None:
-    # Room for three
+    # Capacity for three
     cache, scope = ListingCache(3 * (A_KILOBYTE + ENTRY_BYTES)), Scope()
     for key in (1, 2, 3):
         cache.put(scope, key, f"value {key}", A_KILOBYTE)

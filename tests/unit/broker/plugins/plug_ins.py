@@ -126,14 +126,14 @@ class Exits(Scripted):
 
 
 class NeverReady(Scripted):
-    """Does not come to an end."""
+    """Never gets ready."""
 
     async def initialize(self, context: BrokerContext) -> None:
         await asyncio.Event().wait()
 
 
 class NeverClosed(Scripted):
-    """Cannot let go."""
+    """Never closes."""
 
     async def close(self) -> None:
         await asyncio.Event().wait()

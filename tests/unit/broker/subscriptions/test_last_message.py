@@ -1,4 +1,4 @@
-"""A topic's last message, whatever the producer's metadata say."""
+"""A topic's last message, independent of the producer's metadata."""
 
 import pytest
 

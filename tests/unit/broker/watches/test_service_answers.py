@@ -57,7 +57,7 @@ async def test_updates_wait_for_the_answer(as_shipped: bool) -> None:
     await answering
     await settle()
     client.takes()
-    # As shipped each, otherwise both at once
+    # As shipped separately, otherwise both together
     assert client.told == ([(["b"], []), ([], ["a"])] if as_shipped else [(["b"], ["a"])])
 
 

@@ -90,7 +90,7 @@ async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it(
     for name in "bcd":
         watching.change(added=[name])
     await settle()
-    # The same id is asked for again
+    # The same id is requested again
     again = await started(watcher.answer(2, None))
     watching.give_back(blocker)
     await again
@@ -200,7 +200,7 @@ async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipp
 
 
 async def test_an_update_that_would_be_too_large_comes_in_parts() -> None:
-    # Room for about four names
+    # Capacity for about four names
     watching = Watching("a", "b", max_update_bytes=100)
     client, _ = await watching.client()
     watching.change(added=[f"c{number}" for number in range(10)], removed=["a", "b"])

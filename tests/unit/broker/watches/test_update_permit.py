@@ -40,7 +40,7 @@ async def test_it_is_acquired_once_for_all(kind: type[PrivateMemory | SharedMemo
 async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedMemory]) -> None:
     acquiring = Acquiring(kind)
     acquiring.acquire()
-    # The only part has left before the next watcher is told
+    # The only part has left before the next watcher is notified
     acquiring.permit.share()()
     assert acquiring.held_bytes == 100
     acquiring.permit.all_told()

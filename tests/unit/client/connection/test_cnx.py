@@ -52,7 +52,7 @@ class Server:
         return self
 
     async def asked(self) -> asyncio.Task[object]:
-        """Let the client ask for a list of topics."""
+        """Make the client request a list of topics."""
         return await started(
             self.cnx.topics_raw(topics_command(0, "tenant/ns").getTopicsOfNamespace)
         )

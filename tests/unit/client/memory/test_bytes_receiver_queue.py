@@ -39,7 +39,7 @@ class Client:
 
 
 async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_bytes: int) -> None:
-    """Have a queue grow to a size, with entries of so many bytes."""
+    """Grow a queue to a size, with entries of a given size."""
     while consumer.queue.current_size < size:
         consumer.publish(1_000, entry_bytes)
         consumer.deliver_all()
@@ -278,7 +278,7 @@ async def test_the_size_of_an_entry_rises_at_once_and_falls_slowly() -> None:
 
 
 def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
-    # Room for three unknown entries.
+    # Capacity for three unknown entries.
     client = Client(4 * UNKNOWN_ENTRY_BYTES)
     consumers = [client.subscribe() for _ in range(5)]
     assert [consumer.permits for consumer in consumers] == [1, 1, 1, 0, 0]

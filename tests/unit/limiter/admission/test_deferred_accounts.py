@@ -89,7 +89,7 @@ def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
 
 
 def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
-    """Let each of so many deferred accounts ask."""
+    """Make a number of deferred accounts send a request each."""
     semaphore.owners.defer(*range(len(sizes)))
     return [semaphore.request(size, owner=owner) for owner, size in enumerate(sizes)]
 

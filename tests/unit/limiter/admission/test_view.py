@@ -34,7 +34,7 @@ def test_the_drain_rate_is_what_those_who_wait_are_granted_a_second() -> None:
     assert view.drain_rate is None
     waiters = [world.wait(50) for _ in range(10)]
     assert view.drain_rate is None
-    # 50 come back each second
+    # 50 are released each second
     world.held = world.semaphore.request_update(world.held, 50).result()
     for waiter in waiters[:5]:
         world.clock.advance(1.0)

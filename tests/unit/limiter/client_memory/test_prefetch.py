@@ -57,7 +57,7 @@ class Pool:
         self.takers = [Taker(self.memory) for _ in range(takers)]
 
     def turns(self) -> list[int]:
-        """Return how many turns each had."""
+        """Return the number of turns by consumer."""
         return [len(taker.rooms) for taker in self.takers]
 
 

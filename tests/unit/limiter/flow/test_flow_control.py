@@ -27,7 +27,7 @@ class Paced:
         self.flow.writability_changed(writable=True)
 
     def handles(self, commands: int) -> int:
-        """Handle commands until reading is paused, as a connection does; return how many."""
+        """Handle commands until reading is paused, as a connection does; return their number."""
         for handled in range(commands):
             if not self.gate.open:
                 return handled

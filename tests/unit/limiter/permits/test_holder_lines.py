@@ -13,7 +13,7 @@ POLICIES = pytest.mark.parametrize("policy", AdmissionPolicy)
 
 
 class Budget:
-    """A semaphore of 1,000 bytes, with a ledger if asked for."""
+    """A semaphore of 1,000 bytes, with an optional ledger."""
 
     def __init__(
         self, policy: AdmissionPolicy = AdmissionPolicy.FAIR, *, ledger: bool = False

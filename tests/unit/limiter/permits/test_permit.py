@@ -62,7 +62,7 @@ class Kept:
 
 @pytest.mark.parametrize("kind", ["permit", "client memory"])
 def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
-    # No collector comes by
+    # The collector is off
     gc.collect()
     gc.disable()
     ended: list[weakref.ref[Kept]] = []

@@ -25,7 +25,7 @@ def table(heading: str) -> str:
 
 
 def documented(heading: str) -> set[str]:
-    """All words in code in the rows of a table."""
+    """Return all code words in the rows of a table."""
     return set(re.findall(r"`([\w-]+)", table(heading)))
 
 

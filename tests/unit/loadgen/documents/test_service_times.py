@@ -1,4 +1,4 @@
-"""Service times as a word, from a file or literally; the numbers are kept."""
+"""Service times as a name, from a file or literally; the numbers are kept."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A run's namespaces are known, wherever the topics come from."""
+"""A run's namespaces are known, for every source of topics."""
 
 from pathlib import Path
 

@@ -95,7 +95,7 @@ def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
     # Given a server that frees memory after some readings
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     pages = [f"{USED} 5\n"] * 20 + [f"{USED} 0\n"]
-    # When the run is over at once
+    # When the run ends immediately
     with metrics_server(pages) as url, ServerWatch({"broker": url}, {}) as watch:
         pass
     seen = points(watch, USED)

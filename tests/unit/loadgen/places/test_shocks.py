@@ -44,7 +44,7 @@ def performed(*shocks: Shock, last: str) -> tuple[list[str], list[dict[str, Any]
     subject = Subject(last)
     servers, relay = cast("RunningServers", subject), cast("Relay", subject)
     with Shocks(shocks, servers, relay, "", ServerWatch({}, {})) as performing:
-        for _ in range(3):  # every task says so, and more than once
+        for _ in range(3):  # every task reports, and repeatedly
             performing.agreed(time.time() - 10.0)
         assert subject.over.wait(10)
     return subject.done, performing.happened(interrupted=False)

@@ -69,7 +69,7 @@ def word(first: Sequence[float | None], second: Sequence[float | None]) -> Word:
         ((0.1, 0.3, 0.5, 0.7, 0.9), (0.1, 0.2, 0.5, 0.8, 0.9), Word.OPEN),
         # A shown difference within the margin is agreement all the same.
         ((1.0, 1.001, 1.002, 1.003, 1.004), (1.01, 1.011, 1.012, 1.013, 1.014), Word.AGREE),
-        # Never beside never, and beside a time.
+        # Two sides that never recovered agree; never and a time differ.
         ([None] * 5, [None] * 5, Word.AGREE),
         (NEAR, [None] * 5, Word.DIFFER),
     ],

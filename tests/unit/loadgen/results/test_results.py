@@ -181,7 +181,7 @@ def test_who_got_no_answer_counts_as_infinite(tmp_path: Path) -> None:
     share=st.sampled_from([1, 500_000, 990_000, 999_900, 1_000_000]),
 )
 def test_a_percentile_in_two_steps_is_the_nearest_rank(times: list[float], share: int) -> None:
-    # The text of a run's questions, asked of values alone
+    # The text of a run's questions, applied to values alone
     text = split("'all'", "true", "r.response_seconds", {"p": share})
     values = ", ".join(f"({x!r}::DOUBLE)" if x < INF else "('inf'::DOUBLE)" for x in times)
     with duckdb.connect() as connection:

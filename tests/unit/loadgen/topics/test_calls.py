@@ -13,7 +13,7 @@ from loadgen.topics.calls import Retries
 
 
 class Server:
-    """Fails with each error in turn, then answers."""
+    """Fails with each error in order, then answers."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)

@@ -1,4 +1,6 @@
-"""First requests of many namespaces hold heap at once if listings wait for a metadata store."""
+"""First requests of many namespaces hold heap simultaneously if listings wait for a metadata
+store.
+"""
 
 import pytest
 
@@ -105,7 +107,7 @@ def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
 
 
 def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
-    # Ten lists at once of 10 names, each read in 100 ms
+    # Ten simultaneous lists of 10 names, each read in 100 ms
     times = PULSAR.model_copy(update={"list_name": 0.1})
     document = Document.model_validate(
         {

@@ -150,7 +150,7 @@ async def test_an_entry_queued_after_the_end_gives_back_at_once() -> None:
 
 
 def close_gate_at(connection: WatchedConnection, *request_ids: int) -> None:
-    """Let the handling of some frames close the gate."""
+    """Close the gate while handling given frames."""
 
     def on_frame(request_id: int) -> None:
         if request_id in request_ids:
@@ -164,7 +164,7 @@ async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> 
     """Upstream: PulsarFlowControlHandlerTest case 1."""
     async with controlled_peer(link) as (connection, peer):
         close_gate_at(connection, 1)
-        # When five frames come at once
+        # When five frames arrive together
         await peer.sends(success_frames(1, 2, 3, 4, 5))
         await settle()
         assert connection.taken == [1]

@@ -53,7 +53,7 @@ class FarEnd:
         end.setblocking(False)
 
     async def read(self, size: int) -> None:
-        """Read until ``size`` bytes more have come, or the stream ends."""
+        """Read until ``size`` further bytes have arrived, or the stream ends."""
         loop, wanted = asyncio.get_running_loop(), len(self.received) + size
         while len(self.received) < wanted:
             data = await loop.sock_recv(self.socket, wanted - len(self.received))

@@ -319,7 +319,7 @@ def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(
             order.append(int.from_bytes(frame.body()[-4:], "big"))
             assert gate_open or kinds[order[-1]] in OVERTAKES
 
-    # When bytes come, and the gate is open or closed
+    # When bytes arrive, and the gate is open or closed
     for move in moves:
         if isinstance(move, bool):
             takes(gate_open=move)

@@ -9,7 +9,7 @@ from proto.transport.writers import PlainWriter
 
 
 class Transport:
-    """Takes everything at once, up to ``room`` bytes."""
+    """Accepts up to ``room`` bytes immediately."""
 
     def __init__(self, room: int = 1 << 30) -> None:
         self.written = bytearray()

@@ -48,7 +48,7 @@ async def read_answer(peer: ControlledPeer) -> None:
 
 
 def reads(connection: WatchedConnection) -> bool:
-    """Whether the socket is read."""
+    """Tell whether the socket is read."""
     assert connection.sender.transport is not None
     return connection.sender.transport.is_reading()
 

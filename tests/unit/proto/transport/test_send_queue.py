@@ -82,7 +82,7 @@ def test_where_the_system_cannot_tell_everything_counts_as_taken(
     assert unacknowledged_bytes(connected[0].fileno()) == 0
 
 
-# -- an end at once -------------------------------------------------------------------------------
+# -- an immediate end -----------------------------------------------------------------------------
 
 
 def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
@@ -92,7 +92,7 @@ def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
     written = fill(ours)
     forget_unsent(ours.fileno())
     ours.close()
-    # Then the peer is told at once, and gets no more
+    # Then the peer is notified immediately, and receives no more bytes
     with pytest.raises(ConnectionResetError):
         read_all(peer, written)
 

@@ -1,4 +1,4 @@
-"""Exact charging: reserve, let the announced length settle the amount, never wait with a body."""
+"""Exact charging: reserve, settle by the announced length, never wait with a body."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -39,7 +39,7 @@ class Waiting(FlightsHistory):
 
     @property
     def told(self) -> int:
-        """How many have an answer or an error."""
+        """Return the number of clients with an answer or an error."""
         return sum(bool(client.entries or client.failures) for client in self.clients)
 
     async def first_turn(self) -> None:

@@ -95,7 +95,7 @@ class Served:
         await settle()
 
     def answers(self) -> None:
-        """Let the peer read everything and answer a PING."""
+        """Make the peer read everything and answer a PING."""
         self.takes()
         self.peer.peer_sends(PONG)
 

@@ -1,4 +1,4 @@
-"""Batches taken apart and put together again, in each compression."""
+"""Batches unpacked and repacked, in each compression."""
 
 import os
 import zlib

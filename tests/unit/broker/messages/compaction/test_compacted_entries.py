@@ -44,7 +44,7 @@ async def test_entries_are_read_from_a_position_of_their_topic(
     first: Position, expected: list[Position]
 ) -> None:
     compacted = await left()
-    # A read ends with a ledger, and the next goes on.
+    # A read ends with a ledger; the next read continues.
     found = await compacted.fetch(first, 100, 1_000_000)
     assert [entry.position for entry in found] == expected
     assert len(compacted) == 4

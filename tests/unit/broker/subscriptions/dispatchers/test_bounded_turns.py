@@ -36,7 +36,7 @@ def dispatcher_of(subscription: Subscription) -> SharedDispatcher:
 
 
 async def have(consumer: Consumer, messages: int) -> None:
-    """Return when a consumer was sent so many messages."""
+    """Return when a consumer was sent ``messages`` messages."""
     while consumer.messages_out < messages:
         await settle()
 
@@ -83,7 +83,7 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
 async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
     kind: SubType.ValueType,
 ) -> None:
-    # All was given back, and acknowledged then
+    # All was released, then acknowledged
     topic, subscription = await of_many()
     positions = topic.publish(MANY)
     consumer, cnx = consume(subscription, kind, MANY)

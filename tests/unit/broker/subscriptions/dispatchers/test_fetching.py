@@ -62,7 +62,6 @@ class Fetches:
         self._may_end.clear()
 
     def release(self) -> None:
-        """Let fetches end."""
         self._may_end.set()
 
 

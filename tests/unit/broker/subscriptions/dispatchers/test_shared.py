@@ -224,7 +224,7 @@ async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -
 
 
 async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
-    # Due within the next tick goes out at once (recorded)
+    # Messages due within the next tick are sent immediately (recorded)
     topic = await kept_topic()
     now_ms = topic.clock.wall_ms()
     subscription = topic.subscriptions().create("s")

@@ -8,7 +8,7 @@ PIECE = 1 << PIECE_BITS
 
 
 def of_entries(count: int) -> PlaceMap:
-    """Return a map of so many neighbours in ledger 7."""
+    """Return a map of ``count`` neighbouring entries in ledger 7."""
     places = PlaceMap()
     for entry in range(count):
         places.put((7, entry), entry)

@@ -45,7 +45,7 @@ async def test_a_copy_is_shared_while_somebody_keeps_it_and_no_longer(count: int
 
 @pytest.fixture
 def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a version take a turn for each leaf."""
+    """Make a version yield after each leaf."""
     monkeypatch.setattr(encoded_names, "NAMES_A_PART", 10)
 
 

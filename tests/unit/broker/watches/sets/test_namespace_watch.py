@@ -129,7 +129,7 @@ async def test_a_change_that_is_known_already_is_ignored() -> None:
 
 
 async def test_a_change_without_its_names_is_never_taken_for_known() -> None:
-    # The store was put back to an older state
+    # The store was restored to an older state
     followed = await Followed.of("a1")
     listener = await followed.listener()
     followed.store._snapshots.clear()

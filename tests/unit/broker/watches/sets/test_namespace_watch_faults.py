@@ -51,7 +51,7 @@ async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost(
         asked.append(followed.store.asked)
     await followed.change(removed=["a1"])
     await followed.tell()
-    # Asked again after 0.1 s, then after up to 0.2 s
+    # Repeated after 0.1 s, then after up to 0.2 s
     assert asked[0] == asked[1] == asked[2] - 1 == asked[3] - 1 == asked[4] - 2
     assert listener.updates == []
     followed.store.fails = False
@@ -115,7 +115,7 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     first, second = await followed.listener(), await followed.listener()
     tell, soon = first.changed, asyncio.get_running_loop().call_soon
     monkeypatch.setattr(first, "changed", lambda update: (soon(second.leave), tell(update)))
-    # The second leaves at the pause after the first was told
+    # The second watcher leaves at the pause after the first was notified
     await followed.change(added=["a2"])
     await followed.tell()
     assert (first.updates, second.updates) == ([(["a2"], [])], [])

@@ -33,7 +33,7 @@ from tests.support.messages.entries import (
 
 
 class Asked:
-    """Knows versions once a test says so."""
+    """Versions known when a test permits."""
 
     def __init__(self) -> None:
         self.versions: set[bytes] = set()
@@ -111,7 +111,7 @@ class Line:
         *,
         dropped: bool = False,
     ) -> None:
-        """Let an entry come."""
+        """Feed an entry."""
         data = entry_bytes(entry)
         position = pb.MessageIdData(ledgerId=1, entryId=entry_id)
         command = pb.CommandMessage(consumer_id=1, message_id=position, ack_set=ack_set)
@@ -192,7 +192,7 @@ async def test_chunks_that_become_no_message_are_not_held(line: Line) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
     line.read(0, large.entry(0))
     incomplete = line.arrivals.incomplete
-    # When the second does not come
+    # When the second does not arrive
     line.read(2, large.entry(2))
     assert (incomplete, line.arrivals.incomplete) == (1, 0)
     assert (line.taken.held, line.taken.held_bytes) == (0, 0)

@@ -44,7 +44,7 @@ def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
 
 
 def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> None:
-    # A quarter more clients, and the largest namespace half as large again
+    # A quarter more clients, and a largest namespace of one and a half times the size
     asked = question(clients(1_000, "java-watch"), shapes=(SMALL, BIG))
     safe = safe_limits(asked)
     needed = 1_250 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes

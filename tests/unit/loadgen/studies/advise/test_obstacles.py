@@ -1,4 +1,4 @@
-"""Where no limit helps, the advice says so with the figure, and says where the switch hangs."""
+"""Where no limit helps, the advice gives the figure, and warns where the switch hangs a Pulsar."""
 
 from dataclasses import replace
 
@@ -67,7 +67,7 @@ def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(
 
 
 def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
-    # 1 MB in 10 s, and 10 kB at once
+    # 1 MB in 10 s, and 10 kB in one burst
     small = NamespaceShape("acme/small", 100, 10_000)
     mixed = load(small, MEGABYTE, rate=100_000, goal=Goal(back_within_seconds=5))
     (found,) = obstacles(mixed)

@@ -28,7 +28,7 @@ class CountingSink:
         self.end = reset
 
     def read(self, size: int) -> int:
-        """Read at most so much; return how much."""
+        """Read at most ``size`` bytes; return the number read."""
         taken = min(size, self.pipe.visible - self.pipe.read)
         if taken:
             self.pipe.was_read(self.pipe.read + taken)

@@ -172,6 +172,6 @@ def test_a_dropped_ledgers_row_goes_with_its_last_entries(connection: sqlite3.Co
 
 
 def count_of(connection: sqlite3.Connection) -> int:
-    """How many entries the database has."""
+    """Return the number of entries in the database."""
     (count,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
     return count

@@ -353,7 +353,7 @@ async def test_a_topic_whose_entries_wait_for_room_is_not_deleted_in_part_of_the
             await store.delete_ledger(TOPIC)
         assert store.holds(TOPIC)
         assert [info.entries for info in ledger.ledgers] == [2]
-        assert store.room.taken.entries == 3  # The older ledger makes room meanwhile.
+        assert store.room.taken.entries == 3  # The older ledger is evicted meanwhile.
     # Shutdown gave up waiting deletions.
     async with opened(sqlite_store(path)) as store:
         again = await store.open_ledger(TOPIC)

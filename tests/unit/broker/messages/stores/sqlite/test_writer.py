@@ -106,7 +106,6 @@ class World:
         self.disk.f_bavail = free_bytes // self.disk.f_frsize
 
     def make_room(self) -> None:
-        """Let the file grow again."""
         self.connection.execute("PRAGMA max_page_count=100000")
 
     async def filled(self) -> None:
