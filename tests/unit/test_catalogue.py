@@ -1,4 +1,4 @@
-"""Each catalogued case of upstream is named by a test, so that none gets lost."""
+"""Each catalogued case of upstream is named by a test, so that no case is lost."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ MODULES = [
     UNIT / "broker" / "messages" / "test_topic.py",
     INTEGRATION / "connection" / "test_controlled_peer.py",
 ]
-# Its one case is known by its description alone.
+# The only case is known by description alone.
 THROTTLING = "PIP-434 part 2"
 NAMED = re.compile(r"Upstream: (\w+Test|PIP-434 part 2) cases? (\d+(?:(?:, | and )\d+)*)")
 
@@ -39,7 +39,7 @@ def cases_named() -> Iterator[tuple[str, int]]:
     [
         ("AsyncSemaphoreImplTest", 30, set()),
         ("AsyncDualMemoryLimiterImplTest", 29, set()),
-        # A null permit; test_dual_limiter_catalogue says why there is none.
+        # A null permit; test_dual_limiter_catalogue says why the case is missing.
         ("AsyncDualMemoryLimiterUtilTest", 18, {6}),
         ("TopicListSizeResultCacheTest", 14, set()),
         ("PulsarFlowControlHandlerTest", 2, set()),

@@ -1,4 +1,4 @@
-"""The top-level names are generic words: they must be ours and nobody else's."""
+"""The top-level names are generic words: the packages must be ours alone."""
 
 import importlib
 import importlib.metadata
@@ -24,7 +24,7 @@ def test_a_top_level_name_resolves_to_this_repository(name: str) -> None:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_no_other_distribution_installs_a_top_level_name(name: str) -> None:
     owners = importlib.metadata.packages_distributions().get(name, [])
-    # Then (an editable install may not list its packages at all)
+    # Then (an editable install may not list packages at all)
     assert set(owners) <= {"floodgate"}
 
 

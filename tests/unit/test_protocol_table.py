@@ -1,4 +1,4 @@
-"""docs/protocol.md says what becomes of every command: it must be whole, and true."""
+"""docs/protocol.md describes every command, completely and truthfully."""
 
 import ast
 import re
@@ -32,7 +32,7 @@ Table = dict[str, dict[str, set[str]]]
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    """What each column says of each command."""
+    """Return each column's cells by command."""
     lines = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8").splitlines()
     rows = [
         (name.strip("`"), row)
@@ -58,7 +58,7 @@ def module_of(handler: object) -> str:
 
 
 def mentioned_by_the_library() -> set[str]:
-    """The commands that the library's sources name."""
+    """Return the commands named in the library's sources."""
     nodes = [
         node
         for path in (ROOT / "client").rglob("*.py")

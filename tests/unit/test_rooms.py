@@ -1,4 +1,4 @@
-"""Unit tests stand where their modules stand, and pages name paths that are there."""
+"""Unit tests mirror the folders of their modules, and pages name existing paths."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = ROOT / "tests" / "unit"
 PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
-# Folders of tests/unit whose subject is not a package that is shipped.
+# Folders of tests/unit whose subject is not a shipped package.
 BESIDE = {
     "benchmarks": "benchmarks",
     "examples": "examples",
@@ -63,12 +63,12 @@ def test_a_path_that_a_page_names_is_there() -> None:
 
 
 def is_for(test: str, module: str) -> bool:
-    """Tell whether a test's name is that of a module, or begins with it."""
+    """Tell whether a test is named for a module, alone or as a prefix."""
     return test == f"test_{module}" or test.startswith(f"test_{module}_")
 
 
 def imports(path: Path) -> set[str]:
-    """The dotted names that a file imports."""
+    """Return the dotted names imported by a file."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -79,6 +79,6 @@ def imports(path: Path) -> set[str]:
 
 
 def subject(folder: Path) -> Path:
-    """The folder of the code whose tests stand in ``folder``, relative to the repository."""
+    """Return the folder of the code tested in ``folder``, relative to the repository."""
     first, *rest = folder.relative_to(UNIT).parts
     return Path(BESIDE.get(first, first), *rest)

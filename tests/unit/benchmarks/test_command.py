@@ -1,5 +1,3 @@
-"""The harness runs a benchmark from the command line to its table and its file."""
-
 import json
 from io import StringIO
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Bundles: ranges of hashes, written as Pulsar writes them."""
-
 import pytest
 
 from broker.bundles import boundaries, bundle_named, bundle_of

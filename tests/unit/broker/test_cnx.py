@@ -1,4 +1,4 @@
-"""A client's connection to the broker, from its beginning to its end."""
+"""A client's connection to the broker, from beginning to end."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -39,7 +39,7 @@ async def test_what_a_broker_does_not_own_any_more_is_given_up_before_a_frame_is
 
 
 class LeavingSubscription:
-    """Counts the consumers that leave it."""
+    """Counts leaving consumers."""
 
     def __init__(self) -> None:
         self.left = 0

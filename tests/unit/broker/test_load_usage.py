@@ -1,4 +1,4 @@
-"""How much of its machine a broker uses, in percent."""
+"""A broker's share of the machine, in percent."""
 
 import os
 
@@ -11,7 +11,7 @@ def test_processor_time_is_the_share_of_all_processors_in_the_last_minute_whoeve
     clock, used = ManualClock(), [5.0]
     usage = LoadUsage(OutboundTotals(), clock, lambda: used[0])
     share = []
-    # A minute with half a processor, then one without any, asked twice in each
+    # A minute with half a processor, then an idle minute, with two readings in each
     for more in (15.0, 15.0, 0.0, 0.0):
         clock.advance(30)
         used[0] += more

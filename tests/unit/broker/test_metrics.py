@@ -1,4 +1,4 @@
-"""The broker's own samples agree with those of a real broker."""
+"""The broker's samples agree with those of a real broker."""
 
 import math
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "metrics.txt"
 
 
 def assert_as_recorded(samples: Iterable[SampleLine]) -> None:
-    """Compare type and labels of samples that a real broker has, too."""
+    """Compare type and labels of samples known to a real broker."""
     recorded = {
         name: (kind, labels.split(", "))
         for name, kind, labels in (

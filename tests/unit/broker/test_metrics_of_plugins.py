@@ -1,4 +1,4 @@
-"""What is exported of a listing plug-in."""
+"""Metrics of a listing plug-in."""
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest

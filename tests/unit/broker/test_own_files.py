@@ -1,4 +1,4 @@
-"""What a broker stores nobody else on the machine can read."""
+"""Files of a broker are unreadable for other users."""
 
 import os
 from collections.abc import Iterator

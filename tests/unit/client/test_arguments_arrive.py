@@ -1,4 +1,4 @@
-"""Every argument of the client's methods arrives at the part that it is for, unchanged."""
+"""Every argument of the client's methods reaches the right part unchanged."""
 
 import dataclasses
 import inspect
@@ -52,7 +52,7 @@ KNOWN: dict[str, object] = {
     "subscription_properties": {"x": "y"},
     **dict.fromkeys(NAMES, "x"),
 }
-"""Values that not any other of their type could stand for."""
+"""Distinctive values of arguments."""
 CASES = [
     ("create_producer", "open_producer", ProducerOptions, ("topic",)),
     ("subscribe", "open_consumer", ConsumerOptions, ("topic", "subscription")),
@@ -61,13 +61,13 @@ CASES = [
 
 
 class Opened:
-    """What is opened instead."""
+    """Stand-in for the opened object."""
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """No-op."""
 
 
-# What an argument is refused without.
+# Arguments required by another argument.
 GO_WITH: dict[str, dict[str, object]] = {
     "retry_enabled": {"dead_letter_policy": KNOWN["dead_letter_policy"]},
     "dead_letter_policy": {"consumer_type": ConsumerType.Shared},
@@ -76,7 +76,7 @@ GO_WITH: dict[str, dict[str, object]] = {
 
 
 def another(name: str, default: object) -> Any:
-    """Return a value that is not the default."""
+    """Return a value other than the default."""
     if name in KNOWN:
         return KNOWN[name]
     if isinstance(default, bool):
@@ -89,7 +89,7 @@ def another(name: str, default: object) -> Any:
 
 
 def arguments(method: Callable[..., object]) -> dict[str, object]:
-    """Return the optional arguments of a method, and their defaults."""
+    """Return the optional arguments of a method, with defaults."""
     return {
         name: one.default
         for name, one in inspect.signature(method).parameters.items()

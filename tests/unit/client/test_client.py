@@ -1,5 +1,3 @@
-"""The client's arguments, and its end."""
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
@@ -27,7 +25,7 @@ URL = "pulsar://127.0.0.1:1"
 
 
 class Opened:
-    """A producer, as far as the client closes it."""
+    """A producer, reduced to the client's use."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""An attachment that is lost comes back, unless there is a reason why it cannot."""
+"""A lost attachment is restored, except after final errors."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ TERMINATED = server_response_error(pb.TopicTerminatedError, "over")
 
 
 class Cnx:
-    """A connection, as far as the handler looks at it."""
+    """A connection, reduced to the handler's use."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -69,7 +69,7 @@ class Cluster:
             raise self.errors.pop(0)
 
     async def after(self, seconds: float) -> None:
-        """Let time pass, and everybody act."""
+        """Advance time, and run all tasks."""
         await settle()
         self.clock.advance(seconds)
         await settle()

@@ -29,7 +29,7 @@ MOMENTS: dict[str, tuple[Any, ...]] = {
 
 
 def calling(name: str, act: Callable[..., object]) -> Any:
-    """An interceptor that does something at one moment."""
+    """Return an interceptor acting at a given call."""
     kind = type("One", (ProducerInterceptor, ConsumerInterceptor), {name: staticmethod(act)})
     return kind()
 

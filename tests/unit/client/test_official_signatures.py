@@ -1,6 +1,6 @@
-"""The official asyncio client's names, arguments, defaults and enums are here as well.
+"""The official asyncio client's names, arguments, defaults and enums exist here as well.
 
-What is not, or is otherwise, stands in the tables below with its reason.
+The tables below list the differences with reasons.
 """
 
 import inspect
@@ -21,7 +21,7 @@ OTHERWISE: dict[tuple[str, str], str] = {
         "None: send waits, as False would not; an explicit False fails at once"
     ),
 }
-"""Defaults that are others."""
+"""Deliberately different defaults."""
 NOT_HERE = {
     "BatchReceivePolicy": "the C++ class inside ConsumerBatchReceivePolicy",
     "Context": "Pulsar Functions are not a client's",
@@ -30,7 +30,7 @@ NOT_HERE = {
     "KeySharedPolicy": "the C++ class inside ConsumerKeySharedPolicy",
     "PickleSerDe": "Pulsar Functions are not a client's",
 }
-"""Names of the official package that this one does not have, and why."""
+"""Names of the official package missing here, and why."""
 NOT_HERE_METHODS = {
     ("ConsumerBatchReceivePolicy", "policy"): "the C++ object",
     ("ConsumerDeadLetterPolicy", "policy"): "the C++ object",
@@ -47,7 +47,7 @@ NOT_HONOURED = {
     "message_listener_threads",
     "use_tls",
 }
-"""Arguments that are refused, or have no effect in the official client either."""
+"""Arguments refused here, or without effect in the official client either."""
 ENUMS = [
     "BatchingType",
     "CompressionType",
@@ -81,7 +81,7 @@ VALUES = [
 
 
 def public_methods(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
-    """Yield a class's own methods, and how it is made."""
+    """Yield a class's own methods, and the constructor."""
     for name in dir(kind):
         method = inspect.getattr_static(kind, name)
         if isinstance(method, staticmethod | classmethod):
@@ -91,7 +91,7 @@ def public_methods(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def methods_of(kinds: list[str], module: object) -> list[tuple[str, str]]:
-    """Return class and method of all that a module's classes have."""
+    """Return class and method of all methods in a module's classes."""
     return [
         (kind, name)
         for kind in kinds
@@ -101,7 +101,7 @@ def methods_of(kinds: list[str], module: object) -> list[tuple[str, str]]:
 
 
 def parameters(function: object) -> dict[str, inspect.Parameter]:
-    """Return a function's parameters but self and those that gather others."""
+    """Return a function's parameters, except self and variadic parameters."""
     found = inspect.signature(function).parameters
     gathering = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     return {
@@ -112,7 +112,7 @@ def parameters(function: object) -> dict[str, inspect.Parameter]:
 
 
 def plain(default: object) -> object:
-    """Return a default so that both packages' can be compared."""
+    """Return a default in a form comparable between both packages."""
     if isinstance(default, pulsar.schema.BytesSchema):
         return None
     return getattr(default, "name", default)

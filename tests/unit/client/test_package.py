@@ -1,4 +1,4 @@
-"""The package ``client``: what it offers, and what importing it costs."""
+"""The package ``client``: exports, and the cost of importing."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What failed and may pass is tried again, and nobody waits longer than it said."""
+"""Temporary failures are retried within the caller's time limit."""
 
 import asyncio
 from itertools import pairwise
@@ -23,7 +23,7 @@ BUSY = server_response_error(pb.TooManyRequests, "busy")
 
 
 class World:
-    """Attempts that fail with each of their errors first."""
+    """Attempts that fail with each given error first."""
 
     def __init__(self, *errors: PulsarException) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""Questions asked at the same time are put once, and only so many at a time."""
+"""Concurrent identical questions are sent once, within a bound of concurrent questions."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ from tests.support.clocks.settle import settle, started
 
 
 class Server:
-    """Answers when the test says so."""
+    """Answers on command."""
 
     def __init__(self, places: int = 10) -> None:
         self.questions: SharedQuestions[str] = SharedQuestions(asyncio.Semaphore(places))

@@ -12,13 +12,13 @@ from tests.support.clocks.settle import settle
 
 
 class Counted:
-    """A producer, as far as it has statistics."""
+    """A producer, reduced to statistics."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """No-op."""
 
     def statistics(self) -> str:
         return f"figures of {self.name}"
@@ -33,7 +33,7 @@ class Logged:
         self.log = StatisticsLog(self.clock, seconds, self.parts, MemoryLimitController())
 
     async def lines(self, caplog: pytest.LogCaptureFixture, seconds: float) -> list[str]:
-        """Return what is logged while time passes."""
+        """Return the lines logged while time passes."""
         await settle()
         self.clock.advance(seconds)
         await settle()

@@ -1,4 +1,4 @@
-"""A table view's own decisions, with a reader that a test feeds."""
+"""A table view's decisions, with a reader fed by tests."""
 
 import asyncio
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ def message(key: str | None, value: str | None) -> Message:
 
 
 class FedReader:
-    """A reader that has what a test gives it."""
+    """A reader of messages from a test."""
 
     def __init__(self, *messages: Message | Exception) -> None:
         self.coming: asyncio.Queue[Message | Exception | None] = asyncio.Queue()

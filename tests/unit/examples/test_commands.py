@@ -1,4 +1,4 @@
-"""The examples run from the command line to their tables, their JSON and their picture."""
+"""The examples run from the command line to tables, JSON and picture."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The slow-readers load: what is drawn, and what becomes of it."""
+"""The slow-readers load: drawn requests, and their outcomes."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ SMALL_WORLD = Workload(limit_bytes=100, small_bytes=10, large_bytes=60, timeout_
 
 
 def requests_of(*rows: tuple[float, bool, float]) -> Requests:
-    """Requests of connections of their own, all measured: arrival, whether large, hold."""
+    """Return measured requests of separate connections: arrival, whether large, hold."""
     arrivals, large, holds = zip(*rows, strict=True)
     number = len(rows)
     return Requests(
@@ -76,7 +76,7 @@ def test_the_same_seed_gives_the_same_figures(policy: AdmissionPolicy, readers: 
 def test_under_fifo_a_small_reply_waits_behind_a_large_one_and_under_fair_it_fills_the_gap() -> (
     None
 ):
-    # A large one holds 60 of 100, a second large one cannot be had, a small one could
+    # A large request holds 60 of 100, a second large request must wait, a small one would fit
     requests = requests_of((0.0, True, 2.0), (0.5, True, 1.0), (1.0, False, 1.0))
     waits = {policy: simulate(SMALL_WORLD, requests, policy).waits for policy in AdmissionPolicy}
     assert waits[FIFO].tolist() == [0.0, 1.5, 1.0]
@@ -101,7 +101,7 @@ def test_a_request_without_a_place_is_refused_at_once() -> None:
 
 
 def test_mean_use_counts_what_is_held_between_the_first_and_the_last_arrival() -> None:
-    # 60 held from 0 to 3, then by who waited for them from 3 to 4, and 10 from 3.5 on
+    # 60 held from 0 to 3, then by the waiter from 3 to 4, and 10 from 3.5 on
     requests = requests_of((0.0, True, 3.0), (1.0, True, 1.0), (3.5, False, 9.0))
     run = simulate(SMALL_WORLD, requests, FIFO)
     figures = figures_of(SMALL_WORLD, requests, run, seed=1, policy=FIFO)
@@ -137,7 +137,7 @@ def test_a_connection_is_busy_while_it_holds_or_waits_for_another_reply() -> Non
 
 
 def test_a_connection_that_was_refused_is_not_busy_with_that() -> None:
-    # Of four requests one times out at 26, and one finds no place
+    # Of four requests the queue refuses one, and another times out at 26
     requests = requests_of((0.0, True, 30.0), (1.0, True, 1.0), (2.0, True, 1.0), (27.0, True, 9.0))
     requests = replace(requests, connections=np.array([1, 2, 2, 2]))
     run = simulate(replace(SMALL_WORLD, max_queue_size=1), requests, FIFO)

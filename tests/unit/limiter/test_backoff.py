@@ -1,4 +1,4 @@
-"""How long to wait before asking again."""
+"""The wait before a retry."""
 
 import pytest
 

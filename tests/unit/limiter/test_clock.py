@@ -1,4 +1,4 @@
-"""Deadlines and naps on a clock that the test moves."""
+"""Deadlines and naps on a manual clock."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Refusals are one family, and say what a caller needs to tell its user."""
+"""Refusals are one family, and carry the facts for an error message to a user."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The package ``limiter``: what it offers, and what importing it costs."""
+"""The package ``limiter``: exports, and the cost of importing."""
 
 import subprocess
 import sys

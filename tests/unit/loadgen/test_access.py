@@ -65,7 +65,7 @@ def test_a_task_has_the_credentials_of_another_host_and_leaves_none_behind(
     with access_taken({"plugin": "", "secret": "header.claims.signature"}):
         shown = own_credentials()
         assert shown is not None
-        # Then, each time that it is asked for
+        # Then, at every reading
         assert [shown.auth_data() for _ in range(2)] == [b"header.claims.signature"] * 2
         assert not any(tmp_path.iterdir()) or not hasattr(os, "memfd_create")
     assert own_credentials() is None

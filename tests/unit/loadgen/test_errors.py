@@ -1,4 +1,4 @@
-"""Runs in Spark, where its packages are not installed."""
+"""Runs in Spark, where Spark's packages are not installed."""
 
 import sys
 

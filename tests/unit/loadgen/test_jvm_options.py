@@ -1,4 +1,4 @@
-"""The options of a JVM are read as Pulsar has them; limits leave a part of what they allow."""
+"""JVM options are read in Pulsar's format; limits leave a part of the allowed memory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A person sees a screen or lines while a run goes on, a program nothing."""
+"""Progress of a run: a screen or lines for people, no output for programs."""
 
 import io
 from typing import Any
@@ -13,7 +13,7 @@ OPTIONS = RunOptions()
 
 
 def totals_of(ended: dict[str, int] | None = None, **more: Any) -> Totals:
-    """Totals of a group ``all`` that lists: how many ended, by outcome."""
+    """Return totals of a listing group ``all``, by outcome."""
     return Totals(
         ended={f"all list {name}": count for name, count in (ended or {}).items()}, **more
     )

@@ -1,4 +1,4 @@
-"""The screen of a run fits 80 by 24, whatever is to be told."""
+"""The screen of a run fits 80 by 24, whatever the content."""
 
 import pytest
 from hypothesis import given
@@ -75,7 +75,7 @@ def test_with_six_groups_and_two_servers_nothing_is_left_out() -> None:
     assert sum(line.split()[:3] == [name, "10", "1"] for name in GROUPS for line in lines) == 6
     assert lines[3].split()[:3] == ["all", "60", "6"]
     assert lines[-3].startswith(" proxy   heap")
-    assert "CPU" not in lines[-1]  # a total says nothing of its growth
+    assert "CPU" not in lines[-1]  # a total has no growth
     assert "files 100,000 of 1,0" in lines[-1]
 
 
@@ -101,7 +101,7 @@ def test_clients_of_one_group_have_one_line() -> None:
 
 
 def test_what_was_long_ago_counts_no_more() -> None:
-    # Given a second of slow answers, then a long time of quick ones
+    # Given a second of slow answers, then a long time of quick answers
     moment = 0.0
     run, total = LiveRun("run", {"a": 10}, now=lambda: moment), Totals()
     for seconds, latency in ((1, 20.0), (2 * int(WINDOW_SECONDS), 0.1)):

@@ -1,4 +1,4 @@
-"""What is written to a store is there whole or not at all, and never in a folder of its name."""
+"""Stored objects are whole or absent, and never in a local folder of the store's name."""
 
 import os
 import pickle
@@ -38,7 +38,7 @@ HERE = in_this_process(lambda done: None)
 
 
 class Bucket(fs.LocalFileSystem):  # type: ignore[misc]
-    """A folder as a store: nobody makes its folders."""
+    """A folder as a store, without making folders."""
 
     def open_output_stream(self, path: str, **options: Any) -> Any:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class Bucket(fs.LocalFileSystem):  # type: ignore[misc]
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder that is bucket ``b``."""
+    """Return the folder of bucket ``b``."""
     monkeypatch.chdir(tmp_path)
     root = tmp_path / "store"
     monkeypatch.setattr(stored, "_file_system", lambda scheme, place: (Bucket(), f"{root}/{place}"))
@@ -184,7 +184,7 @@ def test_a_store_that_does_not_take_a_file_has_none(
 
 
 class FullDisk(fs.LocalFileSystem):  # type: ignore[misc]
-    """The file system of a disk without room."""
+    """The file system of a full disk."""
 
     def open_output_stream(self, path: str, **_: Any) -> Any:
         Path(path).touch()
@@ -349,7 +349,7 @@ def test_a_run_that_fails_leaves_no_rows(bucket: Path) -> None:
 
 
 def logged(error: BaseException | None) -> None:
-    """Run with servers' logs in a folder here, and end."""
+    """Run with servers' logs in a local folder, and end."""
     with run_directory(RUN), folder_here(RUN) as here:
         (here / "broker.log").write_text("It began.")
         if isinstance(error, LoadgenError):

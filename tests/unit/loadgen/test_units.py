@@ -1,4 +1,4 @@
-"""Figures are written as people read them."""
+"""Figures are formatted for people."""
 
 import pytest
 

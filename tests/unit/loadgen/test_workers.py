@@ -1,4 +1,4 @@
-"""Nobody works on for a driver that was killed."""
+"""Workers end when the driver is killed."""
 
 import os
 import select

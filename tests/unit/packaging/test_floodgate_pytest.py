@@ -1,4 +1,4 @@
-"""The plug-in's servers: started once, emptied for each test, started again if that fails."""
+"""The plug-in's servers: started once, emptied for each test, restarted on failure."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from floodgate_pytest import FloodgateError, FloodgateServer, KeptServer
 
 
 class Kept(KeptServer):
-    """One whose process is only counted."""
+    """A server whose process is only counted."""
 
     begun = 0
 
@@ -27,7 +27,7 @@ SERVER = FloodgateServer("pulsar://h:1", "http://h:2", 1)
 
 
 class Web:
-    """Web ports that answer all alike, or refuse."""
+    """Web ports with uniform answers or refusals."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -1,4 +1,4 @@
-"""Answers that carry an error, and commands without their body."""
+"""Answers that carry an error, and commands without a body."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Whose fault it was, and the one sentence about it."""
+"""Attribution of a fault, and the sentence about the fault."""
 
 from proto.errors import (
     CommandTooLargeError,

@@ -1,4 +1,4 @@
-"""What is shown of a text that may be of any size."""
+"""Excerpts of arbitrarily long texts."""
 
 import pytest
 

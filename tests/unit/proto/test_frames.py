@@ -1,4 +1,4 @@
-"""Frames as real clients and brokers send them, and those that nobody should send."""
+"""Frames of real clients and brokers, and malformed frames."""
 
 import struct
 
@@ -109,7 +109,7 @@ def test_a_changed_payload_does_not_match_its_checksum() -> None:
     data = bytes.fromhex(ONE_MESSAGE)
     tail = split_body(data[4:], len(data) - 4)[1]
     assert not verify_checksum(tail[:-1] + b"x")
-    assert verify_checksum(tail[6:])  # carries none
+    assert verify_checksum(tail[6:])  # without checksum
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
@@ -142,7 +142,7 @@ def test_a_command_longer_than_its_frame_is_refused() -> None:
 
 
 class Announced:
-    """A decoder whose large frames are kept or drained as told."""
+    """A decoder whose large frames are kept or drained as scripted."""
 
     def __init__(self, *, keep: bool) -> None:
         self.seen: list[tuple[int, bytes]] = []
@@ -214,7 +214,7 @@ def test_a_large_frame_that_came_alone_and_whole_is_drained_too() -> None:
 
 
 def test_a_body_that_came_alone_is_not_taken_for_a_frame() -> None:
-    # A command's length is that of what comes behind it, as a frame's
+    # A command's length counts the following bytes, as a frame's does
     data, decoder = encode_command(success(8)), FrameDecoder()
     decoder.feed(data[:4])
     assert decoder.next_frame() is None

@@ -1,4 +1,4 @@
-"""Invalid rows: all are counted, the first are told."""
+"""Invalid rows: all are counted, the first are reported."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Names as a real broker judges them; its sentences are recorded."""
+"""Names as judged by a real broker, with recorded sentences."""
 
 import pytest
 
@@ -97,7 +97,7 @@ def test_an_invalid_topic_is_refused_in_a_real_brokers_words(text: str, sentence
 
 
 def test_blank_is_what_a_real_broker_calls_blank() -> None:
-    # What Pulsar 4.2.4 answered to lookups of local names of one character
+    # Pulsar 4.2.4's answers to lookups of local names of one character
     recorded = "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     recorded += "\u2008\u2009\u200a\u2028\u2029\u205f\u3000"
     assert "".join(filter(is_blank, map(chr, range(0x10000)))) == recorded

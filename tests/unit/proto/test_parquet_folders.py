@@ -1,4 +1,4 @@
-"""Folders of Parquet files say the values of columns in their names."""
+"""Folders of Parquet files encode column values in names."""
 
 from pathlib import Path
 

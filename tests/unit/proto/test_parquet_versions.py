@@ -1,4 +1,4 @@
-"""A reader knows whether a Parquet file is of a newer version than it reads."""
+"""A reader detects Parquet files of newer versions."""
 
 import pytest
 

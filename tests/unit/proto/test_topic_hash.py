@@ -1,4 +1,4 @@
-"""Hashes that real brokers and clients compute."""
+"""Hashes as computed by real brokers and clients."""
 
 import google_crc32c
 import pytest

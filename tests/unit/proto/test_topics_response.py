@@ -128,7 +128,7 @@ def command_with(body: bytes) -> bytes:
         command_with(b"\x18\x01\x08\x07"),  # filtered first
         command_with(b""),
         command_with(b"\x08"),  # no id behind the tag
-        command_with(b"\x08" + b"\xff" * 11),  # an id that does not end
+        command_with(b"\x08" + b"\xff" * 11),  # an unterminated id
         struct.pack(">I", 9) + b"\x8a\x02\x05\x08\x07\x12\x00\x08\x21",  # body before type
         struct.pack(">I", 4) + b"\x08\x21\x8a\x02",
         b"\x00\x00",
@@ -149,7 +149,7 @@ def test_an_answer_is_sent_on_under_another_id(received_id: int, request_id: int
 
 
 def test_an_answer_that_came_in_crumbs_is_sent_on_too() -> None:
-    # The request id lies in a chunk of its own
+    # The request id lies in a separate chunk
     frame = by_protobuf(2**63, NAMES[:50])
     answer = answer_of(frame, pieces=len(frame) // 3)
     response = answer.addressed_to(7)
@@ -235,7 +235,7 @@ def test_a_private_copy_has_the_same_bytes_and_none_of_the_buffers(
 
 
 def answer_with(body: bytes, pieces: int = 1) -> TopicsAnswer:
-    """Receive an answer with given bytes behind its request id."""
+    """Receive an answer with given bytes behind the request id."""
     return answer_of(frame_with(b"\x08\x07" + body), pieces)
 
 
@@ -287,7 +287,7 @@ def test_an_answer_that_does_not_end_as_pulsars_do_has_no_readable_end(body: byt
 
 
 def test_finding_the_fields_behind_the_names_copies_no_names() -> None:
-    # One chunk much larger than its end
+    # A chunk much larger than the remainder
     answer = answer_of(by_protobuf(1, NAMES))
     tracemalloc.start()
     answer.tail()
@@ -297,13 +297,13 @@ def test_finding_the_fields_behind_the_names_copies_no_names() -> None:
 
 
 def kept_bytes(answer: TopicsAnswer) -> int:
-    """Return the size of all chunks that an answer keeps from being freed."""
+    """Return the size of all chunks kept alive by an answer."""
     return sum({id(part.obj): len(part.obj) for part in answer.rest}.values())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("chunk_bytes", [7_000, 65_536, 262_144])
 def test_an_answer_keeps_no_more_than_twice_its_size(chunk_bytes: int) -> None:
-    """A read of 256 KiB may bring fifty answers, and each may wait for a client of its own."""
+    """A read of 256 KiB may bring fifty answers, each waiting for a different client."""
     frames = b"".join(
         topics_response(
             number, listing_of(NAMES[: 40 * number + 1]), "0" * 8, filtered=False, changed=True

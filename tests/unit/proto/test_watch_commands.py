@@ -1,4 +1,4 @@
-"""Commands of watches, put together by hand: protobuf reads them back."""
+"""Commands of watches, hand-encoded: protobuf reads them back."""
 
 import struct
 import tracemalloc
@@ -26,7 +26,7 @@ def texts(names: list[bytes]) -> list[str]:
 
 
 def parsed(frame: bytes) -> pb.BaseCommand:
-    """Read a frame back; its lengths must be right, and protobuf must write the same bytes."""
+    """Decode a frame, checking lengths and equality with protobuf's bytes."""
     total, size = struct.unpack_from(">II", frame)
     assert (total, size) == (len(frame) - 4, len(frame) - 8)
     command = pb.BaseCommand.FromString(frame[8:])

@@ -11,7 +11,7 @@ ONE, TWO, OTHER = ("one", 1), ("two", 2), ("other", 3)
 
 
 class Pool:
-    """Connections that are named by their address; some addresses are out of reach."""
+    """Connections named by their address; some addresses are unreachable."""
 
     def __init__(self) -> None:
         self.away: set[tuple[str, int]] = set()
@@ -25,7 +25,7 @@ class Pool:
         return address
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """No-op."""
 
 
 async def test_another_configured_broker_stands_in_for_a_while() -> None:

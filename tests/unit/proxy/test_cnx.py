@@ -1,4 +1,4 @@
-"""A client's connection to the proxy, from its beginning to its end."""
+"""A client's connection to the proxy, from beginning to end."""
 
 from tests.support.clocks.settle import settle
 from tests.support.peers.raw_peer import connect_command, ping

@@ -1,4 +1,4 @@
-"""The keys of what the proxy shows to brokers, as far as they are about certificates."""
+"""The proxy's credential keys about certificates."""
 
 import pytest
 

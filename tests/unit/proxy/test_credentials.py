@@ -1,4 +1,4 @@
-"""The credentials that a proxy shows to brokers."""
+"""The proxy's credentials for brokers."""
 
 from pathlib import Path
 

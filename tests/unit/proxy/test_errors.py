@@ -25,7 +25,7 @@ def test_a_brokers_refusal_is_passed_on_as_it_came() -> None:
 def test_in_profile_pulsar_a_refusal_is_service_not_ready_with_a_text_like_json() -> None:
     error = PULSAR.of(REFUSED, Broker())
     assert error.server_error == pb.ServiceNotReady
-    # Whatever the text is, it is not escaped.
+    # The text is never escaped.
     assert error.message == (
         '{"errorMsg":"not "now"","reqId":7, '
         '"remote":"127.0.0.1/127.0.0.1:6650", "local":"/127.0.0.1:5000"}'

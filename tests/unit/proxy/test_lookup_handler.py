@@ -25,7 +25,7 @@ Partitions = pb.CommandPartitionedTopicMetadataResponse
 
 
 class Broker:
-    """A broker that the test plays; it is found at every address."""
+    """A broker played by the test, found at every address."""
 
     def __init__(self, *, pulsar: bool = False, tls: bool = False) -> None:
         self.tls = tls
@@ -100,7 +100,7 @@ async def test_a_redirect_is_followed_by_the_proxy_itself() -> None:
 
 
 async def _turn() -> None:
-    """Let the proxy take its next step."""
+    """Run one step of the proxy."""
 
 
 async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
@@ -113,7 +113,7 @@ async def test_with_tls_the_addresses_for_tls_are_followed() -> None:
     broker.say_lookup(
         request_id=1, response=Lookup.Connect, brokerServiceUrlTls="pulsar+ssl://x:1", **plain
     )
-    # The client is told what it is to ask for, whatever it speaks itself
+    # Both fields hold the broker's address, whatever protocol the client speaks
     answer = await asked
     assert (answer.brokerServiceUrl, answer.brokerServiceUrlTls) == ("pulsar+ssl://x:1",) * 2
     assert broker.asked_at == [ADDRESS, ("10.0.0.3", 6651)]
@@ -189,7 +189,7 @@ async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_
     ("say", "failed"),
     [
         (Broker.say_partitions, Partitions.Failed),
-        # A proxy of the real kind, asked as a broker, answers with a LOOKUP_RESPONSE.
+        # A Pulsar proxy, queried like a broker, answers with a LOOKUP_RESPONSE.
         (Broker.say_lookup, Lookup.Failed),
     ],
 )

@@ -1,5 +1,3 @@
-"""``python -m proxy``: what it loads."""
-
 import subprocess
 import sys
 

@@ -30,7 +30,7 @@ REAL_COUNTERS = frozenset(
         "get_schema_requests",
     )
 )
-"""The names in the classes of a proxy 4.2.4; it has pulsar_proxy_binary_bytes besides."""
+"""Metric names in the classes of a proxy 4.2.4, which also has pulsar_proxy_binary_bytes."""
 
 
 def test_counters_have_the_names_of_a_real_proxy() -> None:
@@ -39,7 +39,7 @@ def test_counters_have_the_names_of_a_real_proxy() -> None:
 
 
 def test_every_counter_is_exported_with_its_total() -> None:
-    # Each counter its own number
+    # A distinct number for each counter
     fields = [field.name for field in dataclasses.fields(ProxyCounters)]
     counters = ProxyCounters(**{name: number for number, name in enumerate(fields, start=1)})
     connections = ConnectionCounters()

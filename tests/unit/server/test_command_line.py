@@ -28,7 +28,7 @@ def _logging_as_before() -> Iterator[None]:
 
 
 class Served:
-    """Stands in for a server: remembers with what it was started."""
+    """Stand-in server recording the start arguments."""
 
     def __init__(self, imports: bool = True) -> None:
         self.started: list[tuple[BrokerConfig, Imports]] = []
@@ -119,7 +119,7 @@ def test_memory_that_was_not_given_back_is_status_3_and_no_stack_trace() -> None
     served = Served()
     served.error = UnbalancedLedgerError([])
     result = served.invoke("--log-level", "error")
-    # The service has logged it
+    # The service has logged the error
     assert (result.exit_code, result.output) == (3, "")
 
 

@@ -47,7 +47,7 @@ async def _bug(_: web.Request) -> web.Response:
 
 
 class Endpoint:
-    """A running endpoint and a client for it."""
+    """A running endpoint and a client."""
 
     def __init__(self, server: HttpServer, client: aiohttp.ClientSession, state: Readiness) -> None:
         self.server = server
@@ -189,15 +189,15 @@ async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(
     assert b"\r\nContent-Type: application/json\r\n" in head
     told = json.loads(body)["reason"]
     assert told.startswith(reason)
-    assert not told.endswith("^")  # which pointed at something two lines above
+    assert not told.endswith("^")  # the parser's caret
     assert len(body) < 300
     assert head.startswith(b"HTTP/1.0") or b"\r\nConnection: close" in head
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]
-    assert told.removeprefix("malformed HTTP: ") not in caplog.text  # it may quote a credential
+    assert told.removeprefix("malformed HTTP: ") not in caplog.text  # could quote a credential
 
 
 async def raw_answer(endpoint: Endpoint, request: bytes) -> tuple[bytes, bytes]:
-    """Send bytes and return the head and the body of what is answered until it is closed."""
+    """Send bytes; return head and body of the answer, read until the close."""
     reader, writer = await asyncio.open_connection("127.0.0.1", endpoint.server.listeners[0].port)
     writer.write(request)
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Everything that is logged goes to one stream, in one format."""
+"""All logs go to one stream, in one format."""
 
 import io
 import json

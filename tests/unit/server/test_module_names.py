@@ -32,7 +32,7 @@ def test_a_class_path_to_no_module_of_ours_stays(name: str) -> None:
 def test_in_the_wheel_a_users_own_package_of_our_name_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # In this checkout there is no package floodgate, as in a wheel without that module
+    # This checkout has no package floodgate, like a wheel without the module
     monkeypatch.setattr(module_names, "ABOVE", "floodgate.")
     assert class_module("client.plugin") == "client.plugin"
 

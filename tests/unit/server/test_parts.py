@@ -1,4 +1,4 @@
-"""A server whose parts cannot be made says why in one sentence."""
+"""A server with unusable parts gives the reason in one sentence."""
 
 from typing import Any
 

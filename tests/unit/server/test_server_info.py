@@ -1,4 +1,4 @@
-"""What a server says of itself in its log and metrics is what is in force, and nothing secret."""
+"""A server's log and metrics show effective values, and no secrets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every endpoint needs something, and its path says of what."""
+"""The path of an endpoint determines the required permission."""
 
 from typing import cast
 from unittest.mock import AsyncMock, Mock
@@ -26,9 +26,9 @@ OF_NOBODY_IN_PARTICULAR = {
     ("GET", "/admin/v2/brokers/ready"),
     ("GET", "/admin/v2/clusters"),
 }
-"""Open to whoever is authenticated."""
+"""Endpoints open to every authenticated role."""
 SWITCHED_OFF = ("/admin/v3/", "/admin/v2/functions/", "/admin/v2/worker")
-"""Refused to all, before anybody is asked who they are."""
+"""Endpoints refused to every role, before authentication."""
 
 
 def names_needed(needs: Needs) -> set[str]:

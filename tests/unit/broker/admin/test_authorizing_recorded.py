@@ -1,4 +1,4 @@
-"""Requests of each role are let through, or refused with code and sentence, as recorded."""
+"""Requests of each role are admitted, or refused with code and sentence, as recorded."""
 
 import json
 from pathlib import Path
@@ -32,11 +32,11 @@ DEVIATIONS = {
     ("POST", f"{_USED}/createMissedPartitions"): "of what is not partitioned LOOKUP was enough",
     ("GET", "/lookup/v2/topic/persistent/acme/missing/orders"): "all were told that it is missing",
 }
-"""Calls that differ for some role, and why."""
+"""Calls with different outcomes for some role, and the reason."""
 
 
 def endpoint_of(row: dict[str, Any]) -> tuple[Endpoint, web.Request] | None:
-    """The endpoint of a recorded call, with the request; None where there is none here."""
+    """Return the endpoint of a recorded call and the request, or None without such an endpoint."""
     for resource in PATHS.find(row["path"]):
         if row["method"] in resource.methods:
             request = make_mocked_request(row["method"], row["path"])
@@ -46,7 +46,7 @@ def endpoint_of(row: dict[str, Any]) -> tuple[Endpoint, web.Request] | None:
 
 
 def comparable(text: str, endpoint: Endpoint) -> str:
-    """An outcome, of a call that is not implemented without its sentence and code."""
+    """Return a comparable outcome: calls not implemented lose their sentence and code."""
     mine = getattr(endpoint.handler, "__self__", None)
     if isinstance(mine, NotImplementedAdmin):
         return "allowed" if text == "allowed" else "refused"
@@ -62,7 +62,7 @@ async def outcome(gate: RequestAuthorization, endpoint: Endpoint, request: web.R
 
 
 def recorded_of(row: dict[str, Any], who: str) -> str:
-    """Return the answer to one credential: allowed, or the code and sentence of its refusal."""
+    """Return the outcome for a credential: allowed, or the refusal's code and sentence."""
     found = next(one for one in row["outcomes"] if who in one["who"])
     refused = found["status"] in REFUSED or found["reason"] == NO_TENANT
     if not refused or who in ("super", "gate for super"):
@@ -74,7 +74,7 @@ def recorded_of(row: dict[str, Any], who: str) -> str:
 
 
 def says_something(row: dict[str, Any]) -> bool:
-    """Tell whether it was authorization that answered: a body or a setting may have come before."""
+    """Tell whether authorization decided, not an earlier check of body or settings."""
     nobody = next(one for one in row["outcomes"] if "nobody" in one["who"])
     return nobody["status"] not in (400, 405, 412, 415, 500, 0)
 

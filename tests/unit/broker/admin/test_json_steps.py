@@ -1,5 +1,3 @@
-"""Answers that are written in steps are those that are written at once."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +14,7 @@ VALUES = st.recursive(
 
 
 def written(value: object, levels: int) -> tuple[bytes, int]:
-    """Return what is written, and in how many steps."""
+    """Return the written text and the number of steps."""
     work, steps = json_in_steps(value, levels), 0
     while True:
         try:

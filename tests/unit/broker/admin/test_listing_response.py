@@ -1,4 +1,4 @@
-"""Listings over HTTP leave the event loop to others."""
+"""Listings over HTTP yield the event loop to concurrent tasks."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ class LoopTurns:
 
 
 async def parts_made(listings: int) -> Counter[int]:
-    """Write listings at once; return how many parts each turn made."""
+    """Write listings in one step each; return the number of parts made in each turn."""
     turns, made = LoopTurns(), Counter[int]()
     responses = ListingResponses(ManualClock())
 

@@ -1,4 +1,4 @@
-"""Methods, media types and what is accepted, as a real broker was seen to judge them."""
+"""Methods, media types and Accept headers, as recorded of a real broker."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Paths are found as upstream's JAX-RS finds them."""
+"""Path matching, as upstream's JAX-RS does."""
 
 import pytest
 from aiohttp import web

@@ -1,5 +1,3 @@
-"""Grants on topics go with them."""
-
 import pytest
 
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_TOPICS, forget_grants

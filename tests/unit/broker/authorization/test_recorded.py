@@ -1,4 +1,4 @@
-"""Each role may do over the binary port as a real broker let it, and nothing else."""
+"""Permissions of each role over the binary port, as recorded of a real broker."""
 
 import json
 from pathlib import Path
@@ -19,14 +19,14 @@ OPERATIONS = {
     "SUBSCRIBE": TopicOperation.SUBSCRIBE,
 }
 UNCHECKED = ("GET_SCHEMA", "GET_OR_CREATE_SCHEMA")
-"""A real broker asks nobody about schemas on the binary path."""
+"""A real broker authorizes no schema command on the binary path."""
 INVALID_ROLES = "Invalid roles."
 REFUSED = ("AuthorizationError", "Tenant or namespace or topic does not exist")
-"""Of answers to who is not allowed; the second where there is no such tenant."""
+"""Refusals; the second is for a tenant that does not exist."""
 
 
 def recorded() -> list[tuple[str, str, str, bool]]:
-    """Every question, with who asked and whether it was allowed."""
+    """Return every recorded question with role and outcome."""
     lines = (DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [
         (row["asks"], row["about"], who, not any(one in outcome["answer"] for one in REFUSED))

@@ -1,4 +1,4 @@
-"""Producers and consumers are closed when what allowed them is gone, and no others."""
+"""Producers and consumers close when their permission is revoked."""
 
 import asyncio
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ async def test_a_subscription_that_becomes_others_is_left(world: World) -> None:
 
 
 async def test_other_namespaces_are_not_looked_at(world: World) -> None:
-    user = world.user("nobody", PRODUCER)  # who would be closed
+    user = world.user("nobody", PRODUCER)  # role whose clients would be closed
     await world.grant(OTHER, one=["produce"])
     assert user.open
 

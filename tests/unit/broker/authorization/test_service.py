@@ -1,4 +1,4 @@
-"""Superusers, admins, grants and proxies; and what is known without reading anything."""
+"""Superusers, admins, grants and proxies, and decisions made without reading the store."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ GET_TOPICS, CREATE = NamespaceOperation.GET_TOPICS, NamespaceOperation.CREATE_TO
 
 
 class CountingStore(MemoryStore):
-    """A store that counts how often its tenants are read, and holds answers back."""
+    """A store counting reads of tenants, whose answers a test holds back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ async def test_an_admin_who_was_removed_here_is_trusted_no_more(world: World) ->
 async def test_what_was_being_read_when_an_admin_was_removed_is_not_trusted(world: World) -> None:
     world.store.holds.clear()
     asked = asyncio.create_task(world.service.allows_tenant(session("admin"), "acme"))
-    await world.store.reading.wait()  # and has what was there before
+    await world.store.reading.wait()  # and returns the earlier state
     await world.store.change_tenant("acme", TenantInfo((), ("standalone",)))
     world.tenants.forget()
     world.store.holds.set()
@@ -240,7 +240,7 @@ async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_fo
 
     assert await subscribes("reader", "reader-1")
     assert not await subscribes("reader", "1-reader")
-    # A space that may not be broken is none to Java.
+    # Java does not count a no-break space as whitespace.
     assert not await subscribes("reader", "\xa0")
     assert await subscribes("admin", "any")
     assert await world.service.lacks_prefix(session("reader"), ORDERS, "any") == "reader"

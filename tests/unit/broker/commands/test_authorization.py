@@ -1,4 +1,4 @@
-"""Every command is asked about, or reaches nothing that was not; who is refused is told so."""
+"""Authorization of every command; refusals are answered."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -29,7 +29,7 @@ ASKED = {
     "END_TXN_ON_PARTITION",
     "END_TXN_ON_SUBSCRIPTION",
 }
-"""Asked about, each time."""
+"""Authorized at every request."""
 OF_WHAT_WAS_OPENED = {
     "SEND",
     "CLOSE_PRODUCER",
@@ -43,7 +43,7 @@ OF_WHAT_WAS_OPENED = {
     "CONSUMER_STATS",
     "WATCH_TOPIC_LIST_CLOSE",
 }
-"""By the id of something that this connection has opened, and was asked about then."""
+"""Commands with the id of a producer or consumer authorized when this connection opened it."""
 OF_NOTHING = {"CONNECT", "AUTH_RESPONSE", "PING", "PONG"}
 ALWAYS_REFUSED = {
     "NEW_TXN",

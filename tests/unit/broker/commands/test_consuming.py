@@ -1,4 +1,4 @@
-"""SUBSCRIBE, UNSUBSCRIBE and SEEK, as a client sees them when the store fails, or takes a while."""
+"""SUBSCRIBE, UNSUBSCRIBE and SEEK with a failing or slow store, as seen by a client."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def to_entry(entry: int) -> pb.BaseCommand:
 
 
 async def stored(messages: int, *, durable: bool, **keys: str) -> Client:
-    """Return a client whose consumer 1 has a topic of so many messages."""
+    """Return a client whose consumer 1 has a topic of ``messages`` messages."""
     found = await producing(**keys)
     for number in range(messages):
         await found.ask(send_frame(number))
@@ -252,7 +252,7 @@ async def test_a_seek_without_a_place_is_refused_for_that_whoever_it_is() -> Non
 
 
 async def consuming(kind: pb.CommandSubscribe.SubType.ValueType, messages: int) -> Client:
-    """Return a client whose consumer 1 was sent so many messages."""
+    """Return a client whose consumer 1 has received messages."""
     found = await producing()
     asked = subscribe()
     asked.subscribe.subType = kind
@@ -273,7 +273,7 @@ def only_consumer(of: Client) -> Consumer:
 
 
 def giving_back(entries: int) -> pb.BaseCommand:
-    """Return a command that gives back so many entries, from the first on."""
+    """Return a command that negatively acknowledges a number of entries, from the first."""
     ids = [pb.MessageIdData(ledgerId=LEDGER, entryId=entry) for entry in range(entries)]
     asked = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=1, message_ids=ids)
     kind = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
@@ -301,5 +301,5 @@ async def test_very_many_ids_are_taken_back_in_steps_and_what_is_sent_behind_the
 async def test_of_one_who_has_all_alone_ids_are_taken_at_once() -> None:
     found = await consuming(pb.CommandSubscribe.Exclusive, 3)
     await found.ask(giving_back(IDS_A_TURN + 1))
-    # It begins anew once, and has no room for more
+    # Reading restarts once, and the consumer has no permits for redelivery
     assert only_consumer(found).messages_out == 3

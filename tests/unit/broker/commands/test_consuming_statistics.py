@@ -1,5 +1,3 @@
-"""CONSUMER_STATS: figures of a consumer, whatever it was sent."""
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -19,7 +17,7 @@ WITH_A_PRODUCER_AND_CONSUMERS = 2
         ("pulsar", 0, 1, 2),
         ("pulsar", -1, 1, 2),
         ("pulsar", -2_000_000_000, 1, 2),
-        # As a real broker does; a client that gives as many back has what it had.
+        # As recorded; a client that sends as many permits returns to the former number.
         ("pulsar", 2_000_000_000, 2_000_000_000, -1_999_999_997),
         ("floodgate", -2_000_000_000, 0, 3),
         ("floodgate", 2_000_000_000, 0, 3),

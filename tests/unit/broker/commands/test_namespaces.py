@@ -1,4 +1,4 @@
-"""The namespace of a request: each profile reads malformed names in its own way."""
+"""The namespace of a request: each profile has rules for malformed names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""PRODUCER, SEND and CLOSE_PRODUCER, as a client sees them."""
+"""PRODUCER, SEND and CLOSE_PRODUCER, as seen by a client."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def send_frame(
 
 
 class Client(Wire):
-    """A peer that is connected, and waits for its answers."""
+    """A connected peer that waits for answers."""
 
     async def ask(self, *said: pb.BaseCommand | bytes) -> list[pb.BaseCommand]:
-        """Send commands, or frames, in one chunk; return what comes."""
+        """Send commands or frames in one chunk; return the answers."""
         frames = [one if isinstance(one, bytes) else encode_command(one) for one in said]
         self.transport.peer_sends(b"".join(frames))
         await settle()
@@ -205,7 +205,7 @@ async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> 
     old, new = await client(shared), await client(shared)
     await old.ask(producer_command(producer_name="same"))
     old_cnx: Any = old.cnx
-    # It lives.
+    # The old producer's connection is alive.
     asked = await new.ask(producer_command(producer_name="same"))
     assert asked == []
     (ping,) = old.answers()
@@ -214,7 +214,7 @@ async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> 
     (answer,) = new.answers()
     assert answer.error.error == pb.ProducerBusy
 
-    # It does not.
+    # The old producer's connection is dead.
     async def dead() -> bool:
         return False
 

@@ -27,7 +27,6 @@ async def with_schema(**keys: str) -> Wire:
 
 
 async def asked(client: Wire, **fields: object) -> pb.CommandGetSchemaResponse:
-    """Ask for a schema."""
     request = pb.CommandGetSchema(**{"request_id": 7, "topic": NAME, **fields})
     client.say(Type(type=Type.GET_SCHEMA, getSchema=request))
     found: list[pb.BaseCommand] = []

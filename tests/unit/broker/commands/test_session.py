@@ -1,5 +1,3 @@
-"""CONNECT, as a broker answers it."""
-
 from pathlib import Path
 
 import pytest
@@ -85,7 +83,7 @@ async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
 async def test_only_a_named_proxy_stands_for_many(
     tmp_path: Path, role: str, roles: str, believed: bool
 ) -> None:
-    # No authorization, so that the others are served too, as recorded
+    # No authorization: the broker serves the remaining credentials, too, as recorded
     client = authenticating(tmp_path, proxyRoles=roles)
     command = showing(token(sub=role))
     command.connect.proxy_version = "4.2.4"

@@ -52,7 +52,7 @@ LEGAL = {
     },
     FAILED: {},
 }
-"""Legal commands, and what comes of them (``x`` is no namespace: hence the ERROR)."""
+"""Legal commands and their outcomes (``x`` is no namespace: hence the ERROR)."""
 
 
 def parts(**keys: str) -> BrokerParts:

@@ -1,4 +1,4 @@
-"""Transactions are off: what each request about one is told."""
+"""Transactions are off: the refusal of each transaction command."""
 
 import pytest
 

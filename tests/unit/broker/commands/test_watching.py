@@ -1,4 +1,4 @@
-"""The commands of watches alone; the watches have tests of their own."""
+"""The commands of watches; tests/unit/broker/watches covers watches."""
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.clocks.settle import settle

@@ -38,7 +38,7 @@ def loud(notices: tuple[Notice, ...]) -> list[str]:
 def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_default: str) -> None:
     text = file_of_defaults("broker", no_default)
     from_file = BrokerConfig.from_properties(parse_properties(text, "broker.conf"))
-    # What is said in so many words holds, also where there is another default here
+    # An explicit value wins over a profile's default
     said = {
         "pulsarChannelPauseReceivingRequestsIfUnwritable": "false",
         "bindAddress": "0.0.0.0",
@@ -51,7 +51,7 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
 
 def test_without_any_key_the_models_own_defaults_hold() -> None:
     found, own = config(), BrokerConfig()
-    # How much a disk has free changes from moment to moment.
+    # The free space of a disk changes constantly.
     free = replace(own.message_store, max_bytes=found.message_store.max_bytes)
     assert found.model_copy(update={"notices": ()}) == own.model_copy(
         update={"message_store": free}

@@ -1,4 +1,4 @@
-"""Configuration at run time: what may be changed, what is kept, what is in force."""
+"""Configuration at run time: permitted changes, stored values, effective values."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ LOW = "pulsarChannelWriteBufferLowWaterMark"
 
 
 class SharedStore(MemoryStore):
-    """A store that another process may write to."""
+    """A store with a second writing process."""
 
     def __init__(self, kept: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class SharedStore(MemoryStore):
 
 
 class Dynamic:
-    """A dynamic configuration, its store, and what was put in force, in order."""
+    """A dynamic configuration, the store, and the applied values in order."""
 
     def __init__(self, keys: Mapping[str, str], kept: Mapping[str, str] | None) -> None:
         self.store = SharedStore(kept)
@@ -249,7 +249,7 @@ async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
 async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(
     make: Callable[..., Dynamic],
 ) -> None:
-    # The low mark fits only once the high one is taken
+    # The low mark is valid only after the high mark is applied
     one = await make({LOW: "100000", HIGH: "200000", LOOKUPS: "abc"})
     marks = one.config.flow.rules.marks
     assert (marks.low_bytes, marks.high_bytes) == (100_000, 200_000)
@@ -320,7 +320,7 @@ async def test_changes_of_different_keys_hold_together(make: Callable[..., Dynam
 
 
 async def test_what_was_changed_by_hand_in_the_configuration_stays() -> None:
-    # Limits below a megabyte, which no key can say
+    # Limits below a megabyte, not expressible by a key
     started_with = BrokerConfig.from_properties({})
     small = started_with.topic_list_limits.model_copy(update={"heap_max_bytes": 1_000})
     started_with = started_with.model_copy(update={"topic_list_limits": small})

@@ -1,4 +1,4 @@
-"""Whose metrics are shown is Pulsar's own keys' business, how many ours."""
+"""Pulsar's keys select the metrics shown; our keys bound their number."""
 
 from broker.configuration.config import BrokerConfig
 from broker.configuration.metric_keys import MetricKeys

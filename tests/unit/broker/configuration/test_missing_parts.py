@@ -1,4 +1,4 @@
-"""Parts of Pulsar that are not here."""
+"""Parts of Pulsar that are not implemented."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The keys of property listings: the plug-in, the bounds, and what does not fit together."""
+"""The keys of property listings: plug-in, bounds, contradictions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many properties a listing request may have, and how large."""
+"""Bounds of the number and size of a listing request's properties."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The values in force are shown where none was given, too, and the profile or the machine chose."""
+"""Effective values are shown, including those chosen by profile or machine."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from server.configuration.file import parse_properties
 
 
 def shown(text: str) -> dict[str, str]:
-    """Return the values that a configuration file gives."""
+    """Return the effective values of a configuration file."""
     return runtime_values(BrokerConfig.from_properties(parse_properties(text, "broker.conf")), {})
 
 
@@ -16,15 +16,11 @@ def shown(text: str) -> dict[str, str]:
     ("profile", "megabytes"), [("pulsar", "3014"), ("floodgate", "256")], ids=str
 )
 def test_the_buffer_of_publishing_is_the_profiles(profile: str, megabytes: str) -> None:
-    # GIVEN a file without the key WHEN its values are shown
     found = shown(f"floodgateProfile={profile}")
-    # THEN the value is what the profile uses
     assert found["maxMessagePublishBufferSizeInMB"] == megabytes
 
 
 def test_the_bound_and_the_fsync_of_a_database_are_those_in_force() -> None:
-    # GIVEN a log whose address asks for fsync, and no bound WHEN its values are shown
     found = shown("floodgateMessageStore=sqlite:///var/lib/floodgate/messages.db?fsync=true")
-    # THEN both are those that hold
     assert found["floodgateMessageStoreMaxMB"] == "10240"
     assert found["floodgateMessageStoreFsync"] == "true"

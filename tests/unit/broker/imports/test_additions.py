@@ -1,5 +1,3 @@
-"""Changes made of a lot: each namespace has its own names, partitions and properties."""
-
 import pyarrow as pa
 import pytest
 
@@ -12,7 +10,7 @@ START = "persistent://t"
 
 
 def lot(*topics: str, properties: list[list[tuple[str, str]] | None] | None = None) -> Lot:
-    """Topics of the namespaces t/a and t/b, which have as many each."""
+    """Return equally many topics of the namespaces t/a and t/b."""
     table = pa.table({"topic": topics})
     if properties is not None:
         table = table.append_column("properties", pa.array(properties, PROPERTIES_TYPE))

@@ -1,4 +1,4 @@
-"""What a text of topics may hold beside names, and how its lines are counted."""
+"""Permitted lines of a file of topics, and line numbers."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from broker.imports.files import ImportFailedError, read_rows
 
 
 def read(path: Path, content: bytes) -> list[tuple[int, bytes]]:
-    """Numbers and names of the lines that say something."""
+    """Return numbers and names of lines that hold a topic."""
     path.write_bytes(content)
     found = []
     for rows in read_rows(path):

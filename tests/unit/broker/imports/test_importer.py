@@ -61,7 +61,7 @@ async def listed(store: MemoryStore, namespace: str) -> list[str] | None:
 
 
 async def refusal(path: Path) -> str:
-    """The sentence of an import that fails, and must have shown nothing."""
+    """Return the sentence of a failed import, checking that no topic became visible."""
     store = MemoryStore()
     with pytest.raises(ImportFailedError) as caught:
         await import_topics(store, path)
@@ -69,7 +69,7 @@ async def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-# -- what is read -----------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------
 
 
 async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_rows_of_a_namespace_may_lie_apart(tmp_path: Path) -> None:
 async def test_a_folder_of_files_is_one_import(tmp_path: Path) -> None:
     parquet(tmp_path / "part-1.parquet", table(names("tenant/b", 10)))
     parquet(tmp_path / "part-0.parquet", table(names("tenant/a", 10) + names("tenant/b", 5, 10)))
-    for manifest in ("_manifest.json", "manifest.json"):  # of a corpus, and of an older one
+    for manifest in ("_manifest.json", "manifest.json"):  # of a corpus, current and older
         text(tmp_path / manifest, "{}")
     store = MemoryStore()
     result = await import_topics(store, tmp_path)
@@ -299,7 +299,7 @@ async def test_non_persistent_topics_and_odd_names_are_taken(tmp_path: Path) -> 
     assert list(snapshot.listing(pb.CommandGetTopicsOfNamespace.ALL).names()) == rows
 
 
-# -- what is refused --------------------------------------------------------------------------
+# -- refusals ---------------------------------------------------------------------------------
 
 
 async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -419,7 +419,7 @@ async def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path) -> Non
 
 
 def some_invalid(tmp_path: Path, kind: str, count: int) -> Path:
-    """A file with as many invalid topics, each behind a valid one."""
+    """Return a file with ``count`` invalid topics, each behind a valid topic."""
     valid, invalid = names("tenant/a", count), [f"broken{n}" for n in range(count)]
     topics = [name for pair in zip(valid, invalid, strict=True) for name in pair]
     if kind == "text":
@@ -542,7 +542,7 @@ async def test_many_namespaces_take_few_threads_and_few_changes(
 async def test_no_name_is_kept_of_namespaces_that_were_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # 100,000 of them were freed together at the end of an import, in a turn of 20 ms.
+    # Freeing 100,000 topics together at the end of an import held a turn for 20 ms.
     monkeypatch.setattr("broker.imports.staging.ROWS_PER_LOT", 2)
     alive = list[int]()
 
@@ -553,7 +553,7 @@ async def test_no_name_is_kept_of_namespaces_that_were_applied(
 
     store = MemoryStore()
     monkeypatch.setattr(store, "apply_all", count_names)
-    long = "n" * MAX_CACHED_NAME_CHARACTERS  # Parsed names of others are kept, if they are few.
+    long = "n" * MAX_CACHED_NAME_CHARACTERS  # The cache keeps shorter names until it is full.
     rows = [name for number in range(10) for name in names(f"counted/{long}{number}", 2)]
     await import_topics(store, parquet(tmp_path / "t.parquet", table(rows)))
     assert alive == [1] * 10

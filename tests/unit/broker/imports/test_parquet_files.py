@@ -1,4 +1,4 @@
-"""Parquet as others write it: other types, orders and files beside each other."""
+"""Parquet files of foreign writers: other types, column orders, several files."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which rows of a file are topics that may be, and the sentence for each that is none."""
+"""Which rows of a file are valid topics, and the refusal of each invalid row."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +19,11 @@ from proto.names import MAX_NAME_BYTES, NamespaceName
 START = "persistent://tenant/a/"
 GOOD = f"{START}good"
 ROOM = MAX_PROPERTY_BYTES - len(f"{GOOD}0")
-"""Bytes of a property's key and value that a topic of such a name has room for."""
+"""Bytes left for a property's key and value next to the name."""
 
 
 def as_text(values: Sequence[bytes | None]) -> pa.StringArray:
-    """A column that says it is text, whatever bytes it holds."""
+    """Return a column declared as text, with arbitrary bytes."""
     return pa.array(values, pa.binary()).view(pa.string())
 
 

@@ -1,4 +1,4 @@
-"""Rows that wait for the rest of their namespaces, and lots of those that are whole."""
+"""Rows waiting for their namespace's remaining rows, and lots of complete namespaces."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""How much heap a listing reserves before it is made."""
+"""The heap reserved for a listing before the listing is made."""
 
 import pytest
 
@@ -27,7 +27,7 @@ class Lister:
 
 
 class Listing:
-    """What an estimate looks at: 10 names of this heap estimate."""
+    """The subject of an estimate: 10 names of a given heap estimate."""
 
     def __init__(self, estimated_bytes: int) -> None:
         self.estimated_bytes = estimated_bytes

@@ -1,4 +1,4 @@
-"""One listing request, from its estimate to the outbound queue, and each way to be refused."""
+"""A listing request, from estimate to outbound queue, with each refusal."""
 
 from __future__ import annotations
 
@@ -88,18 +88,16 @@ class Setup:
         self.wire = Wire(Connection())
 
     async def fill(self) -> Setup:
-        """Put the topics in."""
         await self.store.apply(NAMESPACE, TopicChanges([name.encode() for name in NAMES]))
         return self
 
     async def serve(self, request_id: int = 1, **fields: object) -> None:
-        """Serve one request."""
         request = MODE(request_id=request_id, namespace=str(NAMESPACE), **fields)
         properties = self.handler.properties_of(request)
         await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
 
     def answer(self) -> pb.CommandGetTopicsOfNamespaceResponse:
-        """Return the one answer that came."""
+        """Return the single answer."""
         (command,) = self.wire.answers()
         assert command.type == pb.BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE
         return command.getTopicsOfNamespaceResponse
@@ -150,7 +148,7 @@ async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
 
 @pytest.mark.parametrize("waits", [False, True])
 async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
-    # Two request ids of which one takes a byte more than the other
+    # Two request ids of different encoded length
     setup = await Setup().fill()
     setup.wire.transport.reads_at_once = False
     blocker = await setup.limiter.acquire(DIRECT, PLENTY) if waits else None
@@ -180,7 +178,7 @@ async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
     waiting = [
         await started(setup.serve(number, **fields)) for number, fields in enumerate(requests)
     ]
-    # The listing itself, and once for each distinct pattern
+    # A charge for the listing, and a charge for each distinct pattern
     assert setup.limiter.acquired_permits(HEAP) == 3 * ESTIMATE
     may_go_on.set()
     await asyncio.gather(*waiting)
@@ -344,7 +342,7 @@ def change(setup: Setup, added: list[str]) -> object:
 
 
 async def waiting_for_direct_memory(setup: Setup, times: int) -> tuple[object, list[object]]:
-    """Let so many wait for the same; return the permit they wait for, and their tasks."""
+    """Start listings waiting for direct memory; return the awaited permit and their tasks."""
     everything = await setup.limiter.acquire(DIRECT, PLENTY)
     return everything, [await started(setup.serve(1 + number)) for number in range(times)]
 
@@ -380,7 +378,7 @@ async def test_a_list_that_grew_meanwhile_is_paid_for_in_full(private: bool) -> 
 
 
 async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end() -> None:
-    # It grows at each making, and others take what was free
+    # The listing grows at each attempt, and concurrent requests take the free memory
     setup = await Setup().fill()
     snapshot, others = setup.store.snapshot, []
 
@@ -506,7 +504,7 @@ async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_sil
 async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     as_shipped: bool, waiting: int
 ) -> None:
-    # One that has its estimate of a measurement that failed; one that measures, one behind
+    # A request estimated from a failed measurement, then a measuring request and a follower
     setup = Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST)
     setup.memory = setup.handler._memory = PrivateMemory(setup.limiter)
     await setup.fill()
@@ -530,7 +528,7 @@ FRAME_PADDING = 10_240
 
 
 async def with_long_names(max_message_bytes: int, *, as_shipped: bool = False) -> Setup:
-    """Return a setup whose one listing is a frame of LONG_FRAME_BYTES."""
+    """Return a setup whose only listing is a frame of LONG_FRAME_BYTES."""
     setup = Setup(max_message_bytes=max_message_bytes, as_shipped=as_shipped)
     await setup.store.apply(NAMESPACE, TopicChanges([name.encode() for name in LONG_NAMES]))
     return setup
@@ -575,7 +573,7 @@ async def test_as_shipped_a_frame_of_any_size_is_sent() -> None:
 
 
 def ask_at_once(setup: Setup, *, alone: bool = False, **fields: object) -> bool:
-    """Ask for what needs no wait; tell whether it was answered."""
+    """Send a request that needs no wait; tell whether it was answered."""
     request = MODE(request_id=1, namespace=str(NAMESPACE), **fields)
     return setup.handler.answer_at_once(request, NAMESPACE, setup.wire.cnx, alone=alone)
 
@@ -676,7 +674,7 @@ async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
 
 @pytest.fixture
 def small_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let others have a turn after each 1,000 bytes that are copied."""
+    """Yield the event loop after each 1,000 copied bytes."""
     for one in (handler, topics_response):
         monkeypatch.setattr(one, "COPY_BYTES", 1_000)
     monkeypatch.setattr(tree, "BLOCK_BYTES", 500)

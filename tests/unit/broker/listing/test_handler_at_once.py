@@ -1,4 +1,4 @@
-"""Listings that are answered in the turn in which they are asked for, and those that are not."""
+"""Listings answered in the turn of their request, and listings answered later."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Client:
         return Client(of)
 
     def answered(self) -> list[int]:
-        """Return the request ids of the listings that came."""
+        """Return the request ids of the answered listings."""
         answers = self.wire.answers()
         assert all(len(one.getTopicsOfNamespaceResponse.topics) == len(NAMES) for one in answers)
         return [one.getTopicsOfNamespaceResponse.request_id for one in answers]

@@ -1,9 +1,8 @@
 """Upstream's cases of AsyncDualMemoryLimiterUtilTest about writing under a direct permit.
 
-What acquireDirectMemoryPermitsAndWriteAndFlush does there is GetTopicsHandler and Connection
-here: direct memory of the command's size is acquired, the answer is queued, and the memory comes
-back when the kernel has its last byte or never will. The error handler is the RequestError that
-the connection answers.
+Upstream's acquireDirectMemoryPermitsAndWriteAndFlush is GetTopicsHandler and Connection here:
+direct memory of the command's size is acquired, the answer is queued, and the memory is released
+when the kernel has the last byte or never will. The error handler is the connection's RequestError.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ NAME = "persistent://tenant/ns/topic"
 
 
 class Writing:
-    """A handler whose one namespace has one topic, and a connection without a socket.
+    """A handler whose only namespace has one topic, and a connection without a socket.
 
-    The two ways that belong together: as shipped (fifo, every answer bytes of its own), and fair
-    with answers that share their bytes.
+    Two combinations: as shipped (fifo, private bytes for every answer), and fair with answers
+    sharing bytes.
     """
 
     def __init__(
@@ -83,12 +82,10 @@ class Writing:
         self.wire = Wire(Connection())
 
     async def fill(self) -> Writing:
-        """Put the topic in."""
         await self.store.apply(NAMESPACE, TopicChanges([NAME.encode()]))
         return self
 
     async def write(self, request_id: int = 1) -> None:
-        """Serve one request."""
         request = pb.CommandGetTopicsOfNamespace(request_id=request_id, namespace=str(NAMESPACE))
         properties = self.handler.properties_of(request)
         await self.handler.serve(request, NAMESPACE, self.wire.cnx, properties)
@@ -176,7 +173,7 @@ async def test_a_write_that_raises_ends_the_connection_and_leaks_nothing(
 ) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 10.
 
-    What fails is here the connection, not the request: nothing may follow half an answer.
+    The connection fails here, not the request: no bytes may follow half an answer.
     """
     writing = await Writing(shipped=shipped).fill()
     monkeypatch.setattr(writing.wire.transport, "write", write_fails)
@@ -206,7 +203,7 @@ async def test_a_later_write_that_raises_ends_the_connection_and_leaks_nothing(
 
 @WAYS
 async def test_an_answer_nobody_wants_any_more_is_not_written(shipped: bool) -> None:
-    """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag is here the peer that left."""
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag is a disconnected peer here."""
     writing = await Writing(100, shipped=shipped).fill()
     holder = await writing.limiter.acquire(DIRECT, 100, owner="holder")
     waiting = await started(writing.write())

@@ -1,4 +1,4 @@
-"""A listing request with properties: what is reserved for it, and how it is refused."""
+"""Listings with properties: reservation and refusals."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def team(name: str) -> list[pb.KeyValue]:
 
 
 class PropertySetup(Setup):
-    """A handler whose plug-in says what it is told to."""
+    """A handler whose plug-in returns scripted results."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)

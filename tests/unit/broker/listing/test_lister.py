@@ -1,4 +1,4 @@
-"""Who lists: the store, or the plug-in once for all who ask the same."""
+"""Listings come from the store, or from the plug-in, shared by identical requests."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ SOME = {"team": "x"}
 
 
 class Setup:
-    """A store with two topics, and a plug-in over it."""
-
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.plug_in = Scripted()

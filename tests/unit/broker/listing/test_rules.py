@@ -1,4 +1,4 @@
-"""The rules of answering listings that a profile chooses."""
+"""Profile-dependent rules of listings."""
 
 import pytest
 

@@ -20,8 +20,8 @@ from tests.unit.broker.messages.loading.test_loaded_topics import Loaded
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = ("m1", "other", "non-persistent://public/default/np1")
 ALL = MetricKeys(consumers=True, producers=True)
-# What nothing here could fill: no bookie behind the store, no entry filters, no transactions;
-# refused dispatches and checks of quotas are not counted.
+# Metrics without a source here: bookies, entry filters, transactions, refused dispatches, quota
+# checks.
 ABSENT = (
     "pulsar_txn_",
     "pulsar_storage_ledger_write_latency_",
@@ -31,7 +31,7 @@ ABSENT = (
     "pulsar_broker_pending_bytes_to_dispatch",
     "pulsar_subscription_msg_drop_rate",
     "pulsar_subscription_msg_rate_expired",
-    # Of connections: with the broker's other metrics.
+    # Connection metrics are exported with the broker's other metrics.
     "pulsar_broker_throttled_connections",
 )
 
@@ -52,7 +52,7 @@ class Measured(Loaded):
         self.cnx: ProducingConnection = self.connection()
 
     async def fill(self) -> None:
-        """Have each topic published to, and one message of three acknowledged."""
+        """Publish to each topic; acknowledge a third of the messages."""
         await super().topic()
         await self.topics.unload(TopicName.parse("t"))
         for number, name in enumerate(NAMES):
@@ -94,7 +94,7 @@ def shapes(samples: list[SampleLine]) -> set[tuple[str, str, str]]:
 
 
 def values(samples: list[SampleLine], **labels: str) -> dict[str, float]:
-    """The values of samples with exactly these labels and the cluster."""
+    """Return the values of samples with exactly these labels and the cluster."""
     return {one.name: one.value for one in samples if one.labels == {"cluster": "c1", **labels}}
 
 
@@ -165,14 +165,14 @@ async def test_reads_from_storage_are_shown_for_the_period_that_ended() -> None:
     shown, of_broker = values(measured.samples(), **of_topic), values(measured.samples())
     topic.update_rates(60.0)
     later = values(measured.samples(), **of_topic)
-    # As on a real broker, where what a cache has is in neither
+    # As on a real broker: neither metric includes cached entries
     for name in ("storage_read_rate", "storage_read_cache_misses_rate"):
         assert before[f"pulsar_{name}"] == later[f"pulsar_{name}"] == 0
         assert shown[f"pulsar_{name}"] == of_broker[f"pulsar_broker_{name}"] == 0.5
 
 
 async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
-    # M1 with its subscription fits, and nothing else.
+    # Capacity for M1 with the subscription, and no more.
     measured = Measured(MetricKeys(most_subjects=3))
     await measured.fill()
     samples = measured.samples()
@@ -212,5 +212,5 @@ async def test_each_subscription_is_a_step() -> None:
     before = len(list(measured.metrics.gather()))
     for number in range(20):
         topic.subscriptions.create(f"s{number}")
-    # Once to count it, once to show it
+    # A pass for counting, a pass for writing
     assert len(list(measured.metrics.gather())) == before + 40

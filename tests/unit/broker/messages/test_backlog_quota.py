@@ -1,4 +1,4 @@
-"""Backlog quotas, as recorded: by size and by age, three things to do above them."""
+"""Backlog quotas as recorded: by size and by age, with three policies."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ ENTRY_BYTES = 522
 async def with_backlog(
     policies: EffectivePolicies, entries: int = 8, **keys: str
 ) -> tuple[PersistentTopic, ProducingConnection, TopicOnHand]:
-    """Return a topic with a subscription that has a backlog, and a connection that produces."""
+    """Return a topic with a subscription that has a backlog, and a producing connection."""
     hand = TopicOnHand(policies, keys)
     topic, cnx = await hand.topic(), hand.connection()
     topic.subscriptions.create("s")

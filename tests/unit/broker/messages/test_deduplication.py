@@ -93,7 +93,7 @@ async def test_sequence_ids_survive_an_unload_and_a_crash(saved: bool) -> None:
     topic, cnx = await producing(hand)
     for sequence_id in (3, 8):
         publish(topic, cnx.producers[1], sequence_id)
-    # Without a snapshot they are read from the entries.
+    # Without a snapshot, sequence ids are read from the entries.
     if saved:
         topic.deduplication.save()
     hand.store.close_ledger(topic.full_name)
@@ -145,7 +145,7 @@ async def test_what_a_full_store_refused_is_new_and_what_it_is_storing_is_not() 
     topic.subscriptions.create("s")
     add(topic, cnx.producer())
     for sequence_id in range(3):
-        publish(topic, cnx.producers[1], sequence_id)  # The third finds no room.
+        publish(topic, cnx.producers[1], sequence_id)  # The third exceeds the capacity.
     cnx.take()
     add(topic, cnx.producer())
     for sequence_id in range(2):
@@ -184,7 +184,7 @@ async def test_numbers_have_the_sign_that_they_have_in_java() -> None:
     topic, cnx = await producing(TopicOnHand(ON))
     for sequence_id in (2**64 - 1, 0, 2**63, 2**63 - 1):
         publish(topic, cnx.producers[1], sequence_id)
-    # As recorded: -1 is stored, and the highest of its batch is said to be 0.
+    # As recorded: -1 is stored, and the highest id of the batch is reported as 0.
     assert [one == DUPLICATE for one in answered(cnx)] == [False, True, True, False]
     assert topic.deduplication.last_sequence_id("p1") == 2**63 - 1
     await settle()

@@ -1,4 +1,4 @@
-"""What is done to loaded topics again and again."""
+"""Periodic checks of loaded topics."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -49,7 +49,7 @@ class Watched(Loaded):
         return {name.decode() for block in snapshot.persistent.blocks() for name in block.names()}
 
     async def after(self, seconds: float) -> None:
-        """Let time pass, in steps in which monitors can look."""
+        """Advance time in steps, giving monitors a chance to run."""
         for _ in range(round(seconds)):
             self.clock.advance(1.0)
             await settle()
@@ -134,7 +134,7 @@ def shared(name: str) -> ConsumerOptions:
 
 
 async def test_a_subscription_that_nobody_consumes_for_long_is_deleted() -> None:
-    # Of two that once had a consumer, one still has it, and one lost it half a minute ago.
+    # Two former subscriptions: the first is still in use, the second lost its consumer 30 s ago.
     watched = Watched(expiring())
     topic = await watched.topic()
     subscriptions = {one: topic.subscriptions.create(one) for one in ("idle", "held", "left")}
@@ -209,7 +209,7 @@ async def test_a_topic_in_use_or_without_the_policy_stays(policies: EffectivePol
 
 
 async def test_a_topic_that_rest_made_is_deleted_though_nobody_ever_used_it() -> None:
-    # One that is not used, one that was used once, and one whose policies say nothing.
+    # An unused topic, a formerly used topic, and a topic without policies.
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     idle, once, kept = (TopicName.parse(one) for one in ("idle", "once", "kept"))
@@ -245,7 +245,7 @@ async def test_a_partition_is_deleted_after_its_use_and_stays_before() -> None:
 async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says_so(
     *, enabled: bool
 ) -> None:
-    # One whose partitions nobody used, and one of which a partition is in use.
+    # A partitioned topic with unused partitions, and a partitioned topic with a partition in use.
     key = "brokerDeleteInactivePartitionedTopicMetadataEnabled"
     watched = Watched(unused(), **{key: str(enabled).lower()})
     await watched.names.create_namespace(NAMESPACE)
@@ -263,7 +263,7 @@ async def test_a_partitioned_topic_goes_with_its_last_partition_where_a_key_says
 
 
 async def test_a_topic_that_was_imported_stays() -> None:
-    # A name that the store has, and nobody made here.
+    # A name from the store, not created in this test.
     watched = Watched(unused())
     await watched.names.create_namespace(NAMESPACE)
     await watched.names.apply(NAMESPACE, TopicChanges([str(NAME).encode()]))

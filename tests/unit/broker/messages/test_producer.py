@@ -1,4 +1,4 @@
-"""Producers: numbers of the wire that are Java longs."""
+"""Producers: numbers of the wire are Java longs."""
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.producer import Producer
@@ -8,7 +8,7 @@ def test_an_epoch_of_all_bits_is_minus_one() -> None:
     request = pb.CommandProducer(topic="t", producer_id=1, request_id=1, topic_epoch=2**64 - 1)
     made = Producer(RecordingConnection(), request, "p")  # type: ignore[arg-type]
     made.opened(2**64)
-    # Nor does one that has grown too large for the wire end producers
+    # An oversized name does not end producers either
     assert made.asked_epoch == -1
 
 

@@ -1,4 +1,4 @@
-"""The producers of a topic: names, access modes and their turns, as recorded."""
+"""A topic's producers: names, access modes and waiting order, as recorded."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Topics: what is published is stored, acknowledged, and told to subscriptions."""
+"""Topics store, acknowledge and deliver published messages."""
 
 from dataclasses import replace
 

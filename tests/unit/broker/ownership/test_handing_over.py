@@ -1,4 +1,4 @@
-"""A client is told where to go by the addresses that its new broker has."""
+"""A client is redirected to the addresses of the new owner."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_each_address_is_told_in_its_own_field(
 ) -> None:
     closed = kind()
     tell_new_owner(closed, urls)
-    # What is not there is not told, and looked up
+    # A missing address is omitted, and looked up
     assert closed.HasField("assignedBrokerServiceUrl") is bool(urls.service)
     assert closed.HasField("assignedBrokerServiceUrlTls") is bool(urls.service_tls)
     assert closed.assignedBrokerServiceUrl == urls.service
@@ -39,7 +39,7 @@ def test_each_address_is_told_in_its_own_field(
 async def test_others_have_two_seconds_however_long_the_database_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A broker that takes nothing over, and a database that answers after a while
+    # A broker that takes over no bundle, and a slow database
     clock, bundles = ManualClock(), [_bundle(low) for low in range(20)]
     begun, asked = clock.now(), 0
 

@@ -1,4 +1,4 @@
-"""The bundles that a broker owns, as topics are looked up in them."""
+"""A broker's bundles, as seen by lookups."""
 
 from hypothesis import given
 from hypothesis import strategies as st

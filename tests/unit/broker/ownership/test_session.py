@@ -1,4 +1,4 @@
-"""A broker's lease, without a database: what counts, and from when."""
+"""A broker's lease, without a database: validity and times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BROKER = Registration(ServerUrls("pulsar://a:1", "http://a:2"), "memory-1")
 
 
 class Database:
-    """A database that answers when the test says so; all of its sessions."""
+    """A database whose answers a test releases; records all sessions."""
 
     def __init__(self) -> None:
         self.registered: list[tuple[str, str]] = []
@@ -36,7 +36,7 @@ class Database:
         return self
 
     async def add_listener(self, *_: object) -> None:
-        """Nobody says anything."""
+        """No-op."""
 
     def terminate(self) -> None:
         """The connection ends."""
@@ -45,7 +45,7 @@ class Database:
 @pytest.fixture
 def database(monkeypatch: pytest.MonkeyPatch) -> Database:
     async def make_tables(_: Database) -> None:
-        """They are there."""
+        """No-op."""
 
     async def register(to: Database, new: str, old: str, *_: object) -> None:
         await to.answers.wait()
@@ -65,7 +65,7 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Database:
 
 
 class Session:
-    """A session on a clock that the test moves."""
+    """A session on a manual clock."""
 
     def __init__(self, database: Database) -> None:
         self.clock = ManualClock()
@@ -98,7 +98,7 @@ async def test_a_renewal_counts_from_before_it_was_sent(database: Database) -> N
     database.answers.clear()
     one.clock.advance(LEASE / 3)
     await settle()
-    # Its answer comes late
+    # The answer is late
     one.clock.advance(5)
     database.answers.set()
     await settle()
@@ -132,7 +132,7 @@ async def test_an_answer_that_comes_when_it_is_over_does_not_revive_it(database:
     assert not one.session.notice()
     database.answers.set()
     await settle()
-    # A new one is made, and says whom it follows
+    # A new session names its predecessor
     assert database.registered[-1] == (one.session.id, first)
     assert one.session.id not in ("", first)
     await one.session.close()

@@ -1,5 +1,3 @@
-"""The ownership of a broker alone with its store."""
-
 import pytest
 
 from broker.ownership.open_ownership import is_shared, sole_ownership
@@ -40,7 +38,7 @@ async def test_as_shipped_a_bundle_is_owned_from_its_lookup_until_it_is_unloaded
     names = [TopicName.parse(f"persistent://tenant/ns/{index}") for index in range(50)]
     assert not ownership.owns(TOPIC)
     await ownership.acquire(TOPIC)
-    # And with it the others of its bundle
+    # Along with the rest of the bundle
     assert ownership.owns(TOPIC)
     assert {name for name in names if ownership.owns(name)} == set(filter(bundle.holds, names))
     await ownership.release(bundle)

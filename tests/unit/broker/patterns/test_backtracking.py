@@ -1,4 +1,4 @@
-"""What a backtracking engine may take of its processes: by names, by piece, and by turns."""
+"""The share of processes available to a backtracking engine: by names, pieces and turns."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Run:
 
 
 class Processes:
-    """Stands for processes that take as long as the test says.
+    """Processes with scripted durations.
 
     Attributes:
-        took: The processor time of each piece, in seconds.
-        lasted: The same by the clock.
-        wanted: Whether others wait for a process.
-        lent: How often one was lent.
+        took: Processor time of each piece, in seconds.
+        lasted: Wall-clock time of each piece, in seconds.
+        wanted: Whether other tasks wait for a process.
+        lent: How often a process was lent.
     """
 
     def __init__(self, took: float = 0.0, lasted: float = 0.0, *, wanted: bool = False) -> None:
@@ -76,7 +76,7 @@ class Processes:
         return np.ones(PIECE_NAMES, np.bool_), self.took
 
     async def match(self, count: int, seconds: float = 1.0) -> int:
-        """Match a listing of so many names; return how many pieces of it were kept."""
+        """Match a listing of ``names`` names; return the number of matched pieces."""
         kept: list[object] = []
         pieces = count // PIECE_NAMES
 

@@ -1,4 +1,4 @@
-"""What is remembered of listings is bounded by bytes, and keeps nothing else alive."""
+"""The cache of listings is bounded by bytes, and keeps no other object alive."""
 
 import gc
 import threading
@@ -16,7 +16,7 @@ A_KILOBYTE = 1_000
 
 
 class Scope:
-    """Something that can be forgotten."""
+    """Scope of cached values."""
 
 
 def test_what_was_put_is_found_by_scope_and_key() -> None:
@@ -36,7 +36,7 @@ def test_the_newest_value_of_a_key_is_the_one_that_counts() -> None:
 
 
 def test_what_was_unused_for_longest_gives_way() -> None:
-    # Room for three
+    # Capacity for three
     cache, scope = ListingCache(3 * (A_KILOBYTE + ENTRY_BYTES)), Scope()
     for key in (1, 2, 3):
         cache.put(scope, key, f"value {key}", A_KILOBYTE)
@@ -98,7 +98,7 @@ def test_a_scope_is_not_kept_by_what_is_remembered_of_it() -> None:
 
 
 def test_a_value_that_gave_way_does_not_come_back_with_its_scope() -> None:
-    # Room for one; the first scope's only value gives way
+    # Capacity for one value: the first scope's only value is evicted
     cache, first, second = ListingCache(A_KILOBYTE + ENTRY_BYTES), Scope(), Scope()
     cache.put(first, 1, "first", A_KILOBYTE)
     cache.put(second, 1, "second", A_KILOBYTE)
@@ -128,7 +128,7 @@ def test_results_take_no_more_memory_than_is_counted(kept_of_100: int, count: in
 
 
 def _remember(cache: ListingCache, listing: TopicListing, rows: list[int], count: int) -> None:
-    """Remember so many results that keep these rows."""
+    """Cache results that keep the given rows."""
     (sequence,) = listing.sequences
     start = cache.statistics().entries
     for number in range(start, start + count):

@@ -1,4 +1,4 @@
-"""What a real broker's engines say of the mistakes people make; asked of Java 17 and RE2/J."""
+"""Error messages of Java 17 and RE2/J for common mistakes, recorded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Patterns on listings: what they cost, who shares them, and who they may hold up."""
+"""Patterns on listings: cost, sharing, and whose work they delay."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pattern_filter(*, share: bool = True, cache_bytes: int = 0) -> PatternFilter
 
 @pytest.fixture
 def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many names each call of the engine was given; every step is a turn of its own."""
+    """Return the number of names in each call of the engine; every step is a turn."""
     counts: list[int] = []
     matching = LinearTime.matching
 
@@ -142,7 +142,7 @@ async def test_a_turn_is_one_evaluations_however_many_are_under_way(matched: lis
 async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
     matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Each look at the clock is 10 ms after the one before
+    # Each clock reading is 10 ms after the preceding reading
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) / 100)
     await pattern_filter().filter(listing_of(NAMES[:3_000]), EVEN)
@@ -154,7 +154,7 @@ async def test_a_pattern_that_takes_long_is_matched_with_fewer_names_at_a_time(
 async def test_a_namespace_of_many_runs_is_matched_whatever_the_clock_does(
     matched: list[int], monkeypatch: pytest.MonkeyPatch, seconds_a_look: float
 ) -> None:
-    # Of 25 runs each has a step at least, and each step may be eight times the one before.
+    # Each of 25 runs has at least one step; a step may be eight times the preceding step.
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * seconds_a_look)
     one_block_each = partial(block_runs, size=1)
@@ -175,15 +175,15 @@ def test_the_size_of_a_step_has_bounds_whatever_the_clock_does(seconds: float, b
 
 async def test_a_large_pattern_begins_with_few_names(matched: list[int]) -> None:
     await pattern_filter().filter(listing_of(NAMES[:100]), "a/b/.*(?:[x-z].{99}){5}|q")
-    # 99 times five, and three instructions or more for a character of any kind. (The first
-    # is no name: it tells what a call costs.)
+    # 99 times five, and at least three instructions for a character of any kind. (The first name is
+    # a probe for the cost of a call.)
     assert matched[0] == 1
     assert 0 < matched[1] < 65_536 / (3 * 99 * 5)
     assert sum(matched) == 101
 
 
 def test_the_size_of_a_step_follows_what_names_take_beside_the_call_itself() -> None:
-    # A call that compiles for 3 ms, and now and then for 4, would never be short.
+    # A call with a compilation of 3 ms, sometimes 4, would never count as short.
     size = _StepSize(LinearTime("a/b/.{1000}"))
     size.call_seconds = 0.003
     for _ in range(10):
@@ -196,7 +196,7 @@ def test_the_size_of_a_step_follows_what_names_take_beside_the_call_itself() -> 
 async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(
     matched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # By the clock, every call takes 3 ms, however many names it matches.
+    # By the clock, every call takes 3 ms, regardless of the number of names.
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * 0.003)
     await pattern_filter().filter(listing_of(NAMES), "a/b/.{1000}")
@@ -212,7 +212,7 @@ async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(
     made: list[int] = []
     monkeypatch.setattr("broker.patterns.path_columns.BlockRun", made.append)
     kept = await patterns.filter(listing, "a/b/t-.*7x*")
-    # No block was put together with its neighbours again
+    # No block was merged again with neighbours
     assert len(kept) == 800
     assert made == []
 

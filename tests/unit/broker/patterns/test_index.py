@@ -1,4 +1,4 @@
-"""One name against many patterns: the same keys as asking each pattern alone."""
+"""A name against many patterns: same keys as separate matching."""
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +33,7 @@ def index_of(*patterns: str) -> PatternIndex[int]:
     ],
 )
 def test_a_name_matches_as_it_does_in_a_listing(name: bytes, keys: list[int]) -> None:
-    # A pattern for all, a scheme, a quotation left open, and look-ahead, which is kept apart
+    # A pattern for all, a scheme, an open quotation, and look-ahead, which is kept apart
     index = index_of(
         ".*", "persistent://t/n/orders-.*", "t/n/orders-.", "t/n/(?!orders).*", r"\Qt/n/orders-7"
     )
@@ -78,7 +78,7 @@ def test_a_pattern_that_cannot_be_compiled_changes_nothing() -> None:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of patterns of each set that was compiled."""
+    """Return the number of patterns of each compiled set."""
     found: list[int] = []
     make = pattern_index._set_of
     monkeypatch.setattr(
@@ -99,7 +99,7 @@ def test_adding_a_pattern_compiles_one_set_and_discarding_none(compiled: list[in
 
 
 def test_large_patterns_share_no_set() -> None:
-    # Together 64 of them would compile for 60 ms, whenever one came.
+    # 64 patterns together would compile for 60 ms at each arrival.
     index = index_of(*(f"t/n/.{{{900 + number}}}" for number in range(10)), "t/n/.*", "t/n/x")
     assert [len(one.slots) for one in index._sets] == [1] * 9 + [3]
     index.discard(9)
@@ -108,7 +108,7 @@ def test_large_patterns_share_no_set() -> None:
 
 
 def test_a_large_pattern_alone_is_ready_for_any_name() -> None:
-    # A set would find it too large for its memory in the midst of a name, if that is long.
+    # A set would exhaust the set's memory in the middle of a long name.
     index = index_of("t/n/.{900}")
     assert len(list(index.compiling())) == 1
     engine = index._sets[0]._engine
@@ -135,7 +135,7 @@ def test_places_of_discarded_patterns_are_used_again() -> None:
 
 
 def test_a_set_that_runs_out_of_memory_is_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Room for the patterns, and for next to nothing that matching remembers
+    # Capacity for the patterns, and almost none for the matcher's cache
     monkeypatch.setattr(pattern_index, "SET_BYTES", 15_000)
     index = index_of(*(f"t/n/.*{letter}.{{12}}.*" for letter in "abcdefghijkl"))
     name = b"persistent://t/n/" + b"0acegik1234567890" * 6

@@ -1,4 +1,4 @@
-"""Patterns as a real broker applies them, and patterns that nobody should have to wait for."""
+"""Patterns as applied by a real broker, and patterns too slow to wait for."""
 
 from collections import OrderedDict
 from itertools import combinations, compress
@@ -157,13 +157,13 @@ def test_a_pattern_that_would_never_end_is_stopped() -> None:
 
 
 def test_a_part_of_a_column_is_matched_as_if_it_were_alone() -> None:
-    # One with a line break, which a pattern's ``.`` is not
+    # A name with a line break, which a pattern's ``.`` does not match
     paths = ["t/n/1x", "t/n/1\nx", "t/n/2x", "t/m/x"]
     pattern, column = LinearTime("t/n/.*x"), pa.array(paths)
     for begin, end in combinations(range(len(paths) + 1), 2):
         found = pattern.matching(column.slice(begin, end - begin))
         assert found.tolist() == [True, False, True, False][begin:end]
-    # What is not in the part costs it nothing either
+    # Topics outside the part cost the part nothing either
     search = taken_apart("t/n/.*x")
     assert search is not None
     assert search.matching(column.slice(2)) is not None
@@ -263,7 +263,7 @@ LARGE = [r"\pL{99}", r"[\pL]{99}", r"(\pL|\d){60}", r"(?i)\pL{90}"]
 
 @pytest.mark.parametrize("pattern", LARGE)
 def test_what_takes_re2_long_to_compile_is_the_backtracking_engines(pattern: str) -> None:
-    """It runs in a process of its own."""
+    """The backtracking engine runs in a separate process."""
     assert not compile_pattern(pattern, FALLBACK).linear
     with pytest.raises(InvalidPatternError, match="too large"):
         compile_pattern(pattern, RegexImplementation.RE2J)

@@ -1,4 +1,4 @@
-"""The process behind a pattern: its answers, and its time limit."""
+"""The process behind a pattern: answers and time limit."""
 
 import math
 from array import array
@@ -13,7 +13,7 @@ ENDLESS = "t/n/(?!zz)(?:(?:x|x)*)*q"
 
 
 def job(pattern: str, *paths: str, seconds: float = 60.0) -> bytes:
-    """A job without its length."""
+    """Return a job without the length prefix."""
     names = [path.encode() for path in paths]
     offsets = array("i", accumulate(map(len, names), initial=0)).tobytes()
     packed = pack_job(seconds, translated(pattern), len(names), offsets, b"".join(names))

@@ -1,3 +1,1 @@
-"""A module that cannot be imported."""
-
 raise ValueError("a broken module")

@@ -1,4 +1,4 @@
-"""Listing plug-ins for tests: good ones, and each way to be broken."""
+"""Listing plug-ins for tests: good plug-ins, and each kind of broken plug-in."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOT_A_CLASS = "text"
 
 
 class Scripted:
-    """Answers what it is told to, when it is told to.
+    """A plug-in with scripted answers.
 
     Attributes:
-        asked: What it was asked, in order.
-        answer: What it returns, or raises if it is an exception.
+        asked: Requests in order.
+        answer: Return value; an exception is raised.
         go_on: Set to let calls end.
     """
 
@@ -68,7 +68,7 @@ class Asynchronous(Scripted):
 
 
 class Stubborn(Scripted):
-    """Goes on when it is cancelled, until the event is set."""
+    """Ignores cancellation until the event is set."""
 
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
@@ -126,21 +126,21 @@ class Exits(Scripted):
 
 
 class NeverReady(Scripted):
-    """Does not come to an end."""
+    """Never gets ready."""
 
     async def initialize(self, context: BrokerContext) -> None:
         await asyncio.Event().wait()
 
 
 class NeverClosed(Scripted):
-    """Cannot let go."""
+    """Never closes."""
 
     async def close(self) -> None:
         await asyncio.Event().wait()
 
 
 class NotClosed(Scripted):
-    """Breaks at its end."""
+    """Raises in close."""
 
     def close(self) -> None:
         raise RuntimeError("stuck")

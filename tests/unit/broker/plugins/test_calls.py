@@ -1,4 +1,4 @@
-"""Calls of a listing plug-in: whatever it does costs one request a clear error."""
+"""Calls of a listing plug-in: any misbehaviour costs one request a clear error."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ TOPIC = "persistent://tenant/ns/a"
 
 
 class Setup:
-    """A plug-in and its calls, with a time of 30 s."""
+    """A plug-in and the calls to it, with a time limit of 30 s."""
 
     def __init__(self, plug_in: Scripted | None = None) -> None:
         self.clock = ManualClock()
@@ -148,7 +148,7 @@ async def test_calls_that_never_end_are_bounded() -> None:
     told = await setup.refusal()
     assert f"is stuck: {MAX_OVERDUE_CALLS} calls still run after their time" in told
     assert len(setup.plug_in.asked) == MAX_OVERDUE_CALLS
-    # And once they end, it is asked again
+    # After the calls end, the plug-in is called again
     setup.plug_in.go_on.set()
     await settle()
     assert len(await setup.listed()) == 0
@@ -160,7 +160,7 @@ async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
     leaving = [await started(setup.listed()) for _ in range(MAX_OVERDUE_CALLS + 1)]
     for one in leaving:
         one.cancel()
-    # They have left, and what they asked for has not ended yet
+    # The clients have left, and their calls are still running
     await asyncio.sleep(0)
     setup.plug_in.go_on.set()
     overdue = setup.calls.overdue

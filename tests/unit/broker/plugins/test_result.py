@@ -1,4 +1,4 @@
-"""What a foreign plug-in may return, and what is made of it."""
+"""Permitted results of a foreign plug-in, and their conversion."""
 
 import asyncio
 import random

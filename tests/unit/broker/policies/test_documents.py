@@ -95,5 +95,5 @@ def test_inactive_topics_without_a_mode_stay() -> None:
         "inactive_topic_policies": {"maxInactiveDurationSeconds": 5, "deleteWhileInactive": True}
     }
     found = in_force(DEFAULTS, document).inactive_topics
-    # As in a real broker, which has no case for it
+    # As in a real broker, which has no case for the value
     assert found == InactiveTopics(delete=False, after_seconds=5)

@@ -1,4 +1,4 @@
-"""Topics follow a change of policies, some of them in a turn."""
+"""Topics follow a change of policies, some of them in each turn."""
 
 import asyncio
 from itertools import pairwise
@@ -55,7 +55,7 @@ class FailedTopic(Topic):
 
 
 async def test_one_that_fails_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    # One fails at once, one in a later turn
+    # One topic fails immediately, one in a later turn
     followers = PolicyFollowers()
     topics = [Topic() for _ in range(3 * AT_ONCE)]
     topics[0], topics[AT_ONCE] = FailedTopic(), FailedTopic()

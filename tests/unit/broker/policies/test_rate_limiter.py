@@ -127,7 +127,7 @@ def test_the_consumers_that_are_remembered_are_bounded() -> None:
     limiter = SubscribeRateLimiter(Rate(1, period_seconds=1000), ManualClock())
     for consumer_id in range(MOST_CONSUMERS + 1):
         limiter.take(CONSUMER._replace(consumer_id=consumer_id))
-    # The one that came longest ago begins anew.
+    # The consumer unused for the longest time starts afresh.
     assert len(limiter) == MOST_CONSUMERS
     assert not limiter.take(CONSUMER._replace(consumer_id=1))
     assert limiter.take(CONSUMER._replace(consumer_id=0))

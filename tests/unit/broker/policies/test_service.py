@@ -22,7 +22,7 @@ OTHER = TopicName.parse("persistent://public/default/other")
 
 
 class SharedStore(MemoryStore):
-    """A store that another process changes, too."""
+    """A store changed by a second process."""
 
     def __init__(self) -> None:
         super().__init__()

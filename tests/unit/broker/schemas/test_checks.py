@@ -1,4 +1,4 @@
-"""What becomes a version: types, their definitions, and the strategies."""
+"""Schemas accepted as versions: types, definitions and strategies."""
 
 import pytest
 
@@ -19,7 +19,7 @@ PRIMITIVE = "Invalid schema definition data for primitive schemas :length of sch
 
 
 async def text_of(schema: Schema, existing: list[StoredSchema], strategy: str) -> str:
-    """Return the refusal; empty if it is compatible."""
+    """Return the refusal; empty for compatible schemas."""
     try:
         await checks().check(schema, existing, strategy)
     except SchemaRefusedError as error:
@@ -27,7 +27,7 @@ async def text_of(schema: Schema, existing: list[StoredSchema], strategy: str) -
     return ""
 
 
-# What a real broker took (see the strategies that were recorded), for AVRO.
+# Accepted by a real broker for AVRO (see the recorded strategies).
 @pytest.mark.parametrize(
     ("strategy", "wider", "with_must", "other"),
     [

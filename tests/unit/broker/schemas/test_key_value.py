@@ -1,5 +1,3 @@
-"""Two definitions in one."""
-
 import pytest
 
 from broker.schemas.key_value import TruncatedKeyValueError, as_text, halves, joined, of_text

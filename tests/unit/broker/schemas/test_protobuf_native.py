@@ -1,5 +1,3 @@
-"""Definitions that carry descriptors."""
-
 import base64
 import json
 

@@ -1,4 +1,4 @@
-"""Versions of schemas: who gets which, and who is refused with which text."""
+"""Versions of schemas: numbering, and the texts of refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every store, for the tests that all of them have to pass."""
+"""The stores under conformance tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STORES = ["memory", "sqlite", "sqlite_reread", "postgresql", "postgresql_reread"
 
 @pytest.fixture(params=STORES)
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
-    """Opens one store; those that survive have the same content when they are opened again."""
+    """Opens a store; persistent stores have the same content at each opening."""
     make = getattr(topic_stores, request.param)
     where: tuple[object, ...] = ()
     if request.param.startswith("sqlite"):

@@ -1,4 +1,4 @@
-"""What an addition has to know of the topics that are there."""
+"""Knowledge of existing topics needed by an addition."""
 
 import pytest
 

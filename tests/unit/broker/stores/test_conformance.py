@@ -1,4 +1,4 @@
-"""What every topic store must do: the same tests over each of them."""
+"""Conformance tests of topic stores."""
 
 from __future__ import annotations
 

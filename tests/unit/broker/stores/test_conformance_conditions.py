@@ -1,4 +1,4 @@
-"""Every store: a change's conditions and the change are one step."""
+"""Every store: a change's conditions and the change are one atomic step."""
 
 from __future__ import annotations
 

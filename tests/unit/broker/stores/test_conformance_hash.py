@@ -1,4 +1,4 @@
-"""Every store: the hash of each version is that of its names, however it came about."""
+"""Every store: a version's hash is the hash of the names, whichever changes led to the version."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 STEPS = 60
 SEED = 7
 LETTERS = "abz\u00e9\u4e2d\ue000\uff5e\U0001f600\U0010ffff-"
-"""Java sorts those above U+FFFF before U+E000, UTF-8 behind all others."""
+"""Java sorts characters above U+FFFF before U+E000, UTF-8 behind all characters."""
 
 
 def random_changes(chance: random.Random) -> Iterator[TopicChanges]:
-    """Some to add and some to remove; from time to time so many that they go another way."""
+    """Return additions and removals; some are large enough for the bulk path."""
     there: list[bytes] = []
     for step in range(STEPS):
         count = 1_200 if step == STEPS // 2 else chance.randint(0, 6)

@@ -1,4 +1,4 @@
-"""An import only adds: what every store makes of one over topics that are there."""
+"""Imports only add: every store's imports over existing topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def file_of(path: Path, rows: Mapping[str, Mapping[str, str]]) -> Path:
-    """A Parquet file with topics of A and their properties."""
+    """Return a Parquet file with topics of A and their properties."""
     properties = pa.array([list(row.items()) for row in rows.values()], PROPERTIES_TYPE)
     columns = {"namespace": [str(A)] * len(rows), "topic": [base(name) for name in rows]}
     pq.write_table(pa.table({**columns, "properties": properties}), path)

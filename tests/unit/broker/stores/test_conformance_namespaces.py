@@ -1,4 +1,4 @@
-"""Every store: tenants, namespaces, their policies, and dynamic configuration."""
+"""Every store: tenants, namespaces, policies, and dynamic configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every store: properties are kept beside topics, and topics are found by them."""
+"""Every store: properties are kept with topics, and topics are found by properties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ODD_TEXTS = ["' OR '1'='1", "x'; DROP TABLE properties; --", "a\0b", "$1 ?1 %s", "\U0001f600", ""]
 MANY = 1_500
-"""More than the feed tells one by one: those go another way into a database."""
+"""More changes than the feed reports singly: databases store them in bulk."""
 
 
 async def test_each_mode_selects_its_own_domain(open_store: OpenStore) -> None:
@@ -52,7 +52,7 @@ async def test_what_is_selected_comes_in_javas_order(open_store: OpenStore) -> N
 
 
 async def test_the_largest_properties_are_kept_of_a_partition_too(open_store: OpenStore) -> None:
-    # As large as those of its partitioned topic may be, and hardly to be compressed
+    # As large as a partitioned topic's properties may be, and nearly incompressible
     room = MAX_PROPERTY_BYTES - len(base("p")) - len("k")
     largest = {"k": "".join(Random(1).choices(printable, k=room))}
     check_properties(base("p"), largest)

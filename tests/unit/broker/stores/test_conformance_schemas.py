@@ -1,4 +1,4 @@
-"""The schemas of topics, as every store keeps them."""
+"""The schemas of topics, in every store."""
 
 from __future__ import annotations
 

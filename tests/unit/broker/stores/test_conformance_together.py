@@ -1,4 +1,4 @@
-"""Changes of many namespaces in one call: what every store makes of them, and tells."""
+"""Changes of many namespaces in one call: results and reports of every store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def addition(*added: bytes, **counts: int) -> TopicChanges:
 
 
 def described(namespace: NamespaceName, rows: Mapping[str, Mapping[str, str]]) -> NamespaceChanges:
-    """Topics with their properties, as an import gives them."""
+    """Return topics with properties, as imported."""
     topics = [topic(name, namespace) for name in rows]
     column = PropertyRows.from_mappings(dict(zip(topics, rows.values(), strict=True))).column
     properties = PropertyRows(topics, column, row_texts(column))
@@ -62,7 +62,7 @@ async def test_every_namespace_is_told_by_itself(open_store: OpenStore) -> None:
     many = [topic(f"t{number}") for number in range(MANY_NAMES + 1)]
     async with open_store() as store:
         feed = store.changes()
-        # It was looked for before it was there.
+        # A search ran before the property existed.
         assert await store.snapshot(B) is None
         large = NamespaceName("tenant", "large")
         some = [(one, TopicChanges([topic("x", one), topic("x", one)])) for one in MANY[:3]]

@@ -1,4 +1,4 @@
-"""The ordered feed of changes, and what a reader who is too slow sees."""
+"""The ordered feed of changes, and readers too slow for the feed."""
 
 import asyncio
 

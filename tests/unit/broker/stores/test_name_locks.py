@@ -1,5 +1,3 @@
-"""One at a time for each namespace."""
-
 import asyncio
 import gc
 

@@ -1,5 +1,3 @@
-"""The store that a URL names."""
-
 import builtins
 
 import pytest

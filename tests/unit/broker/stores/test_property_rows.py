@@ -1,4 +1,4 @@
-"""Properties on their way into a store."""
+"""Properties on the way into a store."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def test_the_first_rows_import_nothing() -> None:
-    # In a process of its own, since others may have been first here
+    # In a separate process, because this process may have imported the module already
     made = "PropertyRows.same_for_all([b'x'], {'a': 'b'}); PropertyRows.from_mappings({b'x': {}})"
     program = (
         "import sys; from broker.stores.property_rows import PropertyRows; known = set(sys.modules)"

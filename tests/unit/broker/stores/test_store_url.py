@@ -1,4 +1,4 @@
-"""Store URLs: which are well formed, and how they are shown."""
+"""Store URLs: syntax and display."""
 
 import pytest
 

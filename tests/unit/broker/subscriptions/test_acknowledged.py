@@ -1,4 +1,4 @@
-"""The holes behind a mark-delete position; tests/properties has them beside a plain set."""
+"""The holes behind a mark-delete position; tests/properties compares with a plain set."""
 
 from time import process_time
 

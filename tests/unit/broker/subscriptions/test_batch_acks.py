@@ -1,4 +1,4 @@
-"""Batches that are acknowledged in part; tests/properties has random ones."""
+"""Partially acknowledged batches; tests/properties has random sequences."""
 
 import tracemalloc
 
@@ -29,7 +29,7 @@ def test_a_set_of_zeros_ends_the_entry(ack_set: list[int]) -> None:
 
 def test_words_are_signed_and_missing_ones_are_zeros() -> None:
     batches = BatchAcks()
-    # Only messages 63 and 65 are left, then 65 goes with its word.
+    # Only messages 63 and 65 are left, then the word with 65 is removed.
     batches.acknowledge(ENTRY, 70, [-(2**63), 2])
     both = batches.words(ENTRY)
     batches.acknowledge(ENTRY, 70, [-1])
@@ -110,7 +110,7 @@ def test_the_words_that_are_stored_are_made_when_they_are_asked_for(
     stored = batches.as_mapping()
     batches.discard(Position(7, 1))
     before = len(made)
-    # As they were
+    # Unchanged
     assert (before, dict(stored)) == (0, {Position(7, entry): (0b10,) for entry in range(3)})
     with pytest.raises(KeyError):
         stored[Position(7, 3)]

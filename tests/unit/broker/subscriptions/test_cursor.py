@@ -1,4 +1,4 @@
-"""A cursor: mark-delete, holes, parts of batches, and the ways to move it."""
+"""A cursor: mark-delete, holes, partial batches, and every way to move."""
 
 import pytest
 
@@ -132,7 +132,7 @@ async def test_whole_reads_of_acknowledged_entries_are_passed_over() -> None:
     for number in (1, 2, 3, 4, 5, 6):
         cursor.acknowledge(at(ledger, number))
     cursor.read_position = at(ledger, 1)
-    # As reads of two entries each would be, which end with the ledger
+    # Equivalent to reads of two entries each, which end with the ledger
     places = []
     for entries in (6, 2, 2):
         cursor.pass_acknowledged(entries)
@@ -169,7 +169,7 @@ async def test_nothing_is_saved_that_has_not_changed() -> None:
 
 
 async def test_entries_that_are_lost_are_no_holes() -> None:
-    # Nine entries were acknowledged, of which six are not there any more
+    # Nine entries were acknowledged, six of them deleted since
     _, ledger = await cursor_of(3)
     first = at(ledger, 0)
     holes = {first.ledger_id: b"\xfe\x01", first.ledger_id + 50: b"\xff"}

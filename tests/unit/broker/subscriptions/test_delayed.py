@@ -1,4 +1,4 @@
-"""Messages that are not due yet; the moments are those recorded of a real broker."""
+"""Delayed messages; the delivery times were recorded of a real broker."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_a_message_due_within_a_tick_goes_out_at_once_unless_strict(
 
 
 def test_the_timer_turns_once_a_tick_and_takes_what_is_due_before_the_next_turn() -> None:
-    # The wheel turns 105 ms after they were sent, and then each second.
+    # The wheel turns 105 ms after the messages were sent, and then each second.
     delayed, sent = DelayedMessages(), 49_895
     for entry, ahead in enumerate((1_400, 1_100, 2_110, 3_300)):
         delayed.add(at(entry), sent + ahead, sent)
@@ -76,7 +76,7 @@ def test_more_than_one_turn_can_take_leaves_the_timer_due_at_once() -> None:
 
 
 def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
-    # All but the last one are forgotten
+    # All messages but the last are forgotten
     delayed, count = DelayedMessages(), 3 * MOST_AT_ONCE
     for entry in range(count):
         delayed.add(at(entry), 5_500, 0)
@@ -88,7 +88,7 @@ def test_forgotten_ones_are_taken_off_the_queue_a_thousand_at_a_time() -> None:
         taken = delayed.take_due(5_500)
         waits.append(delayed.next_due(5_500))
         left.append(len(delayed._queue))
-    # The timer fires at once for those of which nobody knows whether they are forgotten
+    # The timer fires immediately for messages possibly already forgotten
     assert taken == [at(count - 1)]
     assert waits == [6_000, 0, None]
     assert left == [count - MOST_AT_ONCE, count - 3 * MOST_AT_ONCE + 1, 0]
@@ -110,7 +110,7 @@ def test_reading_pauses_when_so_many_wait_for_one_fixed_delay() -> None:
     delayed.add(at(FIXED_DELAY_LOOK_AHEAD), 90_000, 100)
     assert (before, delayed.pauses_reading(100)) == (False, True)
     assert not delayed.pauses_reading(9_500)
-    # One has another delay, so later ones may be due earlier.
+    # A message has another delay, so later messages may be due earlier.
     delayed.add(at(FIXED_DELAY_LOOK_AHEAD + 1), 20_000, 100)
     assert not delayed.pauses_reading(100)
 

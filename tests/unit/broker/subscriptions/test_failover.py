@@ -19,7 +19,7 @@ def ordered(*consumers: Consumer) -> list[Consumer]:
 
 
 def predicted(names: list[str], topic: str) -> str:
-    """Return the name that a ring of points, written out in full, gives a topic to."""
+    """Return the name chosen for a topic by a fully expanded ring of points."""
     ring = sorted((murmur(f"{name}{j}".encode()), name) for name in names for j in range(100))
     target = murmur(topic.encode())
     return next((name for point, name in ring if point >= target), ring[0][1])

@@ -1,4 +1,4 @@
-"""The last message of a topic, whatever its producer says of it."""
+"""A topic's last message, independent of the producer's metadata."""
 
 import pytest
 

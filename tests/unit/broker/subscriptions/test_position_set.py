@@ -1,4 +1,4 @@
-"""A set of positions; tests/properties has it beside a plain set."""
+"""A set of positions; tests/properties compares with a plain set."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The positions that are delivered again; tests/properties has them beside a plain mapping."""
+"""Positions for redelivery; tests/properties compares with a plain mapping."""
 
 from time import process_time
 

@@ -1,4 +1,4 @@
-"""Who is asked whether it lives before a newcomer is refused."""
+"""Which connections are probed for liveness before a newcomer is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY_SHARED = pb.CommandSubscribe.Key_Shared
 
 
 def sticky(first: int, last: int) -> pb.KeySharedMeta:
-    """Return what a STICKY consumer asks for."""
+    """Return a STICKY consumer's request."""
     return pb.KeySharedMeta(
         keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=first, end=last)]
     )

@@ -1,4 +1,4 @@
-"""What is acknowledged; consumers that a SEEK closes; a topic that closes."""
+"""Acknowledgements, consumers closed by SEEK, and closing topics."""
 
 import pytest
 
@@ -88,7 +88,7 @@ async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
         consume(subscription, SHARED, cnx=cnx)
     subscription.close_consumers()
     told = [one.close_consumer.consumer_id for one in cnx.commands]
-    # Nobody has a consumer of them any more, and an id may be used again at once
+    # No consumer holds the entries any more, and an id may be reused immediately
     assert (told, cnx.consumers) == (list(range(1, TOLD_A_STEP + 1)), {})
     cnx.consumers[TOLD_A_STEP + 1] = object()  # type: ignore[assignment]
     await settle()

@@ -1,4 +1,4 @@
-"""The subscriptions of one topic: how clients come to them, and how they end."""
+"""A topic's subscriptions: how clients join, and how subscriptions end."""
 
 import asyncio
 from dataclasses import replace
@@ -68,7 +68,7 @@ async def test_a_type_that_is_not_allowed_is_not_counted_as_a_subscription() -> 
 
 
 async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
-    # A reader that has read two messages of three, and goes back to the second.
+    # A reader that has read two of three messages, and returns to the second.
     topic = await topic_with()
     positions = [topic.publish(payload) for payload in (b"0", b"1", b"2")]
     reading = asking("reader", Exclusive)
@@ -76,7 +76,7 @@ async def test_the_cursor_of_a_reader_is_found_again_after_a_seek() -> None:
     opened = await topic.subscriptions.open(reading, HOST)
     opened.add_consumer(RecordingClient(), options_of(reading))
     opened.seek(positions[1])
-    # There is no such subscription any more, until somebody asks for it.
+    # The subscription is gone until a client subscribes again.
     assert len(topic.subscriptions) == 0
     again = await topic.subscriptions.open(asking("reader"), HOST)
     assert again.cursor.first_left == positions[1]
@@ -130,7 +130,7 @@ async def test_one_that_is_not_durable_may_begin_with_the_entry_that_is_stored_n
     last = topic.publish(3)[-1]
     asked = pb.CommandSubscribe(subscription="s", durable=False, initialPosition=position)
     asked.start_message_id.ledgerId = last.ledger_id
-    # An entry that is there, and the one behind the last
+    # An existing entry, and the position behind the last entry
     asked.start_message_id.entryId = last.entry_id
     from_last = await topic.subscriptions().open(asked, HOST)
     asked.start_message_id.entryId = last.entry_id + 1
@@ -139,7 +139,7 @@ async def test_one_that_is_not_durable_may_begin_with_the_entry_that_is_stored_n
 
 
 async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> None:
-    # Messages of the first minute of 1970, and one that is due
+    # Messages of the first minute of 1970, and a due message
     topic = await kept_topic()
     subscriptions = topic.subscriptions()
     subscription = subscriptions.create("s", earliest=True)
@@ -197,7 +197,7 @@ async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
     before, ledgers = looks, len(topic.ledger.ledgers)
     for subscription in made[:-1]:
         subscription.skip(3)
-    # All but one have left
+    # All clients but one have left
     assert (looks, len(topic.ledger.ledgers)) == (before, ledgers)
     made[-1].skip(3)
     assert (looks, len(topic.ledger.ledgers)) == (before + 1, ledgers - 1)
@@ -251,7 +251,7 @@ async def test_a_seek_leaves_the_cursor_of_compaction_where_it_is() -> None:
 
 
 async def changed_cursors(count: int) -> tuple[KeptTopic, Subscriptions]:
-    """Return subscriptions of which each has acknowledged one entry, and nothing is saved."""
+    """Return subscriptions with one acknowledged entry each, and no saved cursor."""
     topic = await kept_topic()
     there = topic.subscriptions()
     found = [there.create(f"s-{number}") for number in range(count)]
@@ -263,7 +263,7 @@ async def changed_cursors(count: int) -> tuple[KeptTopic, Subscriptions]:
 
 
 def saved(topic: KeptTopic) -> int:
-    """Return how many cursors are saved as they are."""
+    """Return the number of cursors saved in their current state."""
     last = topic.ledger.last_confirmed
     return sum(one.mark_delete == last for one in topic.ledger.cursors.values())
 

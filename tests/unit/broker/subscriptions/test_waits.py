@@ -1,4 +1,4 @@
-"""Statistics name what a consumer without messages waits for."""
+"""Statistics name the reason a consumer receives no messages."""
 
 from dataclasses import replace
 
@@ -103,6 +103,6 @@ async def test_the_look_ahead() -> None:
 
 
 def sticky(first: int, last: int) -> pb.KeySharedMeta:
-    """Return what a STICKY consumer asks for."""
+    """Return a STICKY consumer's request."""
     ranges = [pb.IntRange(start=first, end=last)]
     return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=ranges)

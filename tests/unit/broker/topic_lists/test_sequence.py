@@ -1,4 +1,4 @@
-"""Blocks: their size, and what a change leaves alone."""
+"""Blocks: their size, and sharing between versions."""
 
 import pytest
 

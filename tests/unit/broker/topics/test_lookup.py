@@ -1,4 +1,4 @@
-"""LOOKUP and PARTITIONED_METADATA: where a topic is, and how many partitions it has."""
+"""LOOKUP and PARTITIONED_METADATA: a topic's location and number of partitions."""
 
 import pytest
 
@@ -77,7 +77,7 @@ async def test_a_loopback_address_is_reached_through_the_service_url(
 
 async def test_of_several_brokers_none_is_reached_through_the_service_url() -> None:
     found = await (await handler("pulsar://127.0.0.1:6650", alone=False)).lookup(lookup_of(PLAIN))
-    # It names all of them
+    # All are named
     assert not found.proxy_through_service_url
 
 

@@ -1,4 +1,4 @@
-"""Lookups are counted by how they end, with what they took."""
+"""Lookups are counted by outcome, with their duration."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Of two who change a topic at once neither takes back what the other did."""
+"""Concurrent changes of a topic keep each other's results."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ OVERTAKEN = 6
 
 
 class Broker:
-    """What one broker does to topics; several may share a store."""
+    """A broker's changes of topics; several brokers may share a store."""
 
     def __init__(self, store: MetadataStore) -> None:
         self.service = TopicService(store, lambda _: TopicRules())
@@ -31,7 +31,7 @@ class Broker:
 
 
 async def made(partitions: int) -> tuple[MemoryStore, Broker, Broker]:
-    """A store with a partitioned topic, or one without partitions, and two who change it."""
+    """Return a store with a topic, partitioned or not, and two brokers that change the topic."""
     store = MemoryStore()
     one, other = Broker(store), Broker(store)
     await store.create_namespace(NAMESPACE)
@@ -43,7 +43,7 @@ async def made(partitions: int) -> tuple[MemoryStore, Broker, Broker]:
 
 
 async def carried(store: MemoryStore) -> list[Mapping[str, str]]:
-    """The distinct properties of the topic and its partitions."""
+    """Return the distinct properties of the topic and the partitions."""
     snapshot = await store.snapshot(NAMESPACE)
     names = [str(TOPIC), *(name.decode() for name in snapshot.persistent.names())]
     assert len(names) == 1 + max(1, snapshot.partitioned.get(str(TOPIC), 0))
@@ -116,7 +116,7 @@ async def test_a_topic_that_is_made_anew_with_fewer_partitions_is_added_none() -
 
 
 def overtake_again_and_again(store: MetadataStore, other: Broker, change: int) -> None:
-    """Have another broker update the topic before a change, and before each that comes after it."""
+    """Make a second broker update the topic before every attempt of a change."""
     left = OVERTAKEN
 
     async def overtake() -> None:
@@ -172,7 +172,7 @@ def test_partitions_are_made_off_the_event_loop() -> None:
 
 
 async def test_updates_of_one_broker_wait_for_each_other() -> None:
-    # Given a store whose changes take a while, as a database's do
+    # Given a slow store, such as a database
     store, one, _ = await made(0)
     apply = store.apply
 
@@ -181,6 +181,6 @@ async def test_updates_of_one_broker_wait_for_each_other() -> None:
         return await apply(namespace, changes)
 
     store.apply = applied_later
-    # When more of them than there are tries begin at once
+    # When more updates than there are retries begin simultaneously
     await asyncio.gather(*[one.properties.update(TOPIC, {f"k{n}": "v"}) for n in range(20)])
     assert len(await store.properties(NAMESPACE, str(TOPIC))) == 21

@@ -1,4 +1,4 @@
-"""What may be done to topics, and that of two who do it at once one succeeds."""
+"""Operations on topics; of two concurrent equal operations one succeeds."""
 
 import asyncio
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def topic(local: str, domain: str = "persistent", namespace: str = "tenant/ns") 
 
 
 class LateStore(MemoryStore):
-    """A store whose answers are old when they come, as those of a real one are."""
+    """A store whose answers are outdated on arrival, as a real store's are."""
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await super().snapshot(namespace)
@@ -36,7 +36,7 @@ class LateStore(MemoryStore):
 
 
 class Topics:
-    """A namespace with the service that changes it, and the rules, which a test may replace."""
+    """A namespace, the service changing the namespace, and replaceable rules."""
 
     def __init__(self, rules: TopicRules) -> None:
         self.store = LateStore()
@@ -161,7 +161,7 @@ async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created(
 
 
 async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() -> None:
-    # A look at a topic that has no partition, and one that comes behind it
+    # A look at a topic without partitions, followed by a second look
     made = await topics()
     await made.service.create_partitioned(topic("p"), 2, {})
     for index in range(2):
@@ -422,7 +422,7 @@ async def test_system_topics_do_not_count() -> None:
     assert await made.names() == ["t"]
 
 
-# -- what clients ask for -------------------------------------------------------------------------
+# -- clients' requests ----------------------------------------------------------------------------
 
 
 async def test_rules_that_change_hold_for_the_next_request() -> None:

@@ -1,5 +1,3 @@
-"""Which patterns of a client a broker watches."""
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb

@@ -1,4 +1,4 @@
-"""The answer to a watch: what is in it, who pays for it, and when it has to wait."""
+"""The answer to a watch: content, payment, and waits."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ async def test_an_answer_is_sent_after_two_permit_timeouts(as_shipped: bool) -> 
 
 @BOTH
 async def test_delays_begin_anew_once_memory_was_granted(as_shipped: bool) -> None:
-    # A watcher that had to ask three times
+    # A watcher whose third request succeeded
     watching = Watching("a", as_shipped=as_shipped)
     client, blocker = Client(watching.connection()), await watching.full()
     watcher = watching.watcher(client.served)
@@ -57,7 +57,7 @@ async def test_updates_wait_for_the_answer(as_shipped: bool) -> None:
     await answering
     await settle()
     client.takes()
-    # As shipped each, otherwise both at once
+    # As shipped separately, otherwise both together
     assert client.told == ([(["b"], []), ([], ["a"])] if as_shipped else [(["b"], ["a"])])
 
 

@@ -1,4 +1,4 @@
-"""Watchers that end, and the memory that was paid for what they were sent."""
+"""Ending watchers, and the memory paid for sent updates."""
 
 import asyncio
 import logging
@@ -98,7 +98,7 @@ async def test_all_who_are_told_at_once_are_paid_for_once() -> None:
     slow, _ = await watching.client(7, reads=False)
     slow.served.peer.reads_at_once = False
     watching.change(added=["b"])
-    # One copy of the name and its hash
+    # A single copy of the name and the hash
     assert watching.held_bytes == len("persistent://t/n/b") + 2 + 10
     assert all(client.takes() == 1 for client in clients)
     assert slow.takes() == 1
@@ -149,7 +149,7 @@ async def test_without_a_limit_nothing_is_paid(as_shipped: bool) -> None:
 
 
 async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
-    # Three who do not read
+    # Three non-reading peers
     watching = Watching("a", direct_bytes=10**6)
     clients = [(await watching.client(number, reads=False))[0] for number in (1, 2, 3)]
     names = ["n" * 100 + str(number) for number in range(100, 400)]

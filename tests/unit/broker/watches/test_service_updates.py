@@ -1,4 +1,4 @@
-"""What a watcher is told and when: permits that wait, peers that do not read, changes meanwhile."""
+"""Updates of watchers: content, timing, waiting permits, non-reading peers, concurrent changes."""
 
 import pytest
 
@@ -44,14 +44,14 @@ async def test_as_shipped_a_create_that_waits_is_told_before_the_delete_behind_i
 
 
 async def test_as_shipped_no_update_overtakes_those_that_wait() -> None:
-    # One update is under way, one waits
+    # One update in flight, one waiting
     watching = Watching("a", as_shipped=True)
     client, _ = await watching.client()
     blocker = await watching.full()
     watching.change(added=["b"])
     await settle()
     watching.change(removed=["b"])
-    # There is memory again, and in that turn the next comes
+    # Memory is free again, and the next update follows in the same turn
     watching.give_back(blocker)
     watching.change(added=["c"])
     await settle()
@@ -62,7 +62,7 @@ async def test_as_shipped_no_update_overtakes_those_that_wait() -> None:
 async def test_as_shipped_updates_that_do_not_fit_the_queue_are_dropped_without_a_word(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # One is under way, ten may wait
+    # One update in flight, ten may wait
     monkeypatch.setattr(topic_list_watcher, "MAX_QUEUED_UPDATES", 10)
     watching = Watching(as_shipped=True)
     client, _ = await watching.client()
@@ -83,14 +83,14 @@ def test_as_shipped_ten_thousand_updates_may_wait() -> None:
 
 
 async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it() -> None:
-    # One update is under way, two wait
+    # One update in flight, two waiting
     watching = Watching("a", as_shipped=True)
     client, watcher = await watching.client()
     blocker = await watching.full()
     for name in "bcd":
         watching.change(added=[name])
     await settle()
-    # The same id is asked for again
+    # The same id is requested again
     again = await started(watcher.answer(2, None))
     watching.give_back(blocker)
     await again
@@ -104,7 +104,7 @@ async def test_as_shipped_an_answer_overtakes_what_is_queued_and_says_all_of_it(
     assert client.known == ["a", "b", "c", "d", "e"]
 
 
-# -- updates: what is true now --------------------------------------------------------------------
+# -- updates: the current state -------------------------------------------------------------------
 
 
 async def test_who_missed_changes_is_told_by_one_reconciling_update() -> None:
@@ -135,7 +135,7 @@ async def test_who_does_not_read_is_told_nothing_until_he_does() -> None:
         watching.change(added=[name])
         await settle()
     pending = client.served.cnx.outbound.pending_bytes
-    # Some, and all the others at once
+    # Some names, and all remaining names simultaneously
     assert pending < 2_500
     client.takes()
     await settle()
@@ -165,7 +165,7 @@ async def test_what_came_and_went_while_somebody_was_behind_is_not_told() -> Non
 
 
 async def test_an_answer_that_overtakes_an_update_leaves_it_nothing_to_say() -> None:
-    # An update is under way, and one behind it
+    # An update in flight, and one behind
     watching = Watching("a")
     client, watcher = await watching.client()
     blocker = await watching.full()
@@ -182,13 +182,13 @@ async def test_an_answer_that_overtakes_an_update_leaves_it_nothing_to_say() -> 
 
 @BOTH
 async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipped: bool) -> None:
-    # A watcher that is asked again, and cannot be answered yet
+    # A watcher with a second request, which cannot be answered yet
     watching = Watching(*[f"{number:02d}" for number in range(20)], as_shipped=as_shipped)
     client, watcher = await watching.client()
     blocker = await watching.full()
     again = await started(watcher.answer(2, None))
     watching.change(added=["new"])
-    # It never can be
+    # The request can never be answered
     watching.limiter.change_limit(DIRECT, max_bytes=300)
     with pytest.raises(PermitTooLargeError):
         await again
@@ -200,7 +200,7 @@ async def test_what_changed_while_an_answer_failed_is_told_all_the_same(as_shipp
 
 
 async def test_an_update_that_would_be_too_large_comes_in_parts() -> None:
-    # Room for about four names
+    # Capacity for about four names
     watching = Watching("a", "b", max_update_bytes=100)
     client, _ = await watching.client()
     watching.change(added=[f"c{number}" for number in range(10)], removed=["a", "b"])

@@ -1,4 +1,4 @@
-"""Direct memory for all who are told at once: asked for once, given back with the last of them."""
+"""Direct memory for a group of recipients: acquired once, released with the last recipient."""
 
 import pytest
 
@@ -12,7 +12,7 @@ BOTH = pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
 
 
 class Acquiring:
-    """A permit of 100 bytes, and 1,000 bytes to pay it with."""
+    """A request for 100 bytes, with a budget of 1,000 bytes."""
 
     def __init__(self, kind: type[PrivateMemory | SharedMemory]) -> None:
         limit = MemoryLimit(1_000, 10, 25.0)
@@ -40,7 +40,7 @@ async def test_it_is_acquired_once_for_all(kind: type[PrivateMemory | SharedMemo
 async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedMemory]) -> None:
     acquiring = Acquiring(kind)
     acquiring.acquire()
-    # The only part has left before the next watcher is told
+    # The only part has left before the next watcher is notified
     acquiring.permit.share()()
     assert acquiring.held_bytes == 100
     acquiring.permit.all_told()
@@ -68,7 +68,7 @@ async def test_what_has_to_wait_is_not_asked_for_again(
     blocker = await acquiring.limiter.acquire(DIRECT, 950)
     assert not acquiring.acquire()
     acquiring.limiter.release(blocker)
-    # Each watcher asks for its own
+    # Each watcher acquires separately
     assert not acquiring.acquire()
     acquiring.permit.all_told()
     assert acquiring.held_bytes == 0
@@ -90,13 +90,13 @@ async def test_what_is_too_large_together_is_no_error(
 async def test_no_account_of_a_permit_is_kept_for_a_next_time(
     kind: type[PrivateMemory | SharedMemory], free_bytes: int
 ) -> None:
-    # It was granted, or would have had to wait
+    # The permit was granted, or would have had to wait
     acquiring = Acquiring(kind)
     if free_bytes < 1_000:
         await acquiring.limiter.acquire(DIRECT, 1_000 - free_bytes)
     acquiring.acquire()
     acquiring.permit.all_told()
-    # Nobody asks in its name again
+    # No second request is made on the watcher's behalf
     accounts = acquiring.limiter.semaphore(DIRECT)._books.accounts
     assert not [owner for owner in accounts._spare if owner is acquiring.permit]
 

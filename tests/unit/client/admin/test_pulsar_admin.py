@@ -1,4 +1,4 @@
-"""client.admin.pulsar_admin: what is asked of the admin REST, and how its errors look."""
+"""Requests to the admin REST, and the resulting errors."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def all_names(batches: AsyncIterator[list[str]]) -> list[str]:
 
 @asynccontextmanager
 async def a_tls_server() -> AsyncIterator[str]:
-    """Run a server with a certificate of nobody we trust."""
+    """Run a server with an untrusted certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     async with await asyncio.start_server(_close, "127.0.0.1", 0, ssl=context) as server:

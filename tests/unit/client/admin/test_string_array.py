@@ -1,4 +1,4 @@
-"""client.admin.string_array: a JSON array of names that arrives in pieces."""
+"""A JSON array of names that arrives in pieces."""
 
 import json
 

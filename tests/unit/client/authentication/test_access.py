@@ -80,7 +80,7 @@ def test_processes_that_are_started_are_told_the_same_by_variables() -> None:
 
 
 def keeping(folder: Path) -> Callable[[str], str]:
-    """Return what keeps a text in a file of this folder."""
+    """Return a function that writes a text to a new file of the folder, and returns the path."""
 
     def kept(text: str) -> str:
         file = folder / f"kept-{len(list(folder.iterdir()))}"

@@ -1,5 +1,3 @@
-"""Tokens: where they come from, and what happens when they do not."""
-
 from pathlib import Path
 
 import pytest

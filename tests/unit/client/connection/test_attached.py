@@ -1,4 +1,4 @@
-"""What a server sends for producers, consumers and watches reaches the one it is for."""
+"""Frames for producers, consumers and watches reach the right recipient."""
 
 import pytest
 
@@ -11,7 +11,7 @@ FRAME = Frame(0, ())
 
 
 class Told:
-    """Writes down each call, with its arguments."""
+    """Records each call, with arguments."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[object, ...]] = []
@@ -31,7 +31,7 @@ def attached() -> tuple[Attached, Told]:
 
 
 def commands(number: int) -> dict[str, pb.BaseCommand]:
-    """One command of each kind for the part of that number, by the call that it becomes."""
+    """Return a command of each kind for the part with this number, by the resulting call."""
     message_id = pb.MessageIdData(ledgerId=1, entryId=2)
     return {
         "message_received": pb.BaseCommand(

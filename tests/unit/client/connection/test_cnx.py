@@ -1,4 +1,4 @@
-"""One connection of the client library: handshake, requests, their answers and their ends."""
+"""A connection of the client library: handshake, requests, answers and end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Server:
         return self
 
     async def asked(self) -> asyncio.Task[object]:
-        """Let the client ask for a list of topics."""
+        """Make the client request a list of topics."""
         return await started(
             self.cnx.topics_raw(topics_command(0, "tenant/ns").getTopicsOfNamespace)
         )
@@ -310,7 +310,7 @@ async def test_each_command_of_a_server_is_taken_or_closes() -> None:
 
 
 class Token:
-    """Credentials that are another word each time."""
+    """Credentials that change at every reading."""
 
     method_name = "token"
 
@@ -336,7 +336,7 @@ async def test_credentials_are_shown_in_connect_and_anew_at_a_challenge() -> Non
 
 
 class NoToken(Token):
-    """Credentials that cannot be had after so many times."""
+    """Credentials that fail after a number of readings."""
 
     def __init__(self, times: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Connections made once and shared by all who ask."""
+"""Connections made once and shared by all callers."""
 
 import asyncio
 import gc
@@ -210,7 +210,7 @@ async def test_a_name_whose_first_address_is_dead_is_reached_by_its_second(
         with socket.socket() as dead:
             dead.bind(("127.0.0.9", port))
             dead.listen(0)
-            with socket.create_connection(("127.0.0.9", port)):  # Its backlog takes no more.
+            with socket.create_connection(("127.0.0.9", port)):  # The backlog is full.
                 found = [
                     (socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port))
                     for one in ("127.0.0.9", host)
@@ -223,7 +223,7 @@ async def test_a_name_whose_first_address_is_dead_is_reached_by_its_second(
 
 
 class Failing:
-    """Credentials of which nothing is known but that they fail."""
+    """Credentials failing with an unspecified error."""
 
     method_name = "token"
 
@@ -240,7 +240,7 @@ async def test_credentials_that_fail_are_an_error_of_the_client_and_open_no_conn
 
 
 class Blocking:
-    """Credentials that take until they are let go."""
+    """Credentials that block until released."""
 
     method_name = "token"
 
@@ -255,7 +255,7 @@ class Blocking:
 async def test_credentials_that_block_do_not_hold_the_loop() -> None:
     blocking = Blocking()
     asking = await started(current_auth_data(blocking, LoopClock(), 10.0))
-    blocking.go.set()  # Never, if this turn had to wait for it.
+    blocking.go.set()  # Never reached if this turn had to wait.
     assert await asking == b"late"
 
 
@@ -273,7 +273,7 @@ async def test_credentials_that_never_come_are_given_up() -> None:
 
 
 class Nameless(Failing):
-    """Credentials that do not say their method."""
+    """Credentials without a method name."""
 
     @property
     def method_name(self) -> str:

@@ -1,5 +1,3 @@
-"""Service URLs with one host or several, plain or TLS."""
-
 import pytest
 
 from client.connection.service_url import ServiceUrl, parse_service_url

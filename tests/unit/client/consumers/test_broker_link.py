@@ -1,4 +1,4 @@
-"""The broker is told and asked what a consumer wants."""
+"""A consumer's requests and reports to the broker."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -95,7 +95,7 @@ async def test_what_is_asked_as_the_broker_closes_the_consumer_is_asked_again(
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     asking = await started(asks(consumer))
-    # When it answers that it knows no such consumer
+    # When the broker answers that the consumer is unknown
     broker.close_consumer()
     hold.set()
     broker.hold = None

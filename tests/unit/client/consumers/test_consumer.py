@@ -1,4 +1,4 @@
-"""Consumers receive what the broker sends: one by one, together, or by a listener."""
+"""Consumers receive singly, in batches, or by a listener."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -34,7 +34,7 @@ async def test_a_cancelled_receive_leaves_its_message_to_the_next() -> None:
     broker = ModelBroker()
     consumer = await opened(broker)
     first, second = await started(consumer.receive()), await started(consumer.receive())
-    # When the first is woken, and cancelled before it can run
+    # When the first receiver is woken, and cancelled before running
     broker.publish()
     first.cancel()
     assert (await second).data() == b"0"

@@ -1,4 +1,4 @@
-"""Entries on their way to the dead-letter topic count as long as their connection does."""
+"""Entries bound for the dead-letter topic count as long as their connection lives."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ from tests.support.peers.model_consumers import after, opened
 
 
 class Topic:
-    """Counts what is freed."""
+    """Counts freed entries."""
 
     def __init__(self) -> None:
         self.incoming = self
@@ -41,7 +41,7 @@ def test_what_a_lost_connection_took_along_is_not_freed_again(
 
 
 class Producer:
-    """Takes what is sent, when a test lets it."""
+    """A producer whose sends a test completes."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -63,7 +63,7 @@ class Producer:
 
 
 class Producers:
-    """Opens producers, when a test lets it."""
+    """A factory of producers, opened by a test."""
 
     def __init__(self) -> None:
         self.opened: list[Producer] = []
@@ -158,7 +158,7 @@ async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Produce
 async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
     producers: Producers,
 ) -> None:
-    # Given two letters, of which one is being sent
+    # Given two letters, the first being sent
     broker = ModelBroker()
     broker.publish()
     broker.publish()
@@ -181,7 +181,7 @@ async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
 async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once(
     producers: Producers,
 ) -> None:
-    # Given two letters, of which one is being sent
+    # Given two letters, the first being sent
     broker = ModelBroker()
     broker.publish()
     broker.publish()
@@ -252,7 +252,7 @@ async def test_a_letter_that_does_not_arrive_leaves_time_to_acknowledge_the_rest
 
 
 async def test_a_close_that_is_cancelled_closes_every_producer(producers: Producers) -> None:
-    # Given one of the retry topic, and one of the dead letters
+    # Given a letter for the retry topic, and a dead letter
     broker = ModelBroker()
     broker.publish()
     consumer = await retrying(broker)

@@ -1,4 +1,4 @@
-"""Topics come and go, and their messages are merged fairly."""
+"""Topics are added and removed, and their messages are merged fairly."""
 
 import asyncio
 import gc
@@ -120,7 +120,7 @@ async def test_leaving_what_was_opened_takes_no_time_beyond_the_opening() -> Non
 
 
 async def test_the_question_for_partitions_and_the_subscription_have_one_time_together() -> None:
-    # Given partitions that are told late
+    # Given partitions reported late
     class Slow(ModelBroker):
         async def partitions(self, _: str, *, auto_create: bool = True) -> int:
             await clock_sleep(self.clock, 20)
@@ -137,7 +137,7 @@ async def test_the_question_for_partitions_and_the_subscription_have_one_time_to
 
 
 async def test_messages_of_partitions_are_taken_in_turn() -> None:
-    # Given two partitions, of which each has the messages of the model's one subscription
+    # Given two partitions, each with the messages of the model's one subscription
     broker = ModelBroker(partition_count=2, delivers=False)
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
     await topics.add_topic(TOPIC)
@@ -201,7 +201,7 @@ async def fails_strangely(_: TopicConsumer, __: float) -> None:
 
 
 async def test_a_topic_that_is_left_and_comes_back_while_it_grows_is_there_once() -> None:
-    # Given a third partition that is being opened
+    # Given a third partition being opened
     broker = ModelBroker(partition_count=2)
     topics = topics_consumer(
         broker.context, "s", ConsumerOptions(auto_update_partitions_seconds=60)

@@ -1,4 +1,4 @@
-"""A consumer's arguments are checked when they are given."""
+"""A consumer's arguments are checked immediately."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Policies refuse what makes no sense."""
+"""Policies refuse senseless values."""
 
 import math
 import sys

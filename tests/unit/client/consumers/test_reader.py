@@ -1,4 +1,4 @@
-"""Readers go through a topic from where they are told, and know whether there is more."""
+"""Readers go through a topic from a given position, and know whether more messages exist."""
 
 import asyncio
 from typing import Any
@@ -28,7 +28,7 @@ Type = pb.BaseCommand
 async def opened(
     broker: ModelBroker, start: MessageId = MessageId.earliest, **options: Any
 ) -> Reader:
-    """Return a reader, after its first messages came."""
+    """Return a reader, after the first messages have arrived."""
     options = {"receiver_queue_policy": "fixed", **options}
     reader = await open_reader(broker.context, TOPIC, start, ReaderOptions(**options))
     await settle()
@@ -36,7 +36,7 @@ async def opened(
 
 
 async def rest(reader: Reader) -> list[bytes]:
-    """Return the payloads of all messages that there are."""
+    """Return the payloads of all remaining messages."""
     payloads = []
     while await reader.has_message_available():
         payloads.append((await reader.read_next(1_000)).data())
@@ -145,7 +145,7 @@ async def test_seek_reads_again() -> None:
 async def test_at_the_end_only_what_comes_later_is_available() -> None:
     broker = ModelBroker()
     broker.publish()
-    broker.entries[0].left = 0  # The subscription begins behind it.
+    broker.entries[0].left = 0  # The subscription begins behind the entry.
     reader = await opened(broker, MessageId.latest)
     before = await reader.has_message_available()
     broker.publish()
@@ -222,7 +222,7 @@ async def test_reading_ends_with_its_time_or_the_reader() -> None:
 
 
 async def test_what_nobody_will_get_is_no_message_that_is_available() -> None:
-    # Given a topic that ends with a batch whose rest was compacted away, and with a broken entry
+    # Given a topic ending with a batch whose remainder was compacted away, and a broken entry
     broker = ModelBroker()
     broker.store(compacted(3, {1, 2}), 3, is_batch=True)
     reader = await opened(broker)
@@ -252,7 +252,7 @@ async def test_a_refused_seek_reads_nothing_twice() -> None:
 async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
     start: MessageId,
 ) -> None:
-    # Given a reader at an end of the topic, and two messages that it has queued
+    # Given a reader at an end of the topic, with two queued messages
     broker = ModelBroker()
     reader = await opened(broker, start)
     broker.publish()
@@ -267,7 +267,7 @@ async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
 
 
 async def test_a_time_is_sought_again_when_the_connection_is_lost() -> None:
-    # Given a reader that sought a time, and to which nothing came since
+    # Given a reader that sought a time, without messages since
     broker = ModelBroker()
     broker.publish()
     reader = await opened(broker)
@@ -310,7 +310,7 @@ async def test_nothing_is_available_behind_a_message_whose_chunks_did_not_all_co
     broker.store(large.entry(0))
     reader = await opened(broker)
     before = await reader.has_message_available()
-    # When it is given up
+    # When the seek is cancelled
     broker.clock.advance(61)
     await settle()
     assert (before, await reader.has_message_available()) == (True, False)

@@ -107,7 +107,7 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
     await after(broker, 1)
     assert lost == (False, 0, 0)
     assert consumer.is_connected()
-    # The acknowledgement that waited came before the permits.
+    # The waiting acknowledgement arrived before the permits.
     assert await numbers(consumer, 3) == [b"1", b"2", b"3"]
     assert consumer.statistics().topics[0].reconnections == 1
     assert broker.most_permits <= 10
@@ -141,7 +141,7 @@ async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload()
 
 
 async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
-    # Given an acknowledgement that waits for a connection
+    # Given an acknowledgement waiting for a connection
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
@@ -155,7 +155,7 @@ async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> N
 
 
 class SecondWaits(asyncio.Event):
-    """Holds the second answer, that of the acknowledgement behind SUBSCRIBE."""
+    """Holds the second answer, the acknowledgement's behind SUBSCRIBE."""
 
     answers = 0
 
@@ -289,7 +289,7 @@ async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
 
 
 async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -> None:
-    # Given an acknowledgement whose receipt does not come
+    # Given an acknowledgement whose receipt is missing
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
@@ -319,13 +319,13 @@ async def test_closing_sends_what_was_acknowledged_by_the_next_connection(
     closing = await started(consumer.close())
     await after(broker, 1)
     await closing
-    # Then it takes no more messages meanwhile
+    # Then the consumer takes no further messages meanwhile
     assert broker.left == [1]
     assert kinds(broker) == [Type.SUBSCRIBE, Type.ACK, Type.CLOSE_CONSUMER]
 
 
 async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> None:
-    # Given an acknowledgement that waits for a connection, which does not come
+    # Given an acknowledgement waiting for a connection that never opens
     broker = ModelBroker()
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
@@ -352,7 +352,7 @@ async def test_unsubscribe_deletes_and_closes() -> None:
 
 
 async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows() -> None:
-    # Given a broker that does it, and does not say so in time
+    # Given a broker that seeks, but answers too late
     broker = ModelBroker()
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
@@ -483,7 +483,7 @@ async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> N
 
 
 async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:
-    # Given a broker that closes the consumer, and then does not answer the seek
+    # Given a broker that closes the consumer, and leaves the seek unanswered
     broker = ModelBroker()
     for _ in range(3):
         broker.publish()
@@ -498,7 +498,7 @@ async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> Non
     hold.set()
     with pytest.raises(ServerResponseError):
         await seeking
-    # Then the message that was sought is not taken for one that nobody wants
+    # Then the sought message is not mistaken for an unwanted message
     await settle()
     assert consumer.statistics().messages_queued == 3
     assert await numbers(consumer, 3) == [b"0", b"1", b"2"]

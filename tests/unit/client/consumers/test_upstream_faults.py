@@ -1,4 +1,4 @@
-"""The open faults of upstream's client memory limit, each with the test that it is not here."""
+"""Open faults of upstream's client memory limit, each with a test that we are free of the fault."""
 
 import ast
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_every_fault_has_its_test(path: str, name: str) -> None:
 
 
 async def test_a_listeners_queue_grows() -> None:
-    # Given a backlog, and a broker that sends when the test says so
+    # Given a backlog, and a broker that sends on command
     broker = ModelBroker(delivers=False)
     for _ in range(20):
         broker.publish()

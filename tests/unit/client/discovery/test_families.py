@@ -1,4 +1,4 @@
-"""The schedules ask what the official clients were seen to ask, and when."""
+"""The schedules send the recorded requests of official clients, at the recorded times."""
 
 import pytest
 

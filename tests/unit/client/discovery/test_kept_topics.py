@@ -11,7 +11,7 @@ from tests.support.clocks.settle import settle
 
 
 class Consumer:
-    """A consumer that does as it is told, or fails."""
+    """A scripted consumer."""
 
     def __init__(self):
         self.topics = set()

@@ -11,7 +11,7 @@ PATTERN = TopicsPattern(BASE + "t-.*")
 
 
 def answer_of(names, *, filtered=False, changed=True, topics_hash="01020304"):
-    """Return an answer as it comes from a connection."""
+    """Return an answer as received from a connection."""
     encoded = [b"\x12" + encode_varint(len(name.encode())) + name.encode() for name in names]
     frame = b"".join(
         encode_topics_response(
@@ -24,7 +24,7 @@ def answer_of(names, *, filtered=False, changed=True, topics_hash="01020304"):
 
 
 def read(answer):
-    """Return what is found in an answer, and in how many steps."""
+    """Return the names found in an answer, and the number of steps."""
     found = MatchingNames(answer, PATTERN)
     return found, sum(1 for _ in found.read())
 

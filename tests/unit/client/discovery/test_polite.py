@@ -1,4 +1,4 @@
-"""The polite schedule: spread in time, patient where it is refused."""
+"""The polite schedule: spread in time, patient after refusals."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from client.discovery.actions import ListTopics, OpenWatch, Unanswered
 from tests.support.discovery.world import OPTIONS, World
 
 HURRIED = replace(OPTIONS, operation_timeout_seconds=30.0)
-PLAIN = replace(OPTIONS, properties={"team": "red"})  # which a watch would not tell
+PLAIN = replace(OPTIONS, properties={"team": "red"})  # cannot be watched
 
 
 def opened(options=PLAIN, seed=1):
@@ -83,7 +83,7 @@ def test_polls_of_consumers_that_started_together_are_spread():
     worlds = [opened(seed=seed) for seed in range(100)]
     for world in worlds:
         world.clock.advance(1.5 * OPTIONS.period_seconds)
-    # Then at any time of the period there are some
+    # Then some are due at any time of the period
     times = sorted(world.listings[1] for world in worlds)
     assert times[0] < 0.6 * OPTIONS.period_seconds
     assert times[-1] > 1.4 * OPTIONS.period_seconds
@@ -111,7 +111,7 @@ def test_losses_in_a_row_do_not_put_it_off_for_ever(options):
 
 def test_nothing_is_asked_for_half_a_period_behind_a_loss():
     worlds = [opened(options, seed) for seed in range(50) for options in (OPTIONS, PLAIN)]
-    # When what was due is not any more
+    # When the due request is obsolete
     for world in worlds:
         world.clock.advance(0.49 * OPTIONS.period_seconds)
         world.lose()
@@ -136,11 +136,11 @@ def test_watches_of_consumers_that_lost_their_connection_together_are_spread():
         lost_at, asked = world.clock.now(), len(world.asked)
         world.lose()
         world.clock.advance(1.5 * OPTIONS.period_seconds)
-        # Then each is asked for once, and its answer is a list
+        # Then each is requested once, and answered with a list
         ((at, action),) = world.asked[asked:]
         assert isinstance(action, OpenWatch)
         delays.append((at - lost_at) / OPTIONS.period_seconds)
-    # and nobody is in the way of those who attach
+    # and attaching clients are undisturbed
     assert 0.5 <= min(delays) < 0.6
     assert 1.4 < max(delays) <= 1.5
 

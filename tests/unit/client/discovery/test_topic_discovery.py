@@ -28,7 +28,7 @@ Kind = pb.BaseCommand
 
 
 class Connection:
-    """A connection whose broker answers when the test says so."""
+    """A connection whose broker answers on command."""
 
     def __init__(self):
         self.peer, self.closed = "broker:6650", False
@@ -66,7 +66,7 @@ class Connection:
 
 
 class Cluster:
-    """A cluster of one server, which may be away."""
+    """A cluster of one server, which may be unreachable."""
 
     def __init__(self):
         self.clock = CountingClock()
@@ -111,7 +111,7 @@ async def discovery(cluster, told):
 
 
 async def listed(cluster, discovery, *names):
-    """Open, with these names on the broker."""
+    """Open, with the given names on the broker."""
     opening = await started(discovery.open())
     cluster.cnx.listings[-1].set_result(answer_of(names, topics_hash=""))
     return await opening
@@ -126,7 +126,7 @@ async def watched(cluster, discovery):
 
 
 def nothing_is_left(cluster, discovery):
-    """Tell that no task, no timer and no attachment remains."""
+    """Tell whether no task, timer or attachment remains."""
     return not (discovery._tasks or cluster.clock.live or cluster.cnx.attached.watches)
 
 
@@ -280,7 +280,7 @@ async def test_an_answer_that_comes_behind_an_update_leaves_what_the_update_said
     cluster.clock.advance(60.0)
     await settle()
     assert kept == ({T1, T2}, topics_hash([T1, T2]))
-    # And it asks again, soon.
+    # And soon repeats the request.
     assert len(cluster.cnx.listings) == asked + 1
     await discovery.close()
 

@@ -9,7 +9,7 @@ from client.exceptions import NotAllowedError, ServerResponseError, server_respo
 
 
 class Connection:
-    """A connection whose broker answers when the test says so."""
+    """A connection whose broker answers on command."""
 
     def __init__(self, *, watches=True):
         self.peer = "broker:6650"
@@ -34,7 +34,7 @@ class Connection:
 
 
 class Told:
-    """What a watch told."""
+    """A watch's reports."""
 
     def __init__(self):
         self.updates = []

@@ -1,4 +1,4 @@
-"""The queue that grants permits by bytes: when it grows, what it grants, and when it waits."""
+"""Receiver queues sized by bytes: growth, permits and waits."""
 
 import pytest
 
@@ -39,7 +39,7 @@ class Client:
 
 
 async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_bytes: int) -> None:
-    """Have a queue grow to a size, with entries of so many bytes."""
+    """Grow a queue to a size, with entries of a given size."""
     while consumer.queue.current_size < size:
         consumer.publish(1_000, entry_bytes)
         consumer.deliver_all()
@@ -51,7 +51,7 @@ async def grow(client: Client, consumer: ScriptedConsumer, size: int, entry_byte
     consumer.pending.clear()
 
 
-# -- when it grows ----------------------------------------------------------------------------
+# -- growth -----------------------------------------------------------------------------------
 
 
 async def test_it_starts_with_one_and_does_not_grow_while_the_application_finds_messages() -> None:
@@ -184,7 +184,7 @@ async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message()
     await settle()
     assert [consumer.questions for consumer in consumers] == [0, 1, 0]
     assert [consumer.queue.current_size for consumer in consumers] == [1, 2, 1]
-    # That topic is left.
+    # The topic remains.
     consumers[1].close()
     client.clock.advance(1.0)
     for consumer in consumers[::2]:
@@ -194,7 +194,7 @@ async def test_of_several_topics_the_one_asked_for_is_that_of_the_last_message()
     assert [consumer.questions for consumer in consumers] == [1, 1, 0]
 
 
-# -- when it shrinks --------------------------------------------------------------------------
+# -- shrinking --------------------------------------------------------------------------------
 
 
 async def test_every_queue_shrinks_again_and_again_while_memory_is_nearly_used_up() -> None:
@@ -232,7 +232,7 @@ async def test_what_is_under_way_when_it_shrinks_comes_and_absorbs_permits() -> 
     assert consumer.granted == [2]
 
 
-# -- what it grants ---------------------------------------------------------------------------
+# -- permits ----------------------------------------------------------------------------------
 
 
 async def test_permits_are_for_the_bytes_that_are_free() -> None:
@@ -242,13 +242,13 @@ async def test_permits_are_for_the_bytes_that_are_free() -> None:
     await grow(client, consumer, 1_000, 100 * 1024)
     consumer.publish(1_000, 100 * 1024)
     consumer.deliver_all()
-    # At least half, what is free being left for others in halves.
+    # At least half, the rest being left to other queues in halves.
     assert 3 * 1024 // 200 <= consumer.queued <= 3 * 1024 // 100
     assert client.memory.current_usage <= 3 * MIB
 
 
 async def test_a_batch_takes_the_room_of_an_entry_once() -> None:
-    # Batches of 100 messages in 100 KiB; a permit brings a whole one.
+    # Batches of 100 messages in 100 KiB; a permit brings a whole batch.
     client = Client(4 * MIB)
     consumer = client.subscribe()
     while consumer.queue.current_size < 1_000:
@@ -278,7 +278,7 @@ async def test_the_size_of_an_entry_rises_at_once_and_falls_slowly() -> None:
 
 
 def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
-    # Room for three unknown entries.
+    # Capacity for three unknown entries.
     client = Client(4 * UNKNOWN_ENTRY_BYTES)
     consumers = [client.subscribe() for _ in range(5)]
     assert [consumer.permits for consumer in consumers] == [1, 1, 1, 0, 0]
@@ -290,7 +290,7 @@ def test_consumers_that_do_not_fit_hold_no_permits_and_take_turns() -> None:
 
 
 async def test_each_that_waits_gets_a_message_within_ten_seconds() -> None:
-    # 1 byte for 200 consumers; the first 150 have nothing to receive.
+    # 1 byte for 200 consumers; the first 150 have no messages.
     client = Client(1)
     consumers = [client.subscribe() for _ in range(200)]
     for consumer in consumers:
@@ -325,7 +325,7 @@ def test_without_a_limit_the_queue_is_fixed() -> None:
     assert consumer.granted == [1_000]
 
 
-# -- what it counts ---------------------------------------------------------------------------
+# -- counting ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("until_acknowledged", [False, True])

@@ -1,4 +1,4 @@
-"""Queues of one size, and those of none."""
+"""Queues of fixed size, and of size zero."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_without_a_queue_what_is_dropped_is_granted_again_to_who_waits() -> None
     consumer.receive()
     consumer.waiting = 1
     consumer.deliver_all()
-    # When nobody gets it
+    # When no receiver gets the message
     consumer.take()
     assert consumer.permits == 1
 

@@ -8,32 +8,23 @@ from tests.support.messages.entries import NOW, PRODUCER, batch_of, plain, recei
 
 
 def test_a_batch_counts_its_messages_and_bytes() -> None:
-    # GIVEN a builder
     builder = BatchBuilder()
-    # WHEN two messages are added
     builder.add(OutgoingMessage(b"a", 0, {"k": "v"}, "x"))
     builder.add(OutgoingMessage(b"bb", 1))
-    # THEN its size is that of the payload it makes
     entry = builder.build(PRODUCER, NOW)
     assert builder.message_count == entry.message_count == 2
     assert builder.size_bytes == len(entry.payload)
 
 
 def test_the_payload_is_the_one_the_official_client_makes() -> None:
-    # GIVEN the messages that it was seen to send
     entry = batch_of([OutgoingMessage(b"a", 0, {"k": "v"}, "x"), OutgoingMessage(b"bb", 1)])
-    # WHEN this client sends them
-    # THEN not a byte differs
     assert entry.payload.hex() == ("0000000f0a060a016b120176120178180140006100000004180240016262")
 
 
 def test_the_metadata_has_the_keys_of_the_first_and_the_numbers_of_all() -> None:
-    # GIVEN messages with keys
     first = OutgoingMessage(b"a", 5, partition_key="k", ordering_key="o")
     producer = SendingProducer(1, "p", CompressionType.SNAPPY, b"version")
-    # WHEN they are built
     entry = batch_of([first, OutgoingMessage(b"b", 9, partition_key="other")], producer)
-    # THEN a broker can choose a consumer, and count
     metadata = pb.MessageMetadata.FromString(entry.metadata)
     assert (metadata.partition_key, metadata.ordering_key) == ("k", b"o")
     assert (metadata.sequence_id, metadata.highest_sequence_id) == (5, 9)
@@ -47,10 +38,7 @@ def test_the_metadata_has_the_keys_of_the_first_and_the_numbers_of_all() -> None
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 16_383, 16_384, 100_000])
 @pytest.mark.parametrize("number", [0, 127, 128, 16_384, 2**63])
 def test_plain_messages_are_written_as_protobuf_writes_them(size: int, number: int) -> None:
-    # GIVEN a message without anything
-    # WHEN it is built
     entry = batch_of([OutgoingMessage(bytes(size), number)])
-    # THEN its metadata is what protobuf makes of it
     head = pb.SingleMessageMetadata(payload_size=size, sequence_id=number).SerializeToString()
     assert entry.payload == len(head).to_bytes(4, "big") + head + bytes(size)
 
@@ -66,10 +54,7 @@ def test_plain_messages_are_written_as_protobuf_writes_them(size: int, number: i
     ],
 )
 def test_a_message_with_any_part_is_not_plain(message: OutgoingMessage) -> None:
-    # GIVEN a message with one part
-    # WHEN it is built
     entry = batch_of([message])
-    # THEN the part is there
     plain_size = 4 + len(b"\x18\x01\x40\x01x")
     assert len(entry.payload) > plain_size - (message.payload is None)
 

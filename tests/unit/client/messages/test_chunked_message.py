@@ -19,11 +19,8 @@ def chunked(payload: bytes | None, limit: int = LIMIT, **parts: object) -> Chunk
 
 @pytest.mark.parametrize("size", [LIMIT + 1, 2 * LIMIT, 10 * LIMIT])
 def test_a_large_message_is_cut_into_entries_that_the_broker_takes(size: int) -> None:
-    # GIVEN a message above the limit
     message = chunked(DATA[:size], properties={"a": "1"}, partition_key="key")
-    # WHEN its entries are made
     entries = [message.entry(number) for number in range(message.chunk_count)]
-    # THEN each fits with its metadata, and together they are the message
     assert b"".join(entry.payload for entry in entries) == DATA[:size]
     for number, entry in enumerate(entries):
         assert len(entry.metadata) + len(entry.payload) <= LIMIT
@@ -45,31 +42,22 @@ def test_the_parts_take_no_memory_beside_the_whole() -> None:
 
 @pytest.mark.parametrize("payload", [None, b"", DATA[:LIMIT]])
 def test_a_message_that_fits_is_sent_as_any_other(payload: bytes | None) -> None:
-    # GIVEN a message that is not too large
     message = chunked(payload)
-    # WHEN its only entry is made
-    # THEN it says nothing of chunks
     assert message.chunk_count == 1
     assert message.entry(0) == message_entry(OutgoingMessage(payload, 3), PRODUCER, NOW)
 
 
 def test_it_is_compressed_before_it_is_cut() -> None:
-    # GIVEN a large message of one letter
     producer = SendingProducer(1, "p", CompressionType.LZ4)
-    # WHEN it is compressed
     message = ChunkedMessage(OutgoingMessage(b"x" * 10_000, 3), producer, NOW, LIMIT)
-    # THEN it fits
     assert message.chunk_count == 1
     metadata = pb.MessageMetadata.FromString(message.entry(0).metadata)
     assert metadata.uncompressed_size == 10_000
 
 
 def test_a_chunk_says_in_its_command_that_it_is_one() -> None:
-    # GIVEN a chunk
     head, _ = chunked(DATA).entry(1).send_frame(1)
-    # WHEN it is framed
     command = pb.BaseCommand.FromString(head[8 : 8 + int.from_bytes(head[4:8], "big")])
-    # THEN the broker can tell
     assert command.send.is_chunk
 
 

@@ -18,10 +18,10 @@ DATA = random.Random(15).randbytes(1_000)
 
 
 class Assembling:
-    """An assembly on a clock that stands still, and what it dropped.
+    """An assembly on a stopped clock.
 
     Attributes:
-        dropped: Entry ids that were dropped, and whether they are acknowledged.
+        dropped: Dropped entry ids, and whether they are acknowledged.
     """
 
     def __init__(self, **options: object) -> None:
@@ -33,7 +33,7 @@ class Assembling:
         self.dropped.append(([one.entry_id() for one in ids], acknowledge))
 
     def add(self, *chunks: Entry) -> bytes | None:
-        """Add chunks; return the message that the last one completed."""
+        """Add chunks; return the message completed by the last chunk."""
         whole = None
         for chunk in chunks:
             whole = self.assembly.add(chunk)
@@ -41,12 +41,11 @@ class Assembling:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds nothing."""
         return len(self.assembly) == self.assembly.pending_bytes == 0
 
 
 def chunks_of(number: int, first_entry: int, data: bytes = DATA) -> list[Entry]:
-    """Return the chunks of a message as they are received."""
+    """Return the chunks of a message as received."""
     message = ChunkedMessage(OutgoingMessage(data, number), PRODUCER, NOW, LIMIT)
     return [
         received(message.entry(chunk), first_entry + chunk) for chunk in range(message.chunk_count)
@@ -54,21 +53,18 @@ def chunks_of(number: int, first_entry: int, data: bytes = DATA) -> list[Entry]:
 
 
 def chunk(payload: bytes, entry_id: int = 1, **fields: object) -> Entry:
-    """Return a chunk that says of itself what is given."""
+    """Return a chunk with the given metadata."""
     fields = {"uuid": "u", "num_chunks_from_msg": 2, "total_chunk_msg_size": 4} | fields
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=NOW, **fields)
     return received(with_checksum(metadata, payload), entry_id)
 
 
 def test_the_last_chunk_completes_the_message() -> None:
-    # GIVEN the chunks of a message
     chunks = chunks_of(0, 10)
     assembling = Assembling()
-    # WHEN all but the last are there
     assert assembling.add(*chunks[:-1]) is None
     assert assembling.assembly.pending_bytes == sum(len(one.payload) for one in chunks[:-1])
     whole = assembling.assembly.add(chunks[-1])
-    # THEN the last one brings the message, with the ids of all
     assert whole is not None
     (message,) = whole.take()
     assert message.data() == DATA
@@ -80,24 +76,18 @@ def test_the_last_chunk_completes_the_message() -> None:
 
 
 def test_chunks_of_several_messages_may_be_mixed() -> None:
-    # GIVEN two messages whose chunks come in turn
     one, other = chunks_of(0, 10), chunks_of(1, 20, DATA[::-1])
     assembling = Assembling()
-    # WHEN they are added
     found = [assembling.add(chunk) for pair in zip(one, other, strict=True) for chunk in pair]
-    # THEN both are whole
     assert [data for data in found if data] == [DATA, DATA[::-1]]
 
 
 @pytest.mark.parametrize("acknowledges", [False, True])
 def test_the_oldest_message_gives_way_to_a_new_one(acknowledges: bool) -> None:
-    # GIVEN as many incomplete messages as may be
     assembling = Assembling(most_messages=2, acknowledges_oldest=acknowledges)
     first, second, third = chunks_of(0, 10), chunks_of(1, 20), chunks_of(2, 30)
     assembling.add(*first[:2], second[0])
-    # WHEN another one begins
     assembling.add(third[0])
-    # THEN the first one is dropped, and the others go on
     assert assembling.dropped == [([10, 11], acknowledges)]
     assert assembling.add(*second[1:]) == DATA
     assert assembling.add(*third[1:]) == DATA
@@ -105,20 +95,15 @@ def test_the_oldest_message_gives_way_to_a_new_one(acknowledges: bool) -> None:
 
 
 def test_what_is_not_complete_in_time_is_acknowledged() -> None:
-    # GIVEN two messages that began one after the other
     assembling = Assembling(expiry_seconds=60)
     second = chunks_of(1, 20)
     assembling.add(chunks_of(0, 10)[0])
     assembling.clock.advance(40)
     assembling.add(*second[:2])
-    # WHEN the first one's time is over
     assembling.clock.advance(20)
-    # THEN it alone is dropped
     assert assembling.dropped == [([10], True)]
     assert len(assembling.assembly) == 1
-    # WHEN the other's is over, too
     assembling.clock.advance(40)
-    # THEN nothing is left
     assert assembling.dropped[1:] == [([20, 21], True)]
     assert assembling.is_empty
 
@@ -132,34 +117,25 @@ def test_without_expiry_chunks_are_kept() -> None:
 
 
 def test_any_number_of_messages_may_be_incomplete() -> None:
-    # GIVEN an assembly without a bound
     assembling = Assembling(most_messages=0)
-    # WHEN many messages begin
     for number in range(50):
         assembling.add(chunks_of(number, 10 * number)[0])
-    # THEN none gives way
     assert not assembling.dropped
     assert len(assembling.assembly) == 50
 
 
 def test_chunks_never_have_more_bytes_than_their_message_announced() -> None:
-    # GIVEN the first of three chunks
     assembling = Assembling()
     assembling.add(chunk(b"ab", num_chunks_from_msg=3))
-    # WHEN the second has more than is left
-    # THEN the third is not waited for
     with pytest.raises(BrokenEntryError):
         assembling.add(chunk(b"abc", entry_id=2, chunk_id=1, num_chunks_from_msg=3))
     assert assembling.is_empty
 
 
 def test_a_gap_drops_what_came_before_and_behind() -> None:
-    # GIVEN a chunk is missing
     assembling = Assembling()
     chunks = chunks_of(0, 10)
-    # WHEN the next one comes
     assert assembling.add(chunks[0], chunks[2]) is None
-    # THEN both are treated as unacknowledged, and the rest has no beginning
     assert assembling.dropped == [([10, 12], False)]
     assert assembling.add(chunks[3]) is None
     assert assembling.dropped[1:] == [([13], False)]
@@ -167,56 +143,42 @@ def test_a_gap_drops_what_came_before_and_behind() -> None:
 
 
 def test_an_old_chunk_without_a_beginning_is_acknowledged() -> None:
-    # GIVEN a chunk that was sent long ago
     assembling = Assembling(expiry_seconds=60)
     assembling.clock.advance(NOW / 1_000 + 61)
-    # WHEN it comes without the first one
     assembling.add(chunks_of(0, 10)[1])
-    # THEN it will not come again
     assert assembling.dropped == [([11], True)]
 
 
 def test_a_chunk_that_the_broker_repeats_changes_nothing() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
-    # WHEN the second one is delivered again
     assembling.add(chunks[1])
-    # THEN nobody acknowledges it, and the message becomes whole
+    # The second copy is not acknowledged
     assert not assembling.dropped
     assert assembling.add(*chunks[2:]) == DATA
 
 
 def test_a_chunk_that_the_producer_repeats_is_acknowledged() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
-    # WHEN the second one was stored twice
     assembling.add(chunks_of(0, 90)[1])
-    # THEN the second copy is dropped
     assert assembling.dropped == [([91], True)]
     assert assembling.add(*chunks[2:]) == DATA
 
 
 def test_a_message_that_the_broker_repeats_begins_again() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
-    # WHEN all are delivered again
-    # THEN it becomes whole, and nothing was dropped
     assert assembling.add(*chunks_of(0, 10)) == DATA
     assert not assembling.dropped
 
 
 def test_a_message_that_the_producer_sends_anew_begins_again() -> None:
-    # GIVEN a message of which two chunks have come
     assembling = Assembling()
     assembling.add(*chunks_of(0, 10)[:2])
-    # WHEN its producer sends it from the beginning
-    # THEN the first attempt is acknowledged
     assert assembling.add(*chunks_of(0, 20)) == DATA
     assert assembling.dropped == [([10, 11], True)]
     assert assembling.is_empty
@@ -232,13 +194,10 @@ def test_a_message_that_the_producer_sends_anew_begins_again() -> None:
     ],
 )
 def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
-    # GIVEN the first half of a message
     assembling = Assembling()
     assembling.add(chunk(b"ab"))
-    # WHEN something comes that is not the other half
     with pytest.raises(BrokenEntryError, match="4 bytes in 2 chunks"):
         assembling.add(chunk(entry_id=2, chunk_id=1, **second))
-    # THEN what came before is dropped
     assert assembling.dropped == [([1], True)]
     assert assembling.is_empty
 
@@ -252,12 +211,9 @@ def test_a_chunk_that_does_not_fit_is_broken(second: dict[str, object]) -> None:
     ],
 )
 def test_a_message_that_announces_too_much_is_broken(fields: dict[str, object]) -> None:
-    # GIVEN nothing
     assembling = Assembling()
-    # WHEN a message begins that would be too large
     with pytest.raises(BrokenEntryError, match="at most"):
         assembling.add(chunk(b"ab", **fields))
-    # THEN nothing of it is kept
     assert assembling.is_empty
 
 
@@ -271,36 +227,27 @@ def test_every_chunk_of_a_message_that_is_larger_than_the_client_takes_is_refuse
 
 
 def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing() -> None:
-    # GIVEN an incomplete message
     assembling = Assembling()
     assembling.add(chunks_of(0, 10)[0])
-    # WHEN it is cleared
     assembling.assembly.clear()
     assembling.clock.advance(1_000)
-    # THEN nobody hears of it again
     assert assembling.is_empty
     assert not assembling.dropped
 
 
 def test_it_goes_on_after_it_was_cleared() -> None:
-    # GIVEN an assembly that was cleared
     assembling = Assembling()
     assembling.add(chunks_of(0, 10)[0])
     assembling.assembly.clear()
-    # WHEN a message begins
     assembling.add(chunks_of(1, 20)[0])
     assembling.clock.advance(61)
-    # THEN it expires as any other
     assert assembling.dropped == [([20], True)]
 
 
 @pytest.mark.parametrize("known", [0, 1])
 def test_a_chunk_with_a_number_below_0_is_no_part_of_anything(known: int) -> None:
-    # GIVEN a message of which nothing has come, or the first chunk
     assembling = Assembling()
     assembling.add(*[chunk(b"ab")] * known)
-    # WHEN a chunk comes with a number below 0
     assert assembling.add(chunk(b"ab", 2, chunk_id=-1)) is None
-    # THEN it is dropped, and its message with it
     assert assembling.dropped == [([1, 2] if known else [2], False)]
     assert assembling.is_empty

@@ -17,7 +17,7 @@ KINDS = list(CompressionType)
 REAL_KINDS = KINDS[1:]
 TEXT = b"many words, many words, and " * 100
 HELLO = b"hello hello hello hello "
-# The payloads in which the official client sent it.
+# Payloads as sent by the official client.
 OFFICIAL = {
     CompressionType.LZ4: "6968656c6c6f20060050656c6c6f20",
     CompressionType.ZLib: "789ccb48cdc9c957c8c0200170d408d1",
@@ -46,10 +46,7 @@ def test_nothing_stands_before_a_block(kind: CompressionType, payload: str) -> N
 
 
 def test_a_stream_without_its_end_is_broken() -> None:
-    # GIVEN a stream all of whose bytes are there, but not its checksum
     stream = compress(CompressionType.ZLib, TEXT)[:-2]
-    # WHEN it is decompressed
-    # THEN it is refused
     with pytest.raises(BrokenEntryError, match="cut short"):
         decompress(CompressionType.ZLib.value, stream, len(TEXT))
 
@@ -57,10 +54,7 @@ def test_a_stream_without_its_end_is_broken() -> None:
 @pytest.mark.parametrize("kind", REAL_KINDS)
 @pytest.mark.parametrize("wrong", [-1, 1, -len(TEXT)])
 def test_a_size_that_is_not_the_announced_one_is_broken(kind: CompressionType, wrong: int) -> None:
-    # GIVEN a payload that announces too little, or too much
     block = compress(kind, TEXT)
-    # WHEN it is decompressed
-    # THEN it is refused
     with pytest.raises(BrokenEntryError):
         decompress(kind.value, block, len(TEXT) + wrong)
 
@@ -74,13 +68,10 @@ def test_damage_is_broken(kind: CompressionType, block: bytes) -> None:
 
 @pytest.mark.parametrize("kind", REAL_KINDS)
 def test_a_size_that_so_few_bytes_cannot_become_takes_no_memory(kind: CompressionType) -> None:
-    # GIVEN a few bytes that announce a gigabyte
     tracemalloc.start()
     try:
-        # WHEN they are decompressed
         with pytest.raises(BrokenEntryError) as caught:
             decompress(kind.value, b"\x28\xb5\x2f\xfd" * 4, 2**30)
-        # THEN nothing was allocated
         assert tracemalloc.get_traced_memory()[1] < 100_000
     finally:
         tracemalloc.stop()
@@ -88,14 +79,11 @@ def test_a_size_that_so_few_bytes_cannot_become_takes_no_memory(kind: Compressio
 
 
 def test_a_bomb_takes_no_more_than_it_announces() -> None:
-    # GIVEN 64 MiB in a few bytes, announced as a kilobyte
     bomb = zlib.compress(bytes(2**26))
     tracemalloc.start()
     try:
-        # WHEN they are decompressed
         with pytest.raises(BrokenEntryError):
             decompress(CompressionType.ZLib.value, bomb, 1_000)
-        # THEN no more than a kilobyte came of them
         assert tracemalloc.get_traced_memory()[1] < 200_000
     finally:
         tracemalloc.stop()
@@ -103,10 +91,7 @@ def test_a_bomb_takes_no_more_than_it_announces() -> None:
 
 @pytest.mark.parametrize("kind", REAL_KINDS)
 def test_the_largest_compression_there_is_comes_back(kind: CompressionType) -> None:
-    # GIVEN what each kind can compress best
     data = bytes(2**20)
-    # WHEN it is decompressed
-    # THEN it is not taken for a lie
     assert decompress(kind.value, compress(kind, data), len(data)) == data
 
 

@@ -27,7 +27,7 @@ from tests.support.messages.entries import (
 )
 
 Reason = pb.CommandAck
-# What the official Python client sent: a batch of "a" (key x, property k=v) and "bb".
+# A batch of "a" (key x, property k=v) and "bb", as sent by the official Python client.
 OFFICIAL_BATCH = bytes.fromhex(
     "0e018ccec86a000000120a027032100018beb9bcdb9f343201785802"
     "0000000f0a060a016b12017612017818014000610000000418024001"
@@ -54,10 +54,7 @@ def reason_of(data: bytes, **options: object) -> int:
 
 
 def test_a_batch_of_the_official_client_is_read() -> None:
-    # GIVEN bytes of its batch
-    # WHEN they are read
     first, second = received(OFFICIAL_BATCH).take()
-    # THEN its messages have all their parts
     assert (first.data(), second.data()) == (b"a", b"bb")
     assert (first.properties(), first.partition_key()) == ({"k": "v"}, "x")
     assert (second.properties(), second.partition_key()) == ({}, "")
@@ -68,11 +65,8 @@ def test_a_batch_of_the_official_client_is_read() -> None:
 
 
 def test_a_message_in_no_batch_has_no_batch_index() -> None:
-    # GIVEN a message alone
     entry = received(message_entry(OutgoingMessage(b"x", 7), PRODUCER, NOW), entry_id=9)
-    # WHEN it is taken
     (message,) = entry.take()
-    # THEN its id is the entry's
     assert message.message_id().entry == (1, 9)
     assert message.message_id().batch_index() == -1
     assert message.sequence_id() == 7
@@ -80,11 +74,8 @@ def test_a_message_in_no_batch_has_no_batch_index() -> None:
 
 
 def test_what_the_broker_says_of_an_entry_is_passed_over() -> None:
-    # GIVEN an entry behind a broker's metadata
     said = pb.BrokerEntryMetadata(index=5).SerializeToString()
     data = b"\x0e\x02" + struct.pack(">I", len(said)) + said + OFFICIAL_BATCH
-    # WHEN it is read
-    # THEN its messages are there
     assert [one.data() for one in received(data).take()] == [b"a", b"bb"]
 
 
@@ -93,13 +84,10 @@ def test_an_entry_without_a_checksum_is_read() -> None:
 
 
 def test_a_batch_is_taken_step_by_step() -> None:
-    # GIVEN a batch of five
     entry = received(batch_of(plain(5)))
-    # WHEN it is taken in twos
     steps = []
     while entry.left:
         steps.append([one.data() for one in entry.take(2)])
-    # THEN nothing is lost
     assert steps == [[b"0", b"1"], [b"2", b"3"], [b"4"]]
 
 
@@ -108,100 +96,73 @@ def test_a_batch_is_taken_step_by_step() -> None:
     [([], {0, 1, 2}), ([0b101], {0, 2}), ([0], set()), ([-1], {0, 1, 2}), ([0b010, 7], {1})],
 )
 def test_messages_that_were_acknowledged_are_left_out(ack_set: list[int], left: set[int]) -> None:
-    # GIVEN a batch of which some were acknowledged
     entry = received(batch_of(plain(3)), ack_set=ack_set)
-    # WHEN it is taken
     messages = entry.take()
-    # THEN the others come
     assert {one.batch_index for one in messages} == left
     assert entry.left == 0
 
 
 def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
-    # GIVEN seventy messages, and a set of 64 bits
     entry = received(batch_of(plain(70)), ack_set=[-1])
-    # WHEN they are taken
-    # THEN those of the missing word are left out
     assert [one.batch_index for one in entry.take()] == list(range(64))
 
 
 def test_messages_that_compaction_removed_are_left_out() -> None:
-    # GIVEN a batch whose first message is not there any more
     payload = single(b"", compacted_out=True) + single(b"x")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
-    # WHEN it is taken
     (message,) = entry.take()
-    # THEN the other has its own place
     assert (message.data(), message.batch_index) == (b"x", 1)
 
 
 def test_texts_that_are_not_utf8_are_mended() -> None:
-    # GIVEN a batch with a key of bytes
     head = b"\x12\x02\xff\xfex\x18\x01".replace(b"x", b"")
     payload = struct.pack(">I", len(head)) + head + b"a"
     entry = received(with_checksum(metadata(num_messages_in_batch=1), payload))
-    # WHEN it is taken
     (message,) = entry.take()
-    # THEN the message is there, and something stands for its key
     assert message.data() == b"a"
     assert message.partition_key() == "\ufffd\ufffd"
 
 
 def test_large_metadata_is_not_mended() -> None:
-    # GIVEN broken texts that would take long
     in_batch = b"\x18\x00" + b"\x12\x01\xff" * (MOST_MENDED_BYTES // 3)
     in_entry = metadata().SerializeToString() + b"\x32\x01\xff" * (MOST_MENDED_BYTES // 3)
     batch = struct.pack(">I", len(in_batch)) + in_batch
-    # WHEN they are read
-    # THEN they are refused
     data = with_checksum(metadata(num_messages_in_batch=1), batch)
     assert reason_of(data) == Reason.BatchDeSerializeError
     assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
 
 
 def test_not_too_many_texts_are_mended_at_once() -> None:
-    # GIVEN a batch with as many broken keys
     head = b"\x12\x7f" + b"\xff" * 127 + b"\x18\x00"
     one = struct.pack(">I", len(head)) + head
     count = MOST_BYTES_AT_ONCE // MENDED_BYTES // len(head) * 3 // 2
     entry = received(with_checksum(metadata(num_messages_in_batch=count), one * count))
-    # WHEN it is taken
     messages = entry.take()
-    # THEN it ends early, and goes on where it ended
     assert 0 < len(messages) < count
     assert len(messages) + len(entry.take()) == count
 
 
 def test_not_too_many_bytes_are_read_at_once() -> None:
-    # GIVEN a batch of large messages
     payload = bytes(MOST_BYTES_AT_ONCE // 2)
     entry = received(batch_of([OutgoingMessage(payload, number) for number in range(5)]))
-    # WHEN it is taken
-    # THEN it comes in parts
     assert [len(entry.take()) for _ in range(3)] == [2, 2, 1]
     assert entry.left == 0
 
 
 @pytest.mark.parametrize("pairs", [1, MOST_FIELDS])
 def test_large_metadata_may_have_many_properties(pairs: int) -> None:
-    # GIVEN properties that are large, or many
     size = LARGE_METADATA_BYTES // pairs + 1
     properties = {f"{number:0{size}}": "" for number in range(pairs - 3)} or {"x" * size: ""}
     message = OutgoingMessage(b"x", 0, properties)
     for entry in (batch_of([message]), message_entry(message, PRODUCER, NOW)):
-        # WHEN they are received
         (found,) = received(entry).take()
-        # THEN they are all there
         assert found.properties() == properties
 
 
 def test_large_metadata_that_is_mostly_fields_is_broken() -> None:
-    # GIVEN more properties than anybody has, each of them empty
     empty = b"\x0a\x00\x12\x00"
     in_entry = metadata().SerializeToString() + (b"\x22\x04" + empty) * 30_000
     in_batch = b"\x18\x00" + (b"\x0a\x04" + empty) * 30_000
-    # WHEN they are received
-    # THEN they are not made into objects
     assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
     batch = struct.pack(">I", len(in_batch)) + in_batch
     data = with_checksum(metadata(num_messages_in_batch=1), batch)
@@ -222,10 +183,7 @@ def test_an_entry_that_is_cut_short_is_broken(size: int) -> None:
 
 
 def test_a_damaged_entry_does_not_match_its_checksum() -> None:
-    # GIVEN an entry with a bit turned over
     damaged = OFFICIAL_BATCH[:-1] + b"c"
-    # WHEN it is read
-    # THEN the reason is the one a broker is told
     assert reason_of(damaged) == Reason.ChecksumMismatch
 
 
@@ -244,18 +202,13 @@ def test_a_damaged_entry_does_not_match_its_checksum() -> None:
     ],
 )
 def test_a_batch_that_lies_is_broken(count: int, payload: bytes) -> None:
-    # GIVEN a batch that does not have what it says
     data = with_checksum(metadata(num_messages_in_batch=count), payload)
-    # WHEN it is read
-    # THEN the reason is the one a broker is told
     assert reason_of(data) == Reason.BatchDeSerializeError
 
 
 def test_more_messages_than_a_batch_has_room_for_are_not_believed() -> None:
-    # GIVEN the smallest messages that there are
     payload = single(b"") * 3
-    # WHEN one more is announced
-    # THEN the entry is broken before anything is made of that size, and all permits come back
+    # The entry is broken before memory of that size is allocated, and all permits are released
     assert len(received(with_checksum(metadata(num_messages_in_batch=3), payload)).take()) == 3
     for count in (4, 2**31 - 1):
         with pytest.raises(BrokenEntryError) as broken:
@@ -264,10 +217,8 @@ def test_more_messages_than_a_batch_has_room_for_are_not_believed() -> None:
 
 
 def test_what_stands_behind_a_batch_is_not_looked_at() -> None:
-    # GIVEN a batch that has more than it says, as other clients take it
     data = with_checksum(metadata(num_messages_in_batch=1), single(b"a") + b"more")
-    # WHEN it is read
-    # THEN it has what it says
+    # As other clients do
     assert [one.data() for one in received(data).take()] == [b"a"]
 
 
@@ -275,60 +226,45 @@ def test_metadata_beyond_the_end_is_broken() -> None:
     assert reason_of(b"\x00\x00\x00\xff\x0a") == Reason.BatchDeSerializeError
     assert reason_of(b"\x00\x00\x00\x01\x0a") == Reason.BatchDeSerializeError
 
-    # However much of it can be read.
+    # Whatever part is readable.
     whole = metadata().SerializeToString()
     assert reason_of((len(whole) + 1).to_bytes(4, "big") + whole) == Reason.BatchDeSerializeError
 
 
 @pytest.mark.parametrize("size", [-1, 30])
 def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> None:
-    # GIVEN a batch whose first message ends before it begins, or behind the batch
     payload = single(b"", payload_size=size) + single(b"")
     entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
-    # WHEN it is taken
-    # THEN it is broken at once
     with pytest.raises(BrokenEntryError):
         entry.take(1)
 
 
 def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
-    # GIVEN a message with a key of bytes
     head = metadata().SerializeToString() + b"\x32\x01\xff"
-    # WHEN it is read
     (message,) = received(len(head).to_bytes(4, "big") + head + b"x").take()
-    # THEN something stands for the key
     assert (message.data(), message.partition_key()) == (b"x", "\ufffd")
 
 
 def test_an_entry_that_announces_too_much_is_broken() -> None:
-    # GIVEN a limit
     source = replace(SOURCE, max_uncompressed_bytes=1_000)
     fields = {"compression": pb.ZLIB, "uncompressed_size": 1_001}
-    # WHEN an entry announces more
     data = with_checksum(metadata(**fields), zlib.compress(bytes(1_001)))
-    # THEN it is not decompressed
     assert reason_of(data, source=source) == Reason.UncompressedSizeCorruption
 
 
 def test_an_entry_may_be_decompressed_before_it_is_taken() -> None:
-    # GIVEN a compressed message
     producer = SendingProducer(1, "p", CompressionType.ZLib)
     entry = received(message_entry(OutgoingMessage(bytes(1_000_000), 0), producer, NOW))
     assert entry.uncompressed_bytes == 1_000_000
-    # WHEN somebody decompresses it, twice
     entry.uncompress()
     entry.uncompress()
-    # THEN its message is there
     assert entry.take()[0].data() == bytes(1_000_000)
 
 
 def test_an_entry_that_was_not_compressed_has_the_size_it_came_with() -> None:
-    # GIVEN a message
     entry = received(message_entry(OutgoingMessage(b"hello", 0), PRODUCER, NOW))
-    # WHEN it is made ready to be taken
     sizes = [entry.uncompressed_bytes]
     entry.uncompress()
-    # THEN it is as large as it was
     assert [*sizes, entry.uncompressed_bytes] == [5, 5]
 
 
@@ -344,11 +280,8 @@ def test_an_encrypted_entry_is_broken() -> None:
 
 
 def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
-    # GIVEN a consumer that decrypts by itself
     source = replace(SOURCE, takes_encrypted=True)
-    # WHEN an encrypted batch comes
     (message,) = received(encrypted(), source=source).take()
-    # THEN it is one message, with all that is needed to decrypt it
     assert message.data() == b"secret"
     context = message.encryption_context()
     assert context is not None
@@ -360,14 +293,12 @@ def test_an_encrypted_entry_is_delivered_as_it_is_where_it_is_wanted() -> None:
 
 
 def test_only_a_part_of_a_message_is_a_chunk() -> None:
-    # GIVEN metadata of a chunk, and of the only one, and of one that is encrypted
     chunk, only = metadata(num_chunks_from_msg=2), metadata(num_chunks_from_msg=1)
     sealed = metadata(num_chunks_from_msg=2)
     sealed.encryption_keys.add(key="k", value=b"v")
     source = replace(SOURCE, takes_encrypted=True)
-    # WHEN they are read
     entries = [received(with_checksum(one, b""), source=source) for one in (chunk, only, sealed)]
-    # THEN the first is to be put together; what is encrypted stays as it came
+    # Chunks are assembled; encrypted entries stay as received
     assert [one.is_chunk for one in entries] == [True, False, False]
 
 

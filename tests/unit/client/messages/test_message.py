@@ -17,12 +17,9 @@ NULL = OutgoingMessage(None, 4, partition_key="key")
 
 
 def test_a_message_alone_and_one_in_a_batch_have_the_same_parts() -> None:
-    # GIVEN the same message, alone and in a batch
     (alone,) = received(message_entry(FULL, PRODUCER, NOW)).take()
     (batched,) = received(batch_of([FULL])).take()
     for message in (alone, batched):
-        # WHEN its parts are asked for
-        # THEN they are what was sent
         assert (message.data(), message.value(), message.size_bytes) == (b"x", b"x", 1)
         assert message.properties() == {"a": "1"}
         assert (message.partition_key(), message.ordering_key()) == ("key", "order")
@@ -37,31 +34,22 @@ def test_a_message_alone_and_one_in_a_batch_have_the_same_parts() -> None:
 
 @pytest.mark.parametrize("batched", [False, True])
 def test_a_null_value_has_no_value_and_no_bytes(batched: bool) -> None:
-    # GIVEN a message that removes its key
     entry = batch_of([NULL]) if batched else message_entry(NULL, PRODUCER, NOW)
-    # WHEN it is received
     (message,) = received(entry).take()
-    # THEN it has a key alone
     assert message.has_null_value()
     assert (message.data(), message.value(), message.partition_key()) == (b"", None, "key")
 
 
 def test_a_value_is_what_the_schema_makes_of_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    # GIVEN a schema
     (message,) = received(message_entry(FULL, PRODUCER, NOW)).take()
     monkeypatch.setattr(BYTES, "decode_message", lambda one: (one, "decoded"), raising=False)
-    # WHEN the value is asked for
-    # THEN the schema has seen the message
     assert message.value() == (message, "decoded")
 
 
 def test_the_schema_version_is_text_and_number() -> None:
-    # GIVEN a producer with a schema
     producer = SendingProducer(1, "p", schema_version=(200).to_bytes(8, "big"))
     for entry in (message_entry(FULL, producer, NOW), batch_of([FULL], producer)):
-        # WHEN its message is received
         (message,) = received(entry).take()
-        # THEN the version is known in both forms
         assert message.schema_version() == "\0\0\0\0\0\0\0\xc8"
         assert message.int_schema_version() == 200
 
@@ -76,7 +64,6 @@ def test_without_a_schema_there_is_no_version() -> None:
     [("a2V5", True, b"key"), ("a2V5", False, b"a2V5"), ("no base64!", True, b"no base64!")],
 )
 def test_a_key_of_bytes_is_read(key: str, is_base64: bool, found: bytes) -> None:
-    # GIVEN a key, said to be base64 or not
     metadata = pb.MessageMetadata(
         producer_name="p",
         sequence_id=0,
@@ -84,9 +71,7 @@ def test_a_key_of_bytes_is_read(key: str, is_base64: bool, found: bytes) -> None
         partition_key=key,
         partition_key_b64_encoded=is_base64,
     )
-    # WHEN the message is received
     (message,) = received(with_checksum(metadata, b"")).take()
-    # THEN its key is there as it was sent, and as bytes
     assert message.partition_key() == key
     assert message.partition_key_bytes() == found
 

@@ -1,4 +1,4 @@
-"""Batches whose bytes a program has by itself."""
+"""Batches whose bytes a program holds without the client."""
 
 import pulsar
 import pytest

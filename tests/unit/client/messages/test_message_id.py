@@ -5,7 +5,7 @@ import pytest
 from client.messages.message_id import MessageId
 
 LARGEST = 2**63 - 1
-# Bytes that pulsar.MessageId(partition, ledger_id, entry_id, batch_index).serialize() returned.
+# Bytes returned by pulsar.MessageId(partition, ledger_id, entry_id, batch_index).serialize().
 OFFICIAL = {
     (-1, 12, 34, -1): "080c1022",
     (0, 12, 34, -1): "080c10221800",
@@ -20,10 +20,7 @@ OFFICIAL = {
 def test_bytes_of_an_id_are_those_of_the_official_client(
     place: tuple[int, int, int, int], data: str
 ) -> None:
-    # GIVEN an id, and its bytes from the official client
     message_id = MessageId(*place)
-    # WHEN it is made into bytes, and back
-    # THEN both clients agree
     assert message_id.serialize().hex() == data
     read = MessageId.deserialize(bytes.fromhex(data), "t")
     assert read == message_id
@@ -38,14 +35,11 @@ def test_the_ends_of_a_topic_have_the_official_bytes() -> None:
 
 
 def test_ids_of_batches_and_chunks_keep_all_they_know() -> None:
-    # GIVEN the id of a message that came in chunks, in a batch
     first = MessageId(1, 2, 3)
     message_id = MessageId(1, 2, 5, 4, batch_size=9, first_chunk=first)
-    # WHEN it goes through bytes
     read = MessageId.deserialize(message_id.serialize())
-    # THEN nothing is lost
     assert (read.batch_size, read.first_chunk) == (9, first)
-    assert str(read) == "(2,3,1,-1);(2,5,1,4)"  # As the official client shows it.
+    assert str(read) == "(2,3,1,-1);(2,5,1,4)"  # As displayed by the official client.
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08", b"\x08\x01", b"\xff" * 5, b"hello"])
@@ -55,10 +49,7 @@ def test_what_is_no_id_is_refused(data: bytes) -> None:
 
 
 def test_ids_are_in_order_by_ledger_entry_and_batch_index() -> None:
-    # GIVEN ids
     ids = [MessageId(-1, *place) for place in product([0, 1], [0, 2], [-1, 0, 3])]
-    # WHEN they are compared
-    # THEN each comparison says the same
     assert sorted({*ids}) == ids
     for (at, one), (place, other) in product(enumerate(ids), repeat=2):
         assert (one < other, one <= other) == (at < place, at <= place)

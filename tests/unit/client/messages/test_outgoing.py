@@ -9,11 +9,8 @@ from tests.support.messages.entries import NOW, PRODUCER, batch_of, plain
 
 
 def test_a_message_has_all_its_parts_in_its_metadata() -> None:
-    # GIVEN a message with every part
     message = OutgoingMessage(b"x", 3, {"a": "1"}, "key", "order", 5, 9, ["east", "west"])
-    # WHEN it becomes an entry
     entry = message_entry(message, PRODUCER, NOW)
-    # THEN they are all there
     expected = pb.MessageMetadata(
         producer_name="p",
         sequence_id=3,
@@ -44,11 +41,8 @@ def test_what_a_broker_reads_of_each_message_is_in_no_batch(
 
 
 def test_the_frame_is_the_one_every_part_of_the_house_writes() -> None:
-    # GIVEN an entry of two messages
     entry = batch_of(plain(2))
-    # WHEN it is framed
     head, payload = entry.send_frame(8)
-    # THEN it is a SEND as others encode it, and the payload was not copied
     send = pb.CommandSend(producer_id=8, sequence_id=0, num_messages=2, highest_sequence_id=1)
     command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send)
     assert head + payload == encode_payload_command(command, entry.metadata, entry.payload)
@@ -56,11 +50,8 @@ def test_the_frame_is_the_one_every_part_of_the_house_writes() -> None:
 
 
 def test_a_message_alone_counts_one_and_names_no_highest_number() -> None:
-    # GIVEN an entry of one message
     entry = message_entry(OutgoingMessage(b"hello", 4), PRODUCER, NOW)
-    # WHEN it is framed
     head, payload = entry.send_frame(1)
-    # THEN the command says as much as the official client's
     send = pb.CommandSend(producer_id=1, sequence_id=4, num_messages=1)
     command = pb.BaseCommand(type=pb.BaseCommand.SEND, send=send)
     assert head + payload == encode_payload_command(command, entry.metadata, b"hello")
@@ -69,11 +60,9 @@ def test_a_message_alone_counts_one_and_names_no_highest_number() -> None:
 
 @pytest.mark.parametrize("compression", list(CompressionType))
 def test_an_empty_payload_is_not_compressed(compression: CompressionType) -> None:
-    # GIVEN a null value, and a producer that compresses
     producer = SendingProducer(1, "p", compression)
-    # WHEN it becomes an entry
     entry = message_entry(OutgoingMessage(None, 0), producer, NOW)
-    # THEN it stays empty: the official client could not read it
+    # Empty: the official client could not read a compressed null value
     metadata = pb.MessageMetadata.FromString(entry.metadata)
     assert entry.payload == b""
     assert metadata.compression == pb.NONE

@@ -1,5 +1,3 @@
-"""A producer's arguments are checked when they are given."""
-
 from typing import Any
 
 import pytest

@@ -1,4 +1,4 @@
-"""A partitioned topic has a producer for each partition, and each message goes where it belongs."""
+"""A partitioned topic has a producer per partition, and routes each message."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""A producer attaches, loses its broker, comes back, and sends everything again in order."""
+"""A producer attaches, loses the broker, reconnects, and resends everything in order."""
 
 import asyncio
 import threading
@@ -222,10 +222,10 @@ async def test_a_quota_that_is_exceeded_fails_what_is_pending_and_no_more() -> N
 
 
 class Forgetting(dict[int, object]):
-    """Keeps nothing."""
+    """A dict that stores no item."""
 
     def __setitem__(self, key: int, value: object) -> None:
-        """Forget it at once."""
+        """No-op."""
 
 
 async def test_exclusive_access_is_waited_for_without_end() -> None:
@@ -253,7 +253,7 @@ async def test_who_is_closed_while_it_waits_for_exclusive_access_asks_again() ->
 async def test_a_connection_that_is_lost_with_the_answer_that_a_producer_waits_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Given a broker whose answer that it is not ready comes with the end of the connection
+    # Given a not-ready answer arriving together with the end of the connection
     broker = ScriptedBroker(is_ready=False)
     monkeypatch.setattr(broker.cnx, "exclusive_turns", Forgetting())
     opening = await started(broker.producer(access_mode=ProducerAccessMode.WaitForExclusive))
@@ -303,7 +303,7 @@ async def test_closing_fails_those_that_wait_and_what_has_no_receipt_in_time() -
 
 
 def closes(broker: ScriptedBroker) -> int:
-    """How often the broker was told that the producer is gone."""
+    """Return how often the broker was notified of the producer's close."""
     commands = broker.cnx.commands
     return sum(one.type == pb.BaseCommand.CLOSE_PRODUCER for one in commands)
 
@@ -362,7 +362,7 @@ async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(
 
 
 async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> None:
-    # A message in three parts, of which the second fails
+    # A message in three chunks, of which the second fails
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True)
     result = producer.send_nowait(bytes(2_500))
@@ -415,7 +415,7 @@ async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that
     broker.clock.advance(1.0)
     with pytest.raises(Timeout):
         await flushing
-    await producer.flush()  # Nothing is under way any more.
+    await producer.flush()  # No message is in flight any more.
     await producer.close()
     with pytest.raises(AlreadyClosed):
         await producer.flush()
@@ -586,7 +586,7 @@ async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -
     assert [one.metadata.chunk_id for one in broker.sent] == [0, 1, 2, 0]
     broker.answers()
     assert large.result() < await small
-    # The next one is still to be cut
+    # The next message is not cut yet
     producer.send_nowait(bytes(5 * LARGE_PART_BYTES))
     assert len(broker.sent) == 5
     await settle()

@@ -1,6 +1,6 @@
-"""Upstream's own tests of a producer's memory, each by its name.
+"""Upstream's tests of a producer's memory, by name.
 
-Where we differ, the test says so.
+The tests name our differences.
 """
 
 import ast
@@ -73,7 +73,7 @@ def test_every_case_is_named() -> None:
 
 
 async def filled(producer: Producer, count: int, size: int) -> list[asyncio.Future[MessageId]]:
-    """Return the results of so many messages, which have no receipt."""
+    """Return the results of ``count`` messages without receipts."""
     return [producer.send_nowait(bytes(size)) for _ in range(count)]
 
 
@@ -248,7 +248,7 @@ async def test_a_producer_closed_because_a_value_does_not_fit_writes_no_more(
 ) -> None:
     """Upstream: ProducerMemoryLeakTest.testSchemaFailureCallbackStopsRecovery
 
-    Here values are encoded before anything is reserved for them.
+    Here values are encoded before memory is reserved.
     """
     broker = ScriptedBroker()
     producer = await broker.producer(schema=Broken(), max_pending_messages=10)
@@ -264,7 +264,7 @@ async def test_a_producer_closed_because_a_value_does_not_fit_writes_no_more(
 
 
 class Broken:
-    """A schema that does not take ``broken``."""
+    """A schema that refuses ``broken``."""
 
     def encode(self, value: str) -> bytes:
         if value == "broken":
@@ -307,7 +307,8 @@ async def test_a_part_that_cannot_be_written_ends_its_message(
 ) -> None:
     """Upstream: ProducerMemoryLeakTest.testChunkedSendStopsAfterRejectedWrite
 
-    Differs: upstream keeps the parts before it pending, though their memory is free; here they go.
+    Differs: upstream keeps the preceding chunks pending though their memory is free; here the
+    chunks are dropped.
     """
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(
@@ -334,7 +335,7 @@ async def test_a_part_that_cannot_be_written_ends_its_message(
 async def test_a_send_cancelled_between_two_parts_goes_on_and_ends_with_its_producer() -> None:
     """Upstream: ProducerMemoryLeakTest.testInterruptedChunkedSendReleasesUnbuiltChunks
 
-    Differs: parts that were sent are of no use without the others, so these are sent as well.
+    Differs: sent chunks are useless without the rest, so the rest is sent as well.
     """
     broker = ScriptedBroker(max_message_size=1_000)
     producer = await broker.producer(chunking_enabled=True, max_pending_messages=1)
@@ -462,7 +463,7 @@ async def test_an_interceptor_that_raises_costs_nothing(
 
 
 class Raising:
-    """An interceptor, one of whose methods raises."""
+    """An interceptor with a raising method."""
 
     def __init__(self, method: str) -> None:
         self._method = method

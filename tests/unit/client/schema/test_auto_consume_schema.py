@@ -10,7 +10,7 @@ PAIR = {"type": "record", "name": "Pair", "fields": [{"name": "a", "type": "long
 
 
 def decoded(info: pb.Schema, data: bytes) -> object:
-    """A value as it is read when it was written by a version."""
+    """Return a value read under a schema version."""
     schema = AutoConsumeSchema()
     entry = EntryHead(pb.MessageMetadata(), pb.CommandMessage(), "t", schema)
     return schema.decoding_of(info).decode_message(Message(entry, None, data, -1))

@@ -18,7 +18,7 @@ def definition(source: Any) -> AvroDefinition:
 
 
 def record(kind: Any, **options: Any) -> AvroDefinition:
-    """A record with one field."""
+    """Return a record with one field."""
     fields = [{"name": "a", "type": kind, **options}]
     return definition({"type": "record", "name": "R", "fields": fields})
 
@@ -63,7 +63,7 @@ def test_a_value_that_does_not_fit_is_named(kind: Any, value: object, sentence: 
 
 @pytest.mark.parametrize("outermost", [{"type": "map"}, ["null", {"type": "map"}]], ids=str)
 def test_what_is_no_record_is_parsed_once(outermost: Any) -> None:
-    # A default that JSON has as text
+    # A default spelled as text in JSON
     inner = {**EMPTY, "fields": [{"name": "a", "type": "bytes", "default": "\xff"}]}
     maps = outermost[-1] if isinstance(outermost, list) else outermost
     maps["values"] = inner
@@ -99,7 +99,7 @@ def test_values_are_as_deep_as_the_bound() -> None:
 
 
 def long_chain() -> dict[str, Any]:
-    """Records that hold each other by name, none itself."""
+    """Return records nested by name, none recursive."""
     fields: list[Any] = [{"name": "f", "type": {**EMPTY, "name": "N0"}}]
     for i in range(1, 300):
         inner = {"type": "record", "name": f"N{i}"}
@@ -165,7 +165,7 @@ def test_what_the_reader_lacks_is_passed_over_within_the_bytes(data: bytes, sent
 
 
 def test_the_length_of_a_block_is_not_believed() -> None:
-    # A block of one item, which says that it is -3 bytes long
+    # A block of one item, with a declared length of -3 bytes
     data = b"\x01\x05\x01\x00"
     assert record(BOOLEANS).read(data, NOTHING) == {}
 

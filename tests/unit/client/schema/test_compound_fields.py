@@ -43,7 +43,7 @@ def test_an_array_takes_a_field_only() -> None:
 
 
 def test_an_array_has_the_whole_definition_of_its_enum() -> None:
-    # The official client says "enum", which is no type of Avro
+    # The official client writes "enum", which is no Avro type
     class Plain(Enum):
         A = "A"
 

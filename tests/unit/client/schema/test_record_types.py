@@ -1,4 +1,4 @@
-"""A record's attributes for type checkers: ``make check`` has mypy read this file."""
+"""A record's attributes for type checkers: ``make check`` runs mypy on this file."""
 
 from enum import Enum
 from typing import assert_type

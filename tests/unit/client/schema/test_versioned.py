@@ -25,7 +25,7 @@ V0, V1 = bytes(8), b"\0\0\0\0\0\0\0\1"
 
 
 class Tagged(VersionedSchema):
-    """Reads a value as the definition that it was written by, and itself."""
+    """A schema reading values by the writer's definition and the reader's."""
 
     def __init__(self) -> None:
         super().__init__(bytes, None, None, "tagged")
@@ -48,7 +48,7 @@ class Tag:
 
 
 class Broker:
-    """Answers questions for versions: with their own number, or an error."""
+    """Answers requests for versions: with the version's number, or an error."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -74,13 +74,13 @@ class Broker:
 
 
 def entry(schema: VersionedSchema, version: bytes) -> EntryHead:
-    """The head of an entry that was written by a version."""
+    """Return the head of an entry written by a version."""
     metadata = pb.MessageMetadata(schema_version=version) if version else pb.MessageMetadata()
     return EntryHead(metadata, pb.CommandMessage(), TOPIC, schema)
 
 
 def value(head: EntryHead) -> object:
-    """The value that an entry of the byte "x" has."""
+    """Return the value of an entry with the byte "x"."""
     return Message(head, None, b"x", -1).value()
 
 

@@ -50,21 +50,20 @@ CONSUMER = ConsumerStatistics("s", "c", (TOPIC,), waiting=1, dead_letters=0)
 
 
 class OnePart:
-    """A producer or consumer that says what it was given."""
+    """A producer or consumer with given figures."""
 
     def __init__(self, figures: object) -> None:
         self._figures = figures
 
     async def close(self) -> None:
-        """Nothing to end."""
+        """No-op."""
 
     def statistics(self) -> object:
-        """Return its figures."""
         return self._figures
 
 
 class OneClient:
-    """A client of a producer and a consumer, whose limit is used up and has a waiter."""
+    """A client with a producer and a consumer, whose limit is exhausted and has a waiter."""
 
     def __init__(self) -> None:
         clock = ManualClock()
@@ -75,7 +74,6 @@ class OneClient:
         self.parts: list[Part] = [OnePart(PRODUCER), OnePart(CONSUMER)]
 
     def statistics(self) -> ClientStatistics:
-        """Return its figures."""
         return client_statistics(self.parts, self.memory)
 
 

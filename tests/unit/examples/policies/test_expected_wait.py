@@ -1,4 +1,4 @@
-"""The policy of docs/your-own-policy.md is there as it is written, and does what it is for."""
+"""The policy of docs/your-own-policy.md equals the page's, and works as described."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_the_page_shows_the_example_whole(name: str) -> None:
 
 
 def test_who_would_wait_for_more_than_ten_seconds_is_refused_and_nobody_else() -> None:
-    # Twelve requests wait, and ten permits come back each second
+    # Twelve requests wait, and ten permits are released each second
     clock = ManualClock()
     semaphore = AsyncSemaphore(10, 0, 25.0, clock, rules=AdmissionRules(ExpectedWait))
     held = semaphore.request(10, owner="holder").result()

@@ -1,4 +1,4 @@
-"""Shares and caps: who may hold how much more, and who waits for its own to come back."""
+"""Shares and caps: how much an account may hold, and when an account waits for itself."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from limiter.permits.permit import Permit
 
 
 def waiting(owner: str, size: int, held: int = 0) -> Account:
-    """An account that holds something and waits for more."""
+    """Return an account that holds a permit and waits for another."""
     account = Account(owner, "", many_clients=False)
     if held:
         account.took_on(Permit(held))
@@ -128,7 +128,7 @@ def test_who_is_parked_longest_is_let_go_first_and_as_many_as_fit() -> None:
     for account in accounts:
         park(caps, account)
     caps.gave_back(held, 10)
-    # 12 would be too much, and nobody goes before who came earlier
+    # 12 would be too much, and no request overtakes an earlier one
     assert caps.let_go("t/x") == accounts[:2]
 
 

@@ -1,4 +1,4 @@
-"""A cap refuses what can never be held, growth included."""
+"""A cap refuses impossible totals, growth included."""
 
 import pytest
 

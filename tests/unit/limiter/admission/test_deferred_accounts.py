@@ -1,4 +1,4 @@
-"""Who takes nothing of what it was sent goes after all others, and takes nobody with it."""
+"""Accounts of non-reading peers go last, without dragging other accounts along."""
 
 import pytest
 from hypothesis import given, settings
@@ -16,12 +16,12 @@ NS = "public/default"
 
 
 def held(semaphore: AsyncSemaphore, size: int, owner: object) -> Permit:
-    """Take what is free."""
+    """Acquire all free permits."""
     return semaphore.request(size, owner=owner).result()
 
 
 class Full:
-    """A semaphore of 100 permits, all held by one who gives back what the test says."""
+    """A semaphore of 100 permits, all held by one account that releases on command."""
 
     def __init__(self, policy: AdmissionPolicy = AdmissionPolicy.FAIR) -> None:
         self.semaphore = AsyncSemaphore(100, 100, 25.0, ManualClock(), rules=AdmissionRules(policy))
@@ -32,7 +32,7 @@ class Full:
         self._held = waiter.result()
 
 
-# -- after all others -----------------------------------------------------------------------------
+# -- after all other accounts ---------------------------------------------------------------------
 
 
 def test_a_deferred_account_goes_after_who_asked_later() -> None:
@@ -66,7 +66,7 @@ def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() 
 
 
 def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> None:
-    # As long as others wait, they are who may go before one another
+    # Accounts may overtake only while other accounts wait
     full = Full()
     full.semaphore.owners.defer("slow")
     small = full.semaphore.request(5, owner="slow")
@@ -89,7 +89,7 @@ def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
 
 
 def deferred_of(semaphore: AsyncSemaphore, *sizes: int) -> list[Waiter]:
-    """Let each of so many deferred accounts ask."""
+    """Make a number of deferred accounts send a request each."""
     semaphore.owners.defer(*range(len(sizes)))
     return [semaphore.request(size, owner=owner) for owner, size in enumerate(sizes)]
 
@@ -98,7 +98,7 @@ def test_deferred_accounts_hold_at_most_half_of_the_limit_together() -> None:
     semaphore = fair(100)
     first, second = deferred_of(semaphore, 30, 30)
     other = semaphore.request(60, owner="other")
-    # What is free is left for who is not deferred
+    # Free permits are reserved for accounts that are not deferred
     assert (first.done, second.done, other.done) == (True, False, True)
 
 
@@ -128,7 +128,7 @@ def test_who_waits_at_the_part_of_the_deferred_waits_for_others() -> None:
     semaphore = fair(100)
     deferred_of(semaphore, 30, 30)
     contention = semaphore.contention.current()
-    # So that who holds it is closed
+    # So that the holder is closed
     assert contention is not None
     assert contention.owner == 1
 
@@ -163,7 +163,7 @@ def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one() -> Non
 
 
 def test_growth_of_a_deferred_account_still_goes_first() -> None:
-    # It is admitted work, and ends
+    # Admitted work ends
     full = Full()
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
@@ -185,7 +185,7 @@ def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
     assert [one.done for one in (before, after, other)] == [False, False, True]
 
 
-# -- within its share -----------------------------------------------------------------------------
+# -- within a share -------------------------------------------------------------------------------
 
 
 def test_a_deferred_account_is_served_within_its_share() -> None:
@@ -211,7 +211,7 @@ def test_a_deferred_account_is_lent_nothing_beyond_its_share() -> None:
 
 
 def nine_accounts() -> tuple[AsyncSemaphore, Permit]:
-    """Return a full semaphore with small shares, and a permit of 28 that can be given back."""
+    """Return a full semaphore with small shares, and a releasable permit of 28."""
     semaphore = fair(100)
     for number in range(7):
         held(semaphore, 1, number)
@@ -222,11 +222,11 @@ def nine_accounts() -> tuple[AsyncSemaphore, Permit]:
 
 
 def test_what_is_lent_goes_to_the_others() -> None:
-    # Both hold their share; the deferred one asks for less
+    # Both hold their share; the deferred account requests less
     semaphore, permit = nine_accounts()
     deferred, other = semaphore.request(5, owner="slow"), semaphore.request(6, owner="other")
     semaphore.owners.defer("slow")
-    # When half of what is free is enough for one of them
+    # When half of the free permits suffices for one of them
     semaphore.release(permit)
     assert (deferred.done, other.done) == (False, True)
 
@@ -250,7 +250,7 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
     semaphore.owners.defer("slow")
     waiter = semaphore.request(20, owner="slow")
     waited = not waiter.done
-    # When the others leave
+    # When the other accounts leave
     for permit in others:
         semaphore.release(permit)
     assert waited
@@ -282,7 +282,7 @@ def test_who_has_left_is_deferred_no_more_should_it_come_again() -> None:
 
 
 def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> None:
-    # It held something before, so that its account may be kept
+    # An earlier hold, so that the account may be kept
     full = Full()
     full.gives_back(10)
     full.semaphore.release(held(full.semaphore, 10, "slow"))
@@ -295,7 +295,7 @@ def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> Non
 
 
 def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks() -> None:
-    # Its account is kept, deferred
+    # The account is kept, deferred
     full = Full()
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
@@ -315,11 +315,11 @@ def test_to_undefer_who_was_not_deferred_is_harmless() -> None:
     assert semaphore.request(10, owner="other").done
 
 
-# -- what is shared -------------------------------------------------------------------------------
+# -- sharing --------------------------------------------------------------------------------------
 
 
 class Shared(Full):
-    """A request of 10 that sharers wait for together, and one of a stranger who came before."""
+    """A shared request of 10, behind a stranger's request."""
 
     def __init__(self, *sharers: object) -> None:
         super().__init__()
@@ -414,7 +414,7 @@ def test_a_shared_request_rather_goes_last_than_with_a_sharer_who_holds_its_shar
     for owner in ("big", "slow"):
         full.semaphore.shared.join(holder, owner)
     waiter = full.semaphore.request(10, owner=holder)
-    # When nobody else waits
+    # When no other account waits
     full.gives_back(10)
     assert waiter.done
 
@@ -441,7 +441,7 @@ def test_strict_order_knows_no_deferral() -> None:
     assert (first.done, second.done) == (True, False)
 
 
-# -- whatever happens -----------------------------------------------------------------------------
+# -- invariants -----------------------------------------------------------------------------------
 
 OWNERS = st.sampled_from(["a", "b", "c", "proxy"])
 STEPS = st.lists(

@@ -1,4 +1,4 @@
-"""Policy fair: growth first, who holds nothing next, shares, turns by bytes, and no stall."""
+"""Policy fair: growth first, then accounts without holds, shares, turns by bytes, and no stall."""
 
 import asyncio
 
@@ -74,7 +74,7 @@ async def test_when_what_was_favoured_is_given_back_another_may_grow_beyond_the_
     assert other.done
 
 
-# -- who holds nothing, and shares --------------------------------------------------------------
+# -- accounts without holds, and shares ---------------------------------------------------------
 
 
 async def test_who_holds_nothing_goes_before_who_asked_earlier_and_holds_something() -> None:
@@ -94,7 +94,7 @@ async def test_nobody_who_holds_something_is_granted_more_while_a_hungry_one_doe
     await semaphore.acquire(5, owner="holds")
     hungry = semaphore.request(50, owner="hungry")
     more = semaphore.request(5, owner="holds")
-    # 35 are free, and 5 more would be within its share
+    # 35 are free, and 5 more would be within the share
     assert not hungry.done
     assert not more.done
 
@@ -166,7 +166,7 @@ def granted_permits(waiters: list[Waiter]) -> int:
 async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(
     large: str, small: str
 ) -> None:
-    # Of each a hundred connections that hold nothing
+    # Each has a hundred connections without holds
     semaphore = fair(1_000, queue=0)
     blocker = await semaphore.acquire(1_000, owner="blocker")
     of_large = [semaphore.request(20, None, f"l{one}", large) for one in range(100)]
@@ -408,7 +408,7 @@ async def test_growth_of_admitted_work_may_exceed_a_cap_in_sum() -> None:
     await semaphore.acquire(15, owner="a", namespace="t/x")
     permit = await semaphore.acquire(15, owner="a", namespace="t/x")
     grown = await semaphore.update(permit, 30)
-    # No one permit is larger, but together they are
+    # No single permit is larger, but their sum is
     assert grown.size == 30
     assert semaphore.acquired_permits == 45
 
@@ -423,7 +423,7 @@ async def test_a_capped_permit_may_be_released_twice() -> None:
 
 
 async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves() -> None:
-    # The cap lets one of two go, but the limit has been lowered meanwhile
+    # The cap admits one of two, but the limit was lowered in the meantime
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=50))
     held = await semaphore.acquire(50, owner="x", namespace="t/x")
     other = await semaphore.acquire(50, owner="y", namespace="o/y")
@@ -590,7 +590,7 @@ async def test_lent_permits_are_granted_at_once_and_when_something_comes_back() 
 
 
 async def test_growth_finds_a_place_without_taking_one_when_it_is_granted_at_once() -> None:
-    # The queue is full of new work that does not fit
+    # The queue is full of new work too large to admit
     semaphore = fair(100, queue=1)
     permit = await semaphore.acquire(10, owner="a")
     waiting = semaphore.request(95, owner="b")
@@ -619,7 +619,7 @@ async def test_growth_of_a_connection_of_many_clients_goes_first_for_each_of_the
 
 
 async def test_nothing_is_lent_beyond_a_cap_that_was_reached_meanwhile() -> None:
-    # A waits for its share while its namespace has room for it
+    # A waits for a share while the namespace has capacity
     semaphore = fair(100, caps=AdmissionCaps(per_namespace=30))
     for number in range(3):
         await semaphore.acquire(1, owner=number, namespace="u/x")

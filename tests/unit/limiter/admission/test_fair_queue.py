@@ -1,4 +1,4 @@
-"""Whose turn it is: the least first, by bytes, between tenants, namespaces and items."""
+"""Queue order: the least served first, by bytes, between tenants, namespaces and items."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_outdated_entries_are_cleaned_away() -> None:
 
 
 def served(queue: TurnQueue[str], sizes: dict[str, int], times: int) -> str:
-    """Serve whose turn it is, over and over, and return who that was."""
+    """Serve the next account repeatedly; return the order."""
     order = ""
     for _ in range(times):
         child = queue.first() or ""
@@ -114,7 +114,7 @@ def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
         if child != "other":
             queue.discard(child)
             queue.add(f"newcomer {times}")
-    # It was served 50 more than they, who are three with it
+    # The account was served 50 more than the three waiting with it
     assert 50 <= times <= 200
 
 

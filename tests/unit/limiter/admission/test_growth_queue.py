@@ -1,4 +1,4 @@
-"""Growth that waits: who is oldest, smallest, youngest, and when nobody can give back."""
+"""Waiting growth: the oldest, smallest and youngest request, and detection of deadlock."""
 
 from limiter.admission.growth_queue import GrowthQueue
 from limiter.permits.account import Waiter
@@ -6,7 +6,7 @@ from limiter.permits.permit import Permit
 
 
 class Growths:
-    """A queue, with permits that it was told of."""
+    """A queue, with the registered permits."""
 
     def __init__(self) -> None:
         self.queue = GrowthQueue()
@@ -84,7 +84,7 @@ def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
     growths.grow(first, 6)
     growths.grow(second, 6)
     growths.give_back(first)
-    # The other still waits, and it is all there is
+    # The only remaining request still waits
     assert growths.queue.every_holder_waits()
 
 

@@ -1,4 +1,4 @@
-"""A policy of one's own that fails harms nobody: its fault is told, and fifo takes its place."""
+"""A failing custom policy harms no request: the fault is reported, and fifo takes over."""
 
 import math
 import re
@@ -19,7 +19,7 @@ OF_OURS = PermitAcquireRefusedError("timed_out", "Never waited")
 
 
 class World:
-    """A semaphore of 100, held by one permit, and two requests that wait for it."""
+    """A semaphore of 100, held by one permit, and two waiting requests."""
 
     def __init__(self, policy: type[Admission]) -> None:
         self.clock = ManualClock()
@@ -37,11 +37,13 @@ def oldest(policy: Admission) -> Waiter:
 
 
 async def later(_policy: Admission) -> None:
-    """Answer as a policy whose author took its methods for coroutines."""
+    """Answer like a policy with coroutine methods."""
 
 
 def answering(hook: str, answer: object) -> type[Admission]:
-    """Policy fair with one answer of its own, once somebody waits; an exception type is raised."""
+    """Return a policy fair with one overridden answer while requests wait; exception types are
+    raised.
+    """
 
     class Answering(FairAdmission):
         def __getattribute__(self, name: str) -> object:
@@ -114,7 +116,7 @@ def test_a_policy_that_failed_is_logged_once_with_its_name(
 
 
 class TheFirstAlways(Admission):
-    """It never notices that its first request has gone."""
+    """A policy that misses its first request's departure."""
 
     def __init__(self, view: BudgetView) -> None:
         super().__init__(view)

@@ -1,4 +1,4 @@
-"""A policy of one's own decides who is next, who is refused and why, and how long one may wait."""
+"""A custom policy chooses the next request, refusals with reasons, and time limits."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class World:
-    """A semaphore of 100 with such a policy, all of it held by one permit; what it was told."""
+    """A semaphore of 100 under a custom policy, held by one permit; records reports."""
 
     def __init__(self, policy: type[Admission]) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""What a policy is shown of its budget and its queue."""
+"""A policy's view of the budget and the queue."""
 
 import pytest
 
@@ -29,12 +29,12 @@ def test_a_policy_sees_limit_queue_clock_and_how_long_the_oldest_has_waited() ->
 
 
 def test_the_drain_rate_is_what_those_who_wait_are_granted_a_second() -> None:
-    # It is measured from the first time that somebody asks
+    # Measured from the first reading
     world, view = World(Looking), VIEWS[-1]
     assert view.drain_rate is None
     waiters = [world.wait(50) for _ in range(10)]
     assert view.drain_rate is None
-    # 50 come back each second
+    # 50 are released each second
     world.held = world.semaphore.request_update(world.held, 50).result()
     for waiter in waiters[:5]:
         world.clock.advance(1.0)
@@ -52,7 +52,7 @@ def test_time_in_which_nobody_waits_does_not_slow_the_drain_rate_down() -> None:
     measured = view.drain_rate
     world.clock.advance(1000.0)
     assert view.drain_rate == measured
-    # When somebody waits in vain, it is.
+    # Measured while a request waits in vain.
     world.held = waiter.result()
     world.wait(1)
     world.clock.advance(10.0)
@@ -67,7 +67,7 @@ def test_a_wait_in_vain_counts_also_when_it_has_ended() -> None:
     world.semaphore.release(world.held)
     world.held = waiter.result()
     world.wait(1)
-    world.clock.advance(30.0)  # It has timed out.
+    world.clock.advance(30.0)  # The request has timed out.
     assert not view.waiting
     assert view.drain_rate is not None
     assert view.drain_rate < 1

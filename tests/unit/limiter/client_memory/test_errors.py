@@ -1,4 +1,4 @@
-"""A refusal says what a caller needs to tell its user."""
+"""A refusal carries the facts for an error message to a user."""
 
 import pytest
 

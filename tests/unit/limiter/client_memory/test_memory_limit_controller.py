@@ -1,4 +1,4 @@
-"""Client memory: who is admitted, who waits, and in what order; upstream's cases are named."""
+"""Client memory: admission, waiting and order; upstream's cases are named."""
 
 import asyncio
 from dataclasses import FrozenInstanceError
@@ -19,7 +19,7 @@ from tests.support.clocks.settle import settle, started
 
 
 class Pool:
-    """A controller on a manual clock, and what it told its observer."""
+    """A controller on a manual clock, and the observer's reports."""
 
     def __init__(self, limit_bytes: int = 100, max_waiters: int = 10) -> None:
         self.clock = ManualClock()
@@ -32,7 +32,7 @@ class Pool:
         )
 
     def fill(self, count: int) -> list[Reservation]:
-        """Return ``count`` reservations of one byte, each of them admitted."""
+        """Return ``count`` admitted reservations of one byte."""
         return [self.memory.reserve_nowait(1) for _ in range(count)]
 
 
@@ -91,7 +91,7 @@ def test_without_a_limit_usage_is_counted_and_its_fraction_is_zero(limit_bytes: 
 
 
 async def test_a_negative_size_is_an_error_at_once() -> None:
-    """MemoryLimitControllerTest, negative sizes: usage fell and nobody was woken once."""
+    """MemoryLimitControllerTest, negative sizes: usage once fell without waking a waiter."""
     pool = Pool(100)
     sentence = "^A reservation cannot be negative: -1 bytes$"
     with pytest.raises(ValueError, match=sentence):
@@ -106,7 +106,7 @@ async def test_a_negative_size_is_an_error_at_once() -> None:
     assert pool.outcomes == []
 
 
-# -- who is admitted --------------------------------------------------------------------------
+# -- admission --------------------------------------------------------------------------------
 
 
 def test_the_limit_is_the_clients_default() -> None:
@@ -163,7 +163,7 @@ async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size() -
 
 
 async def test_a_newcomer_does_not_overtake_who_waits() -> None:
-    # The one who comes at the moment of the release, before any waiter has run.
+    # A request at the moment of the release, before any waiter has run.
     pool = Pool(100)
     held = pool.fill(101)
     waiting = await started(pool.memory.reserve(1))
@@ -311,7 +311,7 @@ async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next() -> 
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
-    # Cancelled first, and its task has had no turn to say so.
+    # Cancelled first, before the task has had a turn.
     leaving.cancel()
     holder.release()
     assert pool.memory.current_usage == 2
@@ -389,7 +389,7 @@ def test_a_closed_controller_triggers_nothing() -> None:
     assert runs == [1]
 
 
-# -- who watches ------------------------------------------------------------------------------
+# -- observers --------------------------------------------------------------------------------
 
 
 def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:

@@ -1,4 +1,4 @@
-"""Prefetching: what consumers are promised, whose turn it is, and that it comes."""
+"""Prefetching: bytes promised to consumers, and fair turns."""
 
 import pytest
 
@@ -57,7 +57,7 @@ class Pool:
         self.takers = [Taker(self.memory) for _ in range(takers)]
 
     def turns(self) -> list[int]:
-        """Return how many turns each had."""
+        """Return the number of turns by consumer."""
         return [len(taker.rooms) for taker in self.takers]
 
 
@@ -67,7 +67,7 @@ class Pool:
 def test_producers_have_their_share_whatever_is_prefetched() -> None:
     pool = Pool(100, 1, producer_share=0.25)
     pool.memory.reserve_prefetched().adjust(10_000)
-    # Up to the share, and one request beyond it.
+    # Up to the share, and one request beyond.
     assert pool.memory.try_reserve(25) is not None
     assert pool.memory.try_reserve(50) is not None
     assert pool.memory.try_reserve(0) is None
@@ -158,7 +158,7 @@ def test_those_whose_application_waits_go_first() -> None:
 
 
 def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> None:
-    # Memory is full of messages that nobody takes.
+    # Memory is full of messages that no consumer takes.
     pool = Pool(100, 2)
     full, other = pool.takers
     full.ask()
@@ -170,7 +170,7 @@ def test_an_application_that_waits_is_served_at_once_if_nobody_has_a_turn() -> N
 
 
 def test_who_keeps_what_came_without_room_waits_for_more_until_patience_ends() -> None:
-    # Memory is full of what one application keeps.
+    # Memory is full of messages kept by one application.
     pool = Pool(100, 1)
     (keeper,) = pool.takers
     for kept in (ENTRY, 2 * ENTRY):
@@ -232,7 +232,7 @@ def test_a_turn_in_use_does_not_pass_on_before_others_lose_patience() -> None:
 
 @pytest.mark.parametrize("consumers", [2, 50, 1_000, 5_000])
 def test_everybody_who_waits_has_a_turn_within_the_time_of_a_round(consumers: int) -> None:
-    """Also if not one message comes, and one byte is the limit."""
+    """Even without a single message, and with a limit of one byte."""
     pool = Pool(1, consumers)
     for taker in pool.takers:
         taker.ask(waits=True)
@@ -255,7 +255,7 @@ def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> Non
     for taker in pool.takers:
         taker.ask()
     sent.release()
-    # The first had its turn before.
+    # The first consumer has had a turn already.
     assert sum(pool.turns()) == 1 + MOST_TURNS_AT_ONCE
     pool.clock.advance(0.0)
     assert pool.turns() == [1] * 600

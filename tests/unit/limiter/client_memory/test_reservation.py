@@ -1,4 +1,4 @@
-"""A reservation is held by one owner, may change its size, and ends once."""
+"""A reservation has one owner, may be resized, and ends once."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""A trigger runs when usage rises to its threshold, and harms nobody who reserves."""
+"""A trigger runs when usage rises to the threshold, and disturbs no reservation."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class Pool:
-    """A controller of 100 bytes whose trigger notes the usage it meets."""
+    """A controller of 100 bytes whose trigger records the usage."""
 
     def __init__(self, limit_bytes: int = 100) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""Permits a period, while a window is open: upstream's cases, on a clock that is moved by hand."""
+"""Permits per period, while a window is open: upstream's cases, on a manual clock."""
 
 import pytest
 
@@ -9,7 +9,7 @@ MINUTE_SECONDS, HOUR_SECONDS = 60.0, 3_600.0
 
 
 class Limited:
-    """A limiter and its clock; its window is open for ten seconds, as in upstream's cases."""
+    """A limiter and a clock; the window is open for ten seconds, as in upstream's cases."""
 
     def __init__(self, permits: int, period_seconds: float = 1.0, window: float = 10.0) -> None:
         self.clock = ManualClock()
@@ -24,7 +24,7 @@ class Limited:
         return self.limiter.remaining
 
 
-# -- upstream's cases, in their order --------------------------------------------------------------
+# -- upstream's cases, in order --------------------------------------------------------------------
 
 
 def test_a_new_limiter_has_all_permits_of_its_period() -> None:

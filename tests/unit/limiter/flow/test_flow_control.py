@@ -1,4 +1,4 @@
-"""When a connection is paused for its own sake: its unread answers, its haste afterwards."""
+"""Pauses of a single connection: for unread answers, and for haste afterwards."""
 
 import pytest
 
@@ -14,7 +14,7 @@ RULES = CooldownRules(permits=5, period_seconds=0.010, window_seconds=5.0)
 
 
 class Paced:
-    """A connection's flow control, its gate and its clock."""
+    """A connection's flow control, gate and clock."""
 
     def __init__(self, cooldown: CooldownRules = RULES, *, pauses: bool = True) -> None:
         self.clock = ManualClock()
@@ -27,7 +27,7 @@ class Paced:
         self.flow.writability_changed(writable=True)
 
     def handles(self, commands: int) -> int:
-        """Handle commands until reading is paused, as a connection does; return how many."""
+        """Handle commands until reading is paused, as a connection does; return their number."""
         for handled in range(commands):
             if not self.gate.open:
                 return handled
@@ -91,7 +91,7 @@ def test_what_is_handled_during_the_pause_does_not_make_it_longer() -> None:
         paced.flow.command_received()
     paced.clock.advance(0.0051)
     assert paced.gate.open
-    # nor the next one shorter
+    # nor the next pause shorter
     paced.handles(100)
     paced.clock.advance(0.0095)
     assert not paced.gate.open
@@ -159,7 +159,7 @@ def test_a_rate_of_nothing_lets_one_command_a_period_through() -> None:
         paced.clock.advance(0.011)
 
 
-# -- the end of it --------------------------------------------------------------------------------
+# -- the end --------------------------------------------------------------------------------------
 
 
 def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time() -> None:
@@ -188,7 +188,7 @@ def test_no_timer_of_a_connection_outlives_it() -> None:
     paced.handles(100)
     paced.flow.end()
     paced.clock.advance(1.0)
-    # Then the gate is as it was left
+    # Then the gate is unchanged
     assert paced.gate.is_closed_for(COOLDOWN)
 
 

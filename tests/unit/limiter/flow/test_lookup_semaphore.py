@@ -1,4 +1,4 @@
-"""Places for requests that ask for metadata."""
+"""Permits for metadata requests."""
 
 from limiter.flow.lookup_semaphore import LookupPermit, LookupSemaphore
 

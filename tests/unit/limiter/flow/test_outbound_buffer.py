@@ -93,9 +93,9 @@ def test_other_marks_wait_until_who_is_unwritable_is_writable_again() -> None:
     buffer.queued(2_000)
     buffer.queued(300)
     buffer.change_marks(WriteBufferMarks(200, 100))
-    # Then the low mark is still the old one
+    # Then the old low mark remains
     assert buffer.left(2_000)
-    # and from then on the new ones hold
+    # and from then on the new marks hold
     buffer.left(300)
     assert buffer.queued(105)
     assert not buffer.left(0)
@@ -129,7 +129,7 @@ def test_what_left_before_it_was_judged_made_nobody_unwritable() -> None:
     assert not buffer.became_unwritable()
 
 
-# -- who waits for it to be writable --------------------------------------------------------------
+# -- waiting to be writable -----------------------------------------------------------------------
 
 
 def test_a_listener_is_called_once_however_often_it_asked() -> None:
@@ -188,7 +188,7 @@ def test_when_a_listener_fills_the_buffer_again_the_others_wait_for_the_next_tim
     assert called == ["first", "second"]
 
 
-# -- what no permit pays for ----------------------------------------------------------------------
+# -- bytes without a permit -----------------------------------------------------------------------
 
 
 def test_what_a_permit_pays_for_is_pending_and_not_unpaid() -> None:

@@ -1,4 +1,4 @@
-"""A gate is open when nobody wants it closed."""
+"""A gate is open when no cause closes the gate."""
 
 from limiter.flow.causes import PauseCause, RateLimitOperation
 from limiter.flow.read_gate import ReadGate
@@ -9,7 +9,7 @@ FULL, PEER = PauseCause.OUTBOUND_BUFFER_FULL, PauseCause.PEER_LEG_FULL
 
 
 class Watched:
-    """A gate and what it asked for."""
+    """A gate and the recorded pauses and resumptions."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -68,7 +68,7 @@ def test_a_gate_names_its_causes() -> None:
 
 
 class Adding:
-    """A gate whose process adds up, and what the gate asked for."""
+    """A gate counted by a process, and the gate's requests."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""Answers in the making: counted before they are made, and beyond the bound by one only."""
+"""Answers in the making: counted in advance, exceeding the bound by at most one."""
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ BOUND = 100_000
 
 
 class Connection:
-    """The budget of one connection, its gate and its process."""
+    """The budget of one connection, with gate and process."""
 
     def __init__(self, max_bytes: int = BOUND, totals: FlowTotals | None = None) -> None:
         self.totals = totals or FlowTotals(ManualClock())

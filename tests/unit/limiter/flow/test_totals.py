@@ -1,4 +1,4 @@
-"""Who is paused, why and for how long: sums that return to nothing."""
+"""Paused connections, reasons and times: sums that return to zero."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ THROTTLED, UNTHROTTLED = RateLimitOperation.THROTTLED, RateLimitOperation.UNTHRO
 
 
 class Process:
-    """Some connections' gates and what their process adds up."""
+    """Some connections' gates and the process's totals."""
 
     def __init__(self, connections: int = 2) -> None:
         self.clock = ManualClock()

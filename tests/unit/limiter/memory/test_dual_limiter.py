@@ -139,8 +139,8 @@ async def test_an_abandoned_request_is_forgotten() -> None:
 async def test_statistics_and_observer_tell_the_budgets_apart() -> None:
     seen: list[tuple[LimitType, AcquireOutcome]] = []
     limiter = dual(100, 200, queue=3)
-    await limiter.acquire(HEAP, 1)  # nobody watches yet
-    limiter.statistics()  # what was granted until now has been told
+    await limiter.acquire(HEAP, 1)  # not observed yet
+    limiter.statistics()  # earlier grants have been reported
     limiter.observe_with(
         lambda limit_type, outcome, _, count: seen.extend([(limit_type, outcome)] * count)
     )

@@ -1,15 +1,14 @@
-"""Upstream's 29 cases of AsyncDualMemoryLimiterImplTest, and those of its UtilTest about permits.
+"""Upstream's 29 cases of AsyncDualMemoryLimiterImplTest, and the cases of UtilTest about permits.
 
-``hold`` is what upstream's withAcquiredPermits and withUpdatedPermits are here: the function is
-the block, the releaser its end, the error handler an ``except`` around it. The cases about
-writing under a permit (7 to 13) are in tests/unit/broker/listing/test_handler_catalogue.py.
+``hold`` corresponds to upstream's withAcquiredPermits and withUpdatedPermits: the function is the
+block, the releaser the block's end, the error handler an ``except`` around the block. The cases
+about writing under a permit (7 to 13) are in tests/unit/broker/listing/test_handler_catalogue.py.
 
-AsyncDualMemoryLimiterUtilTest case 6, a permit that is null and counts as acquired, has no
-meaning here: a wait ends with a permit or an error, never with nothing. The nearest is a hold
-that was never granted, which releases nothing.
+AsyncDualMemoryLimiterUtilTest case 6, a null permit counting as acquired, has no meaning here: a
+wait ends with a permit or an error. The nearest case is a hold that was never granted, which
+releases no bytes.
 
-Under both policies; each request comes from an owner of its own, because policy fair has a share
-for each.
+Under both policies; each request has a separate owner, because policy fair has a share per owner.
 """
 
 import asyncio
@@ -186,7 +185,7 @@ async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: 
 async def test_many_tasks_finish(
     tasks: int, rounds: int, kinds: list[LimitType], max_bytes: int, rules: AdmissionRules
 ) -> None:
-    """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; scarce, they take turns."""
+    """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; tasks share scarce memory."""
     limiter, _ = dual(max_bytes, rules=rules)
     finished = 0
 
@@ -207,7 +206,7 @@ async def test_many_tasks_finish(
 @RULES
 @BOTH
 async def test_after_close_nobody_is_granted(limit_type: LimitType, rules: AdmissionRules) -> None:
-    """Upstream: AsyncDualMemoryLimiterImplTest case 23: the clock is its own."""
+    """Upstream: AsyncDualMemoryLimiterImplTest case 23: the clock is the test's."""
     limit = MemoryLimit(1000, 10, 5.0)
     limiter = AsyncDualMemoryLimiter(limit, limit, rules=rules)
     limiter.close()
@@ -274,7 +273,7 @@ async def test_an_outer_release_while_an_update_is_under_way_leaks_nothing(
             await asyncio.sleep(0)
         limiter.release(outer)
         await settle()
-        # What the outer scope held is no longer there to grow from
+        # The outer scope's permit is gone, and cannot grow
         assert inner.done() is (others == 0)
         limiter.release(other)
         updated = await inner
@@ -414,7 +413,7 @@ async def test_a_hold_lasts_until_what_the_block_awaits_is_done(rules: Admission
 
 @RULES
 async def test_direct_memory_nobody_wants_any_more_is_refused(rules: AdmissionRules) -> None:
-    """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag, asked by the limiter."""
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 11: its flag, read by the limiter."""
     limiter, _ = dual(100, 100, 5.0, rules)
     holder = await limiter.acquire(DIRECT, 100, owner="holder")
     unwanted: list[bool] = []
@@ -432,7 +431,7 @@ async def test_direct_memory_nobody_wants_any_more_is_refused(rules: AdmissionRu
 async def test_twenty_holds_at_once_each_get_their_own_result(
     max_bytes: int, rules: AdmissionRules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Upstream: AsyncDualMemoryLimiterUtilTest case 14; scarce, they take turns."""
+    """Upstream: AsyncDualMemoryLimiterUtilTest case 14; holds share scarce memory."""
     limiter, _ = dual(max_bytes, 100, 5.0, rules)
     released: list[int] = []
 
@@ -467,11 +466,11 @@ async def test_ten_thousand_resized_holds_leak_nothing(
     assert limiter.statistics().heap.high_water_permits == 100
 
 
-# -- what upstream leaks --------------------------------------------------------------------------
+# -- leaks of upstream ----------------------------------------------------------------------------
 
 
 async def test_a_cancelled_task_leaves_no_place_in_the_queue() -> None:
-    """What upstream's dual limiter leaks: its future does not reach the semaphore."""
+    """A leak of upstream's dual limiter: the future does not reach the semaphore."""
     limiter, _ = dual()
     holder = await limiter.acquire(HEAP, 1000)
     waiting = await started(limiter.acquire(HEAP, 100))

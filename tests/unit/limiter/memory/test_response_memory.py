@@ -1,4 +1,4 @@
-"""A response's memory: each its own, or one charge for all who send the same bytes."""
+"""A response's memory: charged singly, or once for all senders of the same bytes."""
 
 import pytest
 
@@ -83,7 +83,7 @@ async def test_what_was_waited_for_pays_for_an_answer_until_that_is_given_back(
     ahead = await kind(budget.limiter).direct_ahead("question", 100, "cnx")
     give_back = ahead.pay("answer", 90)
     ahead.release()
-    # It is the answer's
+    # The charge belongs to the answer
     assert give_back is not None
     assert budget.used == (0, 100)
     assert ahead.pay("answer", 90) is None
@@ -160,7 +160,7 @@ async def test_a_resized_hold_ends_with_its_block(
         for size in sizes:
             await hold.resize(size)
             used.append(budget.used[0])
-    # What is shared does not shrink
+    # Shared memory does not shrink
     most = [max([100, *sizes[: number + 1]]) for number in range(len(sizes))]
     assert used == (most if kind is SharedMemory else sizes)
     assert budget.used == (0, 0)

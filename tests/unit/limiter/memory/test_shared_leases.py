@@ -1,4 +1,4 @@
-"""Leases that many share: one charge, and the last one returns it."""
+"""Leases with many sharers: one charge, returned by the last sharer."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ DIRECT = LimitType.DIRECT_MEMORY
 
 
 class Budget:
-    """Leases on 1,000 bytes, with what a test looks at."""
+    """Leases on 1,000 bytes, with probes for tests."""
 
     def __init__(self, queue: int = 10) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""A lease of one owner is held alone, and shared from the moment another joins."""
+"""A lease of one owner is held privately, and shared once another owner joins."""
 
 import pytest
 
@@ -25,7 +25,7 @@ class Budget:
 
     @property
     def held(self) -> tuple[int, int, int]:
-        """What all, the first and the second hold."""
+        """Return the bytes held in total, by the first owner, and by the second."""
         pinned = [self.limiter.pinned_by(owner)[DIRECT] for owner in ("first", "second")]
         return self.limiter.acquired_permits(DIRECT), *pinned
 

@@ -1,4 +1,4 @@
-"""Estimates of a listing's size, upstream's 14 cases of TopicListSizeResultCacheTest among them."""
+"""Estimates of a listing's size, with upstream's 14 cases of TopicListSizeResultCacheTest."""
 
 import asyncio
 
@@ -81,7 +81,7 @@ async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) 
 
 
 async def test_later_callers_get_the_last_actual_size() -> None:
-    """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last one wins)."""
+    """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last size wins)."""
     holder = ResultHolder()
     assert await holder.size() == 10_240
     for actual in (20_480, 15_000, 25_000):
@@ -138,7 +138,7 @@ async def test_a_forgotten_size_is_measured_anew() -> None:
     assert holder.measurement is not None
 
 
-# -- whose failure ends the first measurement ----------------------------------------------------
+# -- failures that end the first measurement -----------------------------------------------------
 
 
 @pytest.mark.parametrize("anyone_resets", [True, False])
@@ -175,8 +175,8 @@ async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
 async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     anyone_resets: bool, estimate: int
 ) -> None:
-    """Upstream: whoever fails calls resetIfInitializing."""
-    # One that got its estimate from a measurement that failed, and a new measurement
+    """Upstream: every failing caller calls resetIfInitializing."""
+    # A request with an estimate from a failed measurement, and a new measurement
     holder = ResultHolder()
     failed = SizeGuess(holder, anyone_resets=anyone_resets)
     await failed.size()

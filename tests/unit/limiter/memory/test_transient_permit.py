@@ -1,4 +1,4 @@
-"""Memory of what is gone before its turn ends: asked for, counted, and in nobody's way."""
+"""Transient memory: acquired, counted and released within a turn, without delaying requests."""
 
 import pytest
 
@@ -32,7 +32,7 @@ class Budget:
         self.told.append((outcome, count))
 
     def passes(self, size: int, owner: str = "cnx", key: str = "answer") -> bool:
-        """Let something pass, if it may."""
+        """Pass through a transient permit, if admitted."""
         permit = self.memory.transient(DIRECT, key, size, owner, "a/b")
         if permit is not None:
             permit.end()
@@ -45,7 +45,7 @@ class Budget:
 
     @property
     def traces(self) -> tuple[int, int, int]:
-        """What is left of who was there: accounts, places in line, the most ever held."""
+        """Return traces of former owners: accounts, queue places, peak usage."""
         found = self.limiter.statistics().direct
         return found.holders, found.queue_size, found.high_water_permits
 

@@ -32,7 +32,7 @@ DELTA = AggregationTemporality.DELTA
 
 
 class FixedLimiter:
-    """Says what it was told to say."""
+    """A limiter with fixed statistics."""
 
     def statistics(self) -> DualStatistics:
         return DualStatistics(
@@ -44,7 +44,7 @@ class FixedLimiter:
 
 
 class Telemetry:
-    """A meter with one reader, and the tally that feeds its instruments."""
+    """A meter with one reader, and the tally feeding the instruments."""
 
     def __init__(self, reader: InMemoryMetricReader | None = None) -> None:
         self.reader = reader or InMemoryMetricReader()
@@ -67,7 +67,7 @@ class Telemetry:
 
 
 class Row(NamedTuple):
-    """What a reader sees of one instrument."""
+    """A reader's view of one instrument."""
 
     kind: str
     unit: str
@@ -86,7 +86,7 @@ def row(metric: Metric) -> Row:
 
 
 def shipped(kind: str, values: tuple[float, float, int, int, int]) -> dict[str, Row]:
-    """What the fact sheet says of one budget."""
+    """Return the fact sheet's values of one budget."""
     used, limit, waiting, places, timeouts = values
     name = f"topic.list.{kind}"
     return {
@@ -191,7 +191,7 @@ def test_instruments_of_our_own_have_the_type_as_an_attribute() -> None:
         if isinstance(point, NumberDataPoint) and point.attributes
     }
     requests = {key: value for key, value in values.items() if key[0] == "requests"}
-    # Those that a policy refuses are counted by its own reasons.
+    # A policy's refusals are counted by the policy's reasons.
     assert len(requests) == 2 * (len(AcquireOutcome) - 1)
     assert {key for key, value in requests.items() if value} == {
         ("requests", "direct", "queue_full")
@@ -231,7 +231,7 @@ def test_pauses_are_counted_under_the_name_of_a_real_broker() -> None:
     totals = FlowTotals(ManualClock())
     create_rate_limit_counter(meter, totals)
     gate = ReadGate(lambda: None, lambda: None, totals)
-    # Two causes are one pause, and publishes are told apart
+    # Two causes make one pause; publishes are counted separately
     gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)
     gate.close_for(PauseCause.PENDING_PUBLISHES)
     gate.open_for(PauseCause.OUTBOUND_BUFFER_FULL)

@@ -1,4 +1,4 @@
-"""How requests for memory ended, counted once for all who read it."""
+"""Outcomes of requests for memory, counted once for all readers."""
 
 from limiter.memory.dual_limiter import LimitType
 from limiter.metrics.outcome_counts import OutcomeCounts

@@ -25,7 +25,7 @@ OWN_LABELS = ("type", "outcome", "fault")
 
 
 class FixedLimiter:
-    """Says what it was told to say."""
+    """A limiter with fixed statistics."""
 
     def __init__(self, heap: SemaphoreStatistics, direct: SemaphoreStatistics) -> None:
         self._statistics = DualStatistics(heap, direct)
@@ -40,7 +40,7 @@ BUSY = FixedLimiter(
     ),
     SemaphoreStatistics(2000, 5, 1995, 0, 20, 7),
 )
-# What was granted before the limit was lifted is still held.
+# Permits from before the limit was lifted are still held.
 UNBOUNDED = FixedLimiter(
     SemaphoreStatistics(0, 5, 2**63 - 1, 0, 10, 0), SemaphoreStatistics(-1, 0, 2**63 - 1, 0, 20, 0)
 )
@@ -167,7 +167,7 @@ def test_requests_are_counted_by_outcome() -> None:
 
 
 def test_requests_that_a_policy_refused_are_counted_by_its_own_reasons() -> None:
-    # One of the labels is a word of ours
+    # One of the labels is Floodgate's
     idle = SemaphoreStatistics(1000, 0, 1000, 0, 10, 0)
     limiter = FixedLimiter(replace(idle, refused={"too_late": 3, "timed_out": 1}), idle)
     tally = OutcomeCounts(ManualClock())

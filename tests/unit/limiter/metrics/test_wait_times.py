@@ -47,7 +47,7 @@ def test_waits_leave_the_quantiles_after_ten_minutes_but_not_count_and_sum() -> 
     clock.advance(WINDOW_SECONDS)
     assert still_there == [2000.0]
     assert waits.quantiles([1.0]) == [1.0]
-    # Nobody waits for a long time
+    # No long waits
     clock.advance(1000 * WINDOW_SECONDS)
     assert math.isnan(waits.quantiles([1.0])[0])
     assert (waits.count, waits.sum_millis) == (2, 2001)

@@ -1,4 +1,4 @@
-"""Who holds what: accounts, what is shared, and who is forgotten."""
+"""Accounts: holdings, sharing, and forgetting."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_a_permit_of_nothing_is_something_that_is_held() -> None:
     assert account.holds
 
 
-# -- what is shared -----------------------------------------------------------------------------
+# -- sharing ------------------------------------------------------------------------------------
 
 
 def shared_by(*accounts: Account, size: int = 0) -> SharedHolder:

@@ -1,4 +1,4 @@
-"""Who holds the memory: a line for each owner and namespace."""
+"""Holders of memory: a line for each owner and namespace."""
 
 import pytest
 
@@ -13,7 +13,7 @@ POLICIES = pytest.mark.parametrize("policy", AdmissionPolicy)
 
 
 class Budget:
-    """A semaphore of 1,000 bytes, with a ledger if asked for."""
+    """A semaphore of 1,000 bytes, with an optional ledger."""
 
     def __init__(
         self, policy: AdmissionPolicy = AdmissionPolicy.FAIR, *, ledger: bool = False
@@ -129,7 +129,7 @@ async def test_only_the_largest_are_kept_and_the_others_counted() -> None:
     for size in (10, 30, 20, 30, 5):
         await budget.semaphore.acquire(size, None, f"{size} {budget.count().total}", NS)
     count = budget.count(3)
-    # Of equals who came first
+    # Among equals the earliest first
     assert [one.owner for one in count.lines()] == ["30 1", "30 3", "20 2"]
     assert count.total == 5
     assert budget.count(0).lines() == ()

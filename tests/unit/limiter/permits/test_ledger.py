@@ -1,4 +1,4 @@
-"""The ledger: who took what and when, and who has not given it back."""
+"""The ledger: owner and time of every unreleased permit."""
 
 import gc
 import weakref
@@ -30,7 +30,7 @@ POLICIES = pytest.mark.parametrize("policy", AdmissionPolicy)
 
 
 class Peer:
-    """An owner as a server has them."""
+    """An owner as in a server."""
 
     def __init__(self, number: int) -> None:
         self.address = f"10.0.0.{number}:5000"
@@ -256,7 +256,7 @@ async def test_a_shared_lease_is_one_permit_until_the_last_reference() -> None:
 
 
 async def test_a_permit_whose_sharers_have_all_left_keeps_the_name_it_was_taken_under() -> None:
-    # What should never be, so it takes a hand in the books
+    # An impossible state, made by editing the books
     budget, peer = Budget(), Peer(1)
     holder = budget.semaphore.shared.new(NS)
     budget.semaphore.shared.join(holder, peer)

@@ -1,4 +1,4 @@
-"""What a waiter tells, and when."""
+"""A waiter's reports, and their times."""
 
 import gc
 import weakref
@@ -57,12 +57,12 @@ async def test_the_answer_for_a_caller_that_was_cancelled_is_still_recorded() ->
 
 
 class Kept:
-    """What a request that is refused held until then."""
+    """Permit held by a request until refusal."""
 
 
 @pytest.mark.parametrize("kind", ["permit", "client memory"])
 def test_who_is_refused_lets_go_of_everything_at_once(kind: str) -> None:
-    # No collector comes by
+    # The collector is off
     gc.collect()
     gc.disable()
     ended: list[weakref.ref[Kept]] = []

@@ -1,4 +1,4 @@
-"""Rules of AsyncSemaphore that upstream's tests do not hold."""
+"""Rules of AsyncSemaphore not covered by upstream's tests."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def semaphore_of(limit: int, queue: int = 10, timeout_seconds: float = 5.0) -> A
 
 
 class Observed:
-    """A semaphore whose observer keeps what it is told."""
+    """A semaphore whose observer records reports."""
 
     def __init__(self, limit: int, queue: int = 10, timeout_seconds: float = 5.0) -> None:
         self.clock = ManualClock()
@@ -206,7 +206,7 @@ async def test_a_full_queue_has_a_place_again_when_somebody_left() -> None:
     assert semaphore.queue_size == 1
 
 
-# -- a grant that meets the cancellation of who waits ---------------------------------------------
+# -- a grant meeting the waiter's cancellation ----------------------------------------------------
 
 
 async def test_a_grant_that_meets_its_callers_cancellation_is_given_back() -> None:
@@ -328,7 +328,7 @@ async def test_whoever_is_woken_by_a_refusal_may_abandon_the_others() -> None:
     assert semaphore.queue_size == 0
 
 
-# -- who watches ----------------------------------------------------------------------------------
+# -- observers ------------------------------------------------------------------------------------
 
 
 async def test_the_observer_is_told_each_outcome_with_the_time_waited() -> None:

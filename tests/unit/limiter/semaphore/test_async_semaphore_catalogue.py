@@ -1,7 +1,7 @@
-"""Upstream's 30 cases of AsyncSemaphoreImplTest; the docstrings number them in its order.
+"""Upstream's 30 cases of AsyncSemaphoreImplTest, numbered in docstrings in upstream's order.
 
-Under both policies where they agree: each request comes from an owner of its own there, because
-policy fair has a share for each. The rest is fifo's.
+Under both policies where the policies agree: each request then has a separate owner, because policy
+fair has a share per owner. The remaining cases are for fifo.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ async def test_a_request_that_waits_too_long_times_out(rules: AdmissionRules) ->
 async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(
     rules: AdmissionRules,
 ) -> None:
-    """Upstream: AsyncSemaphoreImplTest case 6; here it ends in the turn of the release."""
+    """Upstream: AsyncSemaphoreImplTest case 6; here the request ends in the turn of the release."""
     semaphore, _ = bounded(1, rules=rules)
     holder = await semaphore.acquire(1, owner="holder")
     unwanted: list[bool] = []
@@ -218,7 +218,7 @@ async def test_a_timeout_lets_the_followers_go_on(rules: AdmissionRules) -> None
 
 
 async def test_a_small_request_never_overtakes_a_large_one() -> None:
-    """Upstream: AsyncSemaphoreImplTest case 17; under fair it may, for a while."""
+    """Upstream: AsyncSemaphoreImplTest case 17; under fair a small request may, for a while."""
     semaphore, _ = bounded(10)
     holders = [await semaphore.acquire(2) for _ in range(5)]
     waiting = [semaphore.request(size) for size in (3, 4, 2)]
@@ -306,7 +306,7 @@ async def test_a_cancelled_update_leaves_the_old_permit_as_it_was(rules: Admissi
 
 
 async def test_cancelling_the_head_grants_its_followers() -> None:
-    """Upstream: AsyncSemaphoreImplTest case 30; there it takes half the timeout, here no time.
+    """Upstream: AsyncSemaphoreImplTest case 30; upstream takes half the timeout, we take no time.
 
     Under fair the follower goes first.
     """

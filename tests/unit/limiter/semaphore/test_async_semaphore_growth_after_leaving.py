@@ -1,10 +1,10 @@
-"""Growth that waited for its account's own growth goes first when that is given back."""
+"""Growth waiting for the same account's growth goes first when the latter is released."""
 
 from tests.support.limiters import fair
 
 
 def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
-    # All is held; the growth of what ``sharer`` shares alone is favoured, beyond its share
+    # All is held; growth of the permit shared by ``sharer`` alone is favoured, beyond the share
     semaphore = fair(12)
     nothing = semaphore.request(0, owner="sharer").result()
     others = semaphore.request(5, owner="other").result()
@@ -12,7 +12,7 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
     semaphore.shared.join(shared, "sharer")
     first = semaphore.request(1, owner=shared).result()
     grown = semaphore.request_update(first, 7).result()
-    # And another growth of the same account waits for that one, and new work for both
+    # And another growth of the same account waits for the first, and new work for both
     waiting = semaphore.request_update(nothing, 8)
     new = semaphore.request(2, owner="newcomer")
     semaphore.shared.leave(shared, "sharer")
@@ -25,7 +25,7 @@ def test_a_growth_goes_first_when_what_its_account_favoured_is_left() -> None:
 
 
 def test_a_growth_goes_first_when_its_account_has_no_part_in_what_it_favoured_any_more() -> None:
-    # The growth of what ``sharer`` shares was favoured, so its own beyond its quota waits
+    # Growth of the shared permit was favoured, so ``sharer``'s other growth beyond quota waits
     semaphore = fair(12)
     shared = semaphore.shared.new("t/x")
     semaphore.shared.join(shared, "sharer")
@@ -39,5 +39,5 @@ def test_a_growth_goes_first_when_its_account_has_no_part_in_what_it_favoured_an
     waiting = semaphore.request_update(own, 3)
     assert not waiting.done
     semaphore.shared.leave(shared, "sharer")
-    # What it left is held by others for as long as they like
+    # The released permits are held by other accounts indefinitely
     assert waiting.result().size == 3

@@ -1,4 +1,4 @@
-"""Limits that change at run time, up and down, and nobody who waits is lost."""
+"""Limits changing at run time, up and down, without losing a waiter."""
 
 import pytest
 
@@ -188,7 +188,7 @@ async def test_a_higher_limit_ends_an_overdraft() -> None:
     assert growths[0].done
     semaphore.change_limits(max_permits=110)
     semaphore.change_limits(max_permits=100)
-    # What exceeds the limit now was within it meanwhile
+    # The excess was within the limit in the meantime
     assert growths[1].done
     assert semaphore.statistics().overdraft_permits == 0
     assert limiter.outcomes.count(AcquireOutcome.OVERDRAFT) == 1

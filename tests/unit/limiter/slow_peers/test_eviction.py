@@ -1,4 +1,4 @@
-"""A peer that does not read is closed if others wait for its memory, and nobody else is."""
+"""Only non-reading peers holding memory that other peers wait for are closed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONLY_RATE = SlowPeerRules(0, 0, min_drain_bytes_per_second=100)
 
 
 class Peer:
-    """A connection that acknowledges as many bytes as the test says."""
+    """A connection with scripted acknowledged bytes."""
 
     def __init__(self, world: World, name: str, *, ends_at_once: bool = True) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class Peer:
 
 
 class World:
-    """A process with two budgets of 1,000 bytes; times are seconds since its start."""
+    """A process with two budgets of 1,000 bytes; times are seconds since the start."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class World:
         ends_at_once: bool = True,
         many_clients: bool = False,
     ) -> Peer:
-        """Connect a peer that holds so much and was just sent something."""
+        """Connect a peer holding ``direct`` bytes just sent."""
         peer = Peer(self, name, ends_at_once=ends_at_once)
         if many_clients:
             peer.many_clients = True
@@ -263,7 +263,7 @@ def test_a_part_of_what_is_shared_pins_memory_too() -> None:
 
 
 def test_who_waits_for_itself_is_not_closed() -> None:
-    # Its growth waits for what an honest one holds
+    # The peer's growth waits for an honest peer's bytes
     world = World()
     growing = world.peer("growing", 500)
     world.asks(500, "honest")
@@ -331,7 +331,7 @@ def test_without_a_grace_nobody_is_closed_for_contention_and_no_timeout_is_put_o
 
 
 def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> None:
-    # As long as it stands first, the others wait for what it holds as well
+    # While the peer stands first, other peers wait for the peer's bytes as well
     world = World(policy=AdmissionPolicy.FIFO)
     stuck = world.peer("stuck", LIMIT)
     world.asks(10, stuck)
@@ -345,7 +345,7 @@ def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> N
 def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(
     rules: SlowPeerRules,
 ) -> None:
-    # Two rules apply in one turn, because somebody begins to wait just before
+    # Two rules apply in one turn, because a wait begins just before
     world = World(rules)
     stuck = world.peer("stuck", LIMIT, ends_at_once=False)
     stuck.writable = False
@@ -359,7 +359,7 @@ def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(
 def test_with_more_connections_than_are_looked_at_in_time_no_honest_one_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # What is known of most of them is older than the grace
+    # Most of the observations are older than the grace
     monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number), 50) for number in range(20)]
@@ -448,13 +448,13 @@ def test_a_proxy_may_be_slow_but_not_stand_still(bytes_a_second: int, closed: bo
 
 
 def test_who_asks_for_little_is_not_judged_by_how_much_it_takes() -> None:
-    # Always something on its way, never more than the kernel has a place for
+    # Always some bytes in flight, never more than the kernel's buffer
     world = World(ONLY_RATE)
     peer = world.peer("peer")
     for _ in range(25):
         peer.acknowledged += 1
         world.passes(1.0)
-    # Time is counted from the moment in which it is unwritable
+    # Time is counted from the moment of becoming unwritable
     peer.writable = False
     world.passes(9.0)
     assert peer.closings == []
@@ -467,11 +467,11 @@ def test_without_a_least_rate_nobody_is_judged_by_it() -> None:
     assert peer.closings == []
 
 
-# -- who waits behind the others ------------------------------------------------------------------
+# -- waiters behind other waiters -----------------------------------------------------------------
 
 
 def granted_first(world: World, stuck: Peer, held: Waiter) -> str:
-    """Let the stuck one ask before a healthy one; say who gets what is given back."""
+    """Make the stuck peer request before a healthy peer; return the recipient of released bytes."""
     by_stuck, by_healthy = world.asks(400, stuck), world.asks(400, "healthy")
     world.limiter.semaphore(DIRECT).release(held.result())
     assert by_stuck.done is not by_healthy.done
@@ -482,7 +482,7 @@ def granted_first(world: World, stuck: Peer, held: Waiter) -> str:
 def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
     seconds: float, first: str
 ) -> None:
-    # Others wait, so that it is looked at often
+    # Other peers wait, so that the peer is examined often
     world = World()
     stuck = world.peer("stuck")
     world.asks(LIMIT, "busy", HEAP)
@@ -535,7 +535,7 @@ def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more() -> None:
     assert granted_first(world, peer, held) == "stuck"
 
 
-# -- timeouts that are put off --------------------------------------------------------------------
+# -- deferred timeouts ----------------------------------------------------------------------------
 
 
 def test_a_timeout_is_put_off_until_the_peer_in_the_way_is_closed() -> None:
@@ -570,7 +570,7 @@ def test_a_timeout_is_not_put_off_for_peers_that_take_what_they_are_sent() -> No
 def test_a_timeout_is_put_off_for_who_holds_the_other_budget_because_its_holders_wait_for_it() -> (
     None
 ):
-    # Given heap that is held by one who waits for direct memory, which a silent peer pins
+    # Given heap held by a waiter for direct memory pinned by a silent peer
     world = World(timeout_seconds=2.0)
     world.peer("stuck", LIMIT, DIRECT)
     world.asks(LIMIT, "honest", HEAP)
@@ -599,7 +599,7 @@ def test_the_timeout_of_who_takes_nothing_is_not_put_off() -> None:
 
 
 def test_the_timeout_of_who_stands_in_its_own_way_is_not_put_off() -> None:
-    # Nobody else holds anything, and it is not deferred yet
+    # No other account holds bytes, and the peer is not deferred yet
     world = World(timeout_seconds=1.0)
     peer = world.peer("peer", LIMIT)
     waiter = world.asks(10, peer)
@@ -616,7 +616,7 @@ def test_a_timeout_is_not_put_off_before_anybody_was_closed() -> None:
 
 
 def two_that_take_turns(world: World) -> Callable[[float], None]:
-    """Let two peers hold all and read now and then: one of them is always within its grace."""
+    """Two peers hold all and read now and then, so that one is always within the grace."""
     peers = [world.peer("even", LIMIT // 2), world.peer("odd", LIMIT // 2)]
     turn = count()
 
@@ -640,7 +640,7 @@ def test_a_timeout_is_put_off_by_twice_the_grace_and_half_a_second_at_most() -> 
 
 
 def test_nobody_is_refused_while_silent_peers_are_being_closed() -> None:
-    # Given so many that closing them takes longer than any bound
+    # Given so many peers that closing them takes longer than any bound
     world = World(timeout_seconds=2.0)
     for number in range(100):
         world.peer(str(number), LIMIT // 100)
@@ -652,14 +652,14 @@ def test_nobody_is_refused_while_silent_peers_are_being_closed() -> None:
 
 
 def test_after_a_peer_was_closed_an_overdue_request_has_half_a_second_more() -> None:
-    # What the closed one held goes to another, who gives it back later
+    # The closed peer's bytes go to another peer, which releases later
     world = World(timeout_seconds=1.0)
     world.peer("stuck", LIMIT)
     world.passes(2.5)
     first = world.asks(LIMIT, "first")
     second = world.asks(LIMIT, "second")
     world.passes(1.0)
-    # Then the overdue second one is granted in time, or refused when that time is over
+    # Then the overdue second waiter is granted in time, or refused at the deadline
     assert first.done
     assert not second.done
     world.passes(0.2)
@@ -678,7 +678,7 @@ def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() ->
     assert refused(waiter)
 
 
-# -- what it costs --------------------------------------------------------------------------------
+# -- cost -----------------------------------------------------------------------------------------
 
 
 def test_nothing_runs_while_nothing_is_outstanding() -> None:
@@ -815,7 +815,7 @@ def test_after_a_stop_nobody_waits_behind_the_others() -> None:
 
 
 def test_who_ends_while_others_are_looked_at_is_not_looked_at() -> None:
-    # Closing the first one ends the second, too
+    # Closing the first peer ends the second, too
     world = World(ONLY_UNWRITABLE)
     first, second = world.peer("first"), world.peer("second")
     first.writable = second.writable = False

@@ -1,4 +1,4 @@
-"""What an eviction frees goes to who has read before, not to the next silent peer."""
+"""Memory freed by an eviction goes to peers that have read before, not to the next silent peer."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -10,14 +10,14 @@ from tests.unit.limiter.slow_peers.test_eviction import LIMIT, Peer, World
 
 
 def newcomer(world: World, name: str) -> Peer:
-    """A connection that has been sent nothing."""
+    """Return a connection that has been sent no bytes."""
     peer = Peer(world, name)
     world.watch.connected(peer)
     return peer
 
 
 def proven(world: World, name: str) -> Peer:
-    """A connection that has read an answer, and is owed nothing now."""
+    """Return a connection that has read an answer, with no bytes outstanding."""
     peer = newcomer(world, name)
     world.watch.sent(peer)
     peer.acknowledged, peer.outstanding = 100_000, False
@@ -26,7 +26,7 @@ def proven(world: World, name: str) -> Peer:
 
 
 def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers() -> None:
-    # Given a silent peer that holds all; a newcomer asks first, then one who has read before
+    # Given a silent peer holding all; a newcomer requests first, then a proven reader
     world = World()
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
@@ -79,7 +79,7 @@ def test_a_proxy_is_vouched_for() -> None:
 
 
 def test_what_is_acknowledged_while_peers_are_closed_is_no_proof() -> None:
-    # Given a peer whose kernel takes all it is sent while another is closed
+    # Given a peer whose kernel takes all bytes sent while another peer is closed
     world = World()
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
@@ -103,7 +103,7 @@ def proven_by_a_pong(world: World, name: str) -> Peer:
 
 
 def test_newcomers_go_last_before_the_first_silent_peer_is_closed() -> None:
-    # Given a silent peer that somebody waits for
+    # Given a silent peer that blocks a waiter
     world = World()
     fresh, reader = newcomer(world, "fresh"), proven(world, "reader")
     world.peer("silent", LIMIT // 2)
@@ -127,7 +127,7 @@ def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for() -> None:
 
 
 def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
-    # Given a peer whose kernel took what it has room for
+    # Given a peer whose kernel buffer is full
     world = World()
     part = newcomer(world, "part")
     world.watch.sent(part)
@@ -197,7 +197,7 @@ def test_who_has_left_is_no_newcomer_any_more() -> None:
 
 
 def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:
-    # Given a peer that nobody waits for
+    # Given a peer that blocks no waiter
     world = World()
     silent = world.peer("silent", LIMIT)
     world.passes(30.0)
@@ -209,7 +209,7 @@ def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:
 
 
 def test_thousands_whose_time_is_up_look_at_the_peers_once() -> None:
-    # Given many slow peers that all read on, and many who wait for longer than they may
+    # Given many slow peers that all keep reading, and many overdue waiters
     world = World(timeout_seconds=2.0)
     peers = [world.peer(str(number), LIMIT // 100) for number in range(100)]
     waiters = [world.asks(LIMIT, str(number)) for number in range(500)]

@@ -1,4 +1,4 @@
-"""Whether a peer takes what it is sent: acknowledged bytes, and since when there were none."""
+"""Progress of a peer's reads: acknowledged bytes, and time without any."""
 
 import pytest
 
@@ -111,7 +111,7 @@ def test_who_took_nothing_has_a_rate_of_nothing() -> None:
 def test_a_drip_is_no_progress_unless_it_is_everything() -> None:
     progress = WriteProgress()
     progress.sent(0.0)
-    # When a little comes every second
+    # When a few bytes arrive every second
     for second in (1.0, 2.0, 3.0):
         progress.sample(int(second) * 5_000, second, outstanding=True, least_bytes=16_384)
     assert progress.stalled_seconds(3.0) == 3.0

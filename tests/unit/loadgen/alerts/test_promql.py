@@ -1,4 +1,4 @@
-"""What our part of PromQL says of scrapes is what promtool says."""
+"""Our PromQL evaluates scrapes as promtool does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SERIES = {
     'wait{i="a",quantile="0.99"}': [None, 4, 9, 9, 9, 9, 9, 9],
     'wait{i="a",quantile="0.5"}': [None, 1, 2, 2, 2, 2, 2, 2],
 }
-# No range is a whole number of scrapes: of those Prometheus 2 counts both ends, and 3 one.
+# No range is a whole number of scrapes: Prometheus 2 then counts both ends, and 3 only one.
 EXPRESSIONS = [
     "used",
     'used{i=~"a|c"}',
@@ -73,7 +73,7 @@ def scrapes() -> Scrapes:
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here")
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_each_expression_says_what_promtool_says(expression: str, tmp_path: Path) -> None:
-    # Before the first scrape, which our pages have ever before, as many of it as matter
+    # Before the first scrape, which our pages precede indefinitely, as many scrapes as matter
     before, asked = 60, parse_promql(expression).evaluate
     quiet = {s: [v[0]] * before + [*v] for s, v in SERIES.items()}
     expected = []
@@ -81,9 +81,9 @@ def test_each_expression_says_what_promtool_says(expression: str, tmp_path: Path
         try:
             found = asked(scrapes(), number)
         except NotEvaluatedError:
-            continue  # both refuse series that match several
+            continue  # both refuse several matching series
         expected.append({
-            # The last digits depend on the order of sums; what is rounded has no name.
+            # The last digits depend on the order of sums; rounded series have no name.
             "expr": f"round(({expression}), 0.001)",
             "eval_time": f"{int((before + number) * EVERY)}s",
             "exp_samples": [

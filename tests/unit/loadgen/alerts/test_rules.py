@@ -1,4 +1,4 @@
-"""Alerts fire when their rule was true for long enough, before a run or behind it too."""
+"""Alerts fire when their rule was true for long enough, before or after a run, too."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def told_of(samples: list[dict[str, Any]], tmp_path: Path) -> Any:
 
 
 def test_a_rule_fires_behind_its_time_or_was_true_too_short(tmp_path: Path) -> None:
-    # Limits that are full from 5 to 25 s, then again for a moment that two scrapes see
+    # Limits full from 5 to 25 s, then again for a moment covered by two scrapes
     used = {n / 2: 90.0 if 10 <= n < 50 or 80 <= n < 90 else 10.0 for n in range(120)}
     limits = dict.fromkeys(used, 100.0)
     found = told_of([*sampled("used", used), *sampled("limit", limits)], tmp_path)

@@ -1,4 +1,4 @@
-"""Clients that create and delete topics do so when it is due."""
+"""Clients create and delete topics when due."""
 
 import subprocess
 import sys
@@ -18,6 +18,6 @@ print(before, "aiohttp" in sys.modules)
 
 
 def test_the_rest_client_is_loaded_before_the_run_starts() -> None:
-    # Its import holds the loop longer than the first creation may be late.
+    # The import holds the loop longer than the first creation may be late.
     done = subprocess.run([sys.executable, "-c", READY], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]

@@ -1,4 +1,4 @@
-"""A client that discovers topics: when it is back, and what it does behind losses and refusals."""
+"""A discovering client: recovery time, and behaviour after losses and refusals."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -21,7 +21,7 @@ Play = Callable[[ScriptedBroker, LoadClient], Awaitable[None]]
 def played(
     library: str, seconds: float, play: Play | None = None, script: Any = None, **group: Any
 ) -> tuple[ScriptedBroker, LoadClient]:
-    """Let a client be for so long, then do something; return it with its broker."""
+    """Run a client for ``seconds``, then an action; return the client with the broker."""
 
     async def course() -> tuple[ScriptedBroker, LoadClient]:
         broker = broker_of(**(script or {}))
@@ -79,7 +79,7 @@ def test_a_client_is_back_when_all_its_topics_are_subscribed_to() -> None:
     ((_, took),) = events(client, "back")
     assert took == pytest.approx(2.0)
     topics = [fields["topic"] for _, kind, fields in broker.asked if kind == "subscribe"]
-    assert topics == [BASE + "t-a", BASE + "t-b"]  # There are no more.
+    assert topics == [BASE + "t-a", BASE + "t-b"]  # The remaining topics.
 
 
 def test_a_client_that_lists_the_whole_namespace_subscribes_to_what_matches() -> None:
@@ -110,7 +110,7 @@ def test_a_silent_listing_times_out_and_java_notices_late(library: str, ended: f
         broker = broker_of(steps={"list": ["silence"]})
         client = client_of(broker, do="discover", library=library, timeout=3)
         await client.service.ready()
-        await clock_sleep(broker.clock, 1.5)  # Its connection looks at ages each 3 s.
+        await clock_sleep(broker.clock, 1.5)  # The connection examines ages every 3 s.
         async with running(client):
             await clock_sleep(broker.clock, 9)
         return client
@@ -124,7 +124,7 @@ def test_a_silent_listing_times_out_and_java_notices_late(library: str, ended: f
 
 def test_a_tunnel_is_a_connection_of_its_own() -> None:
     broker, client = played("java-watch", 2, script={"proxied": True}, attach=2)
-    assert broker.made == [None, None]  # Both to the service URL: the proxy passes one on.
+    assert broker.made == [None, None]  # Both to the service URL: the proxy forwards.
     assert ends(client) == ["back"]
 
 

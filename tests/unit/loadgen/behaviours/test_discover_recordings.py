@@ -1,4 +1,4 @@
-"""A client that discovers topics sends what the official client was seen to send, and when."""
+"""A discovering client sends the recorded requests of the official client, at the same times."""
 
 import asyncio
 from typing import Any
@@ -19,20 +19,20 @@ from tests.support.discovery.scripts import OPERATION_SECONDS, SCRIPTS
 SEEN = {"cpp": recorded("python"), "go": recorded("go")}
 JAVA = recorded("java")
 CASES = [(family, name) for family, seen in SEEN.items() for name in seen]
-# A load's client keeps no names: it takes the broker's hash, which then always fits.
+# A load's client keeps no names: the client takes the broker's hash, which then always matches.
 UNFIT = ("wrong hash", "wrong hash, reconciled")
 JAVA_CASES = [
     ("java-watch" if SCRIPTS[name].watchers else "java-poll", name)
     for name in JAVA
     if name not in UNFIT
 ]
-# What chance gave the official client where a hundredth decides on one attempt more.
+# The official client's random draws where a hundredth decides on another attempt.
 JITTERS = {"watch always refused": 0.2}
 REQUESTS = ("list", "lookup", "watch", "close watch")
 
 
 def requests_of(seen):
-    """Return when the official client asked for what, without its lists of single topics."""
+    """Return the official client's requests with times, without lists of single topics."""
     return [
         (each["at"], each["what"], wanted(each))
         for each in seen
@@ -50,7 +50,7 @@ def wanted(seen):
 
 
 async def replayed(family: str, name: str, seen: list[dict[str, Any]]) -> list[Any]:
-    """Let a client go through the same course of events; return when it asked for what."""
+    """Replay the recorded events with our client; return the requests with times."""
     script = SCRIPTS[name]
     broker = broker_of(
         topics={BASE + each for each in script.topics},

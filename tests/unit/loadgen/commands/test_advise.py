@@ -1,4 +1,4 @@
-"""The question of an advice is checked before anything is tried, in one sentence each."""
+"""The question of an advice is checked before any trial, in one sentence each."""
 
 import json
 import math
@@ -123,7 +123,7 @@ def test_a_file_that_a_server_would_not_start_with_is_refused_by_its_line(
 
 
 def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> None:
-    # Its first mark, its line ends, a key twice, and what means the default
+    # The first mark, the line ends, a repeated key, and the value for the default
     path = tmp_path / "broker.conf"
     lines = (f"{HEAP}=7", f"{HEAP}=+9", f"{DIRECT}=null", "bindAddress=0.0.0.0")
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
@@ -145,7 +145,7 @@ def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
 
 
 def answer(proxy: bool, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Advise of luck today, the switch on, strains of which most break it, and a real storm."""
+    """Return an advice: luck today, the switch on, most strains failing, and a real storm."""
 
     def storm(asked: Question, setting: Setting) -> Outcome:
         limits, slow = setting.of(setting.servers[0]), asked.times.accept / PULSAR.accept

@@ -1,4 +1,4 @@
-"""The demo's options are checked before anything is made, in one sentence each."""
+"""The demo's options are checked before any file is made, in one sentence each."""
 
 from pathlib import Path
 from typing import Any

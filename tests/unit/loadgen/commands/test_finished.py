@@ -1,4 +1,4 @@
-"""``loadgen report`` and ``loadgen picture``: files of finished runs, from their tables alone."""
+"""``loadgen report`` and ``loadgen picture``: files of finished runs, from the tables alone."""
 
 import json
 from pathlib import Path

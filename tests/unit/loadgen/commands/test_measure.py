@@ -1,4 +1,4 @@
-"""What is to be measured is refused before anything is made, in one sentence each."""
+"""Impossible measurements are refused in advance, in one sentence each."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from loadgen.studies.advise.question import NamespaceShape
 def test_a_cluster_elsewhere_needs_its_owners_word(
     said: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Nobody is asked before.
+    # The refusal precedes all requests to the cluster.
     monkeypatch.setattr(command, "own_namespaces", None)
     with pytest.raises(UsageError, match=r"10\.0\.0\.1.* add --yes-this-is-my-cluster"):
         measure(**said)

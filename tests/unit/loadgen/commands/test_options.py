@@ -1,4 +1,4 @@
-"""Options that several commands have: what the shell completes, and what is refused."""
+"""Shared options of commands: shell completion, and refusals."""
 
 import re
 import shlex
@@ -99,7 +99,7 @@ def test_a_web_port_without_a_role_is_refused(texts: list[str]) -> None:
 
 
 def documented() -> list[tuple[str, list[str]]]:
-    """Settings of each row of the page, with the scenario that its section is about."""
+    """Return the settings of each row of the page, with the section's scenario."""
     found, scenario = [], "storm"
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):

@@ -1,4 +1,4 @@
-"""A rehearsal's command reads an operator's topics and files, and tells what came of them."""
+"""The command of a rehearsal reads an operator's topics and files, and reports the outcome."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""``loadgen run``: few options, help that fits, and one verdict for exit code, junit and README."""
+"""``loadgen run``: few options, fitting help, and one verdict for exit code, junit and README."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ OUTCOMES: dict[str, tuple[ExitCode, list[dict[str, Any]], dict[str, Any]]] = {
 
 @pytest.fixture
 def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs a command; returns its exit code, standard output and standard error."""
+    """Runs a command; returns exit code, standard output and standard error."""
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["loadgen", "run", *map(str, words)])
@@ -51,7 +51,7 @@ def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture
 def experiments(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Document, RunOptions]]:
-    """Runs that were asked for; each is recorded as the outcome that its name begins with."""
+    """The requested runs; each outcome is named by the run's prefix."""
     asked: list[tuple[Document, RunOptions]] = []
 
     def experiment(document: Document, options: RunOptions) -> Path:
@@ -183,7 +183,7 @@ def test_options_reach_the_run(loadgen, experiments, tmp_path: Path) -> None:
 def test_a_run_without_a_name_is_called_by_its_scenario_and_the_time(
     loadgen, experiments, tmp_path: Path
 ) -> None:
-    with pytest.raises(KeyError, match="storm"):  # No outcome has that name.
+    with pytest.raises(KeyError, match="storm"):  # No outcome of this name.
         loadgen("storm", "--out", tmp_path)
     assert experiments[0][1].name.startswith("storm-20")
 

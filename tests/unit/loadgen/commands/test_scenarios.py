@@ -1,4 +1,4 @@
-"""``loadgen scenarios`` lists what is shipped, shows one, and checks files."""
+"""``loadgen scenarios`` lists shipped scenarios, shows a scenario, and checks files."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from loadgen.errors import ExitCode
 
 @pytest.fixture
 def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs a command; returns its exit code, standard output and standard error."""
+    """Runs a command; returns exit code, standard output and standard error."""
 
     def run(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["loadgen", "scenarios", *words])

@@ -1,4 +1,4 @@
-"""What takes long is told where nobody sees a bar."""
+"""Long work is reported in lines where no bar is visible."""
 
 import time
 
@@ -8,7 +8,7 @@ from loadgen.commands.shown import counting
 
 
 def told(capsys: pytest.CaptureFixture[str], moments: list[float], *, as_json: bool = False) -> str:
-    """Count up, a step at each moment, and return what was said."""
+    """Count up, a step at each moment, and return the output."""
     clock = iter(moments)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(time, "monotonic", lambda: next(clock, moments[-1]))

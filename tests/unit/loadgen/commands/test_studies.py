@@ -1,4 +1,4 @@
-"""``loadgen sweep``, ``find-limit`` and ``compare`` tell a program one object, and what made it."""
+"""``loadgen sweep``, ``find-limit`` and ``compare`` print one object, with the settings."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ expect: [list.answered == 100%]
 
 @pytest.fixture
 def loadgen(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Runs a command; returns its exit code, standard output and standard error."""
+    """Runs a command; returns exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text(TEXT)
 

@@ -1,4 +1,4 @@
-"""``loadgen load`` refuses what it cannot do, and passes on what it is asked for."""
+"""``loadgen load`` refuses impossible loads, and passes on the request."""
 
 from pathlib import Path
 

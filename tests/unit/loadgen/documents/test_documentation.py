@@ -1,4 +1,4 @@
-"""docs/scenarios.md names what there is: scenarios, behaviours, arrivals, shocks and their keys."""
+"""docs/scenarios.md names every scenario, behaviour, arrival, shock and key."""
 
 import re
 from pathlib import Path
@@ -19,18 +19,18 @@ BEHAVIOURS = get_args(get_args(AnyGroup)[0])
 
 
 def table(heading: str) -> str:
-    """The rows of the table whose first column has a heading."""
+    """Return the rows of the table whose first column has a given heading."""
     (found,) = re.findall(rf"^\| {heading} \|.*\n\|---.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     return str(found)
 
 
 def documented(heading: str) -> set[str]:
-    """All words in code in the rows of a table."""
+    """Return all code words in the rows of a table."""
     return set(re.findall(r"`([\w-]+)", table(heading)))
 
 
 def fields(part: type) -> set[str]:
-    """Keys that a document has for a part: those of the user, by the name that they have there."""
+    """Return a document's keys for a part: the user's keys, by their documented names."""
     known = part.model_fields.items()  # type: ignore[attr-defined]
     return {field.alias or name for name, field in known if name not in ("publishers",)}
 
@@ -43,7 +43,7 @@ def test_the_table_has_every_shipped_scenario() -> None:
         for each in documents
     ]
     assert re.findall(r"^\| `[\w-]+` \| [\w, -]+ \| .*\. \|$", PAGE, re.MULTILINE) == rows
-    assert max(len(each.title) for each in documents) < 78  # one line of a list
+    assert max(len(each.title) for each in documents) < 78  # a line of a list
 
 
 def test_the_commented_example_is_a_scenario() -> None:
@@ -76,7 +76,7 @@ def test_each_key_of_any_group_and_of_topics_and_phases_has_its_row() -> None:
 def test_each_arrival_of_the_table_is_one_and_none_is_missing() -> None:
     shown = [yaml.safe_load(each) for each in re.findall(r"`(\{kind: .*?\})`", table("`arrive`"))]
     for each in shown:
-        if each["kind"] != "trace":  # It is of a file.
+        if each["kind"] != "trace":  # Read from a file.
             parse_document(f"clients: [{{name: a, do: list, count: 9, arrive: {each}}}]")
     kinds = get_args(get_args(Arrivals)[0])
     assert {each["kind"] for each in shown} == {

@@ -1,4 +1,4 @@
-"""A document that cannot be run as it stands is refused or warned of, in words with the remedy."""
+"""Documents that cannot be run are refused or warned of, with the remedy."""
 
 import pytest
 

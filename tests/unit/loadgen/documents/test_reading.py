@@ -1,4 +1,4 @@
-"""A document says what is run, with what it extends; every fault is told with its place."""
+"""A document with the documents extended; every fault is reported with the place."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_a_shipped_document_says_everything_and_resolves_to_itself(name: str) ->
     assert document.name == name
     assert document.written.startswith("# yaml-language-server: $schema=../scenario.schema.json\n")
     assert document.title
-    assert len(document.title) < 78  # one line of a list
+    assert len(document.title) < 78  # a line of a list
     assert document.expect
     assert not document.warnings
     assert parse_document(document.resolved_text()).resolved() == document.resolved()
@@ -309,7 +309,7 @@ def test_expectations_are_checked_by_who_understands_them() -> None:
 
 
 def test_several_faults_come_in_the_order_of_their_lines() -> None:
-    # Found by its schema, among server keys, by its schema, and in an option
+    # Found by the schema, among server keys, by the schema again, and in an option
     text = f"{SMALL}seeds: 1\nservers:\n  broker: {{maxMessagSize: 1}}\nphases: {{measure: 0s}}\n"
     told = sentences(text, "repeats=0")
     places = [one.partition(": ")[0] for one in told]
@@ -347,7 +347,7 @@ def test_words_stay_words() -> None:
 
 
 def tenfold(levels: int) -> str:
-    """A mapping that merges ten times what merges ten times, and so on."""
+    """Return a mapping of nested tenfold merges."""
     if not levels:
         return "&b0 {k: v}"
     more = f", *b{levels - 1}" * 9

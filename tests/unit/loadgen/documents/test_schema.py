@@ -1,4 +1,4 @@
-"""The schema for editors is that of the models, and knows what shipped documents have."""
+"""The schema for editors equals the models' schema, and accepts shipped documents."""
 
 import re
 from importlib import resources
@@ -20,7 +20,7 @@ def test_the_schema_that_is_shipped_is_the_models() -> None:
 
 
 def faults(value: Any, schema: Any) -> list[str]:
-    """What of a value its schema does not allow; of a union, that of the branch that fits best."""
+    """Return a value's violations of a schema; for a union, of the best-fitting branch."""
     while "$ref" in schema:
         schema = SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")]
     if branches := schema.get("anyOf"):

@@ -1,4 +1,4 @@
-"""A document takes service times by a word, from a file or as they are, and keeps the numbers."""
+"""Service times as a name, from a file or literally; the numbers are kept."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is laid over a document wins, and what it does not say stays."""
+"""Overlays win, and unmentioned values stay."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def tree(value: dict[str, Any], name: str = "m.yaml") -> Written:
 
 
 def leaves(value: Any, path: tuple = ()) -> dict[tuple, Any]:
-    """The values of all mappings, with their paths; a list is a value."""
+    """Return the leaves of all mappings, with paths; a list is a leaf."""
     if not isinstance(value, dict):
         return {path: value}
     return {

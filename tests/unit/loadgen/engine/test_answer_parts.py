@@ -1,4 +1,4 @@
-"""What an answer says is read once for all who share its bytes."""
+"""An answer's content is read once for all recipients of the same bytes."""
 
 import pytest
 

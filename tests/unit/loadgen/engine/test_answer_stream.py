@@ -63,7 +63,7 @@ def test_a_listing_without_anything_but_its_request_id() -> None:
 
 
 def test_a_listing_in_unusual_field_order_is_understood() -> None:
-    # Given a command whose type stands behind the response
+    # Given a command whose type follows the response
     response = pb.CommandGetTopicsOfNamespaceResponse.FromString(b"\x08\x01" + BODY)
     response.request_id = 9
     data = response.SerializeToString()
@@ -92,7 +92,7 @@ def test_anything_else_is_a_protocol_error(data: bytes) -> None:
 
 
 def test_a_listing_with_a_field_behind_it_is_left_to_protobuf() -> None:
-    # Given a command that repeats its type behind the response
+    # Given a command with the type repeated after the response
     frame = listing_frame(4, BODY)
     command = frame[8:] + b"\x08\x21"
     frame = (len(command) + 4).to_bytes(4, "big") + len(command).to_bytes(4, "big") + command

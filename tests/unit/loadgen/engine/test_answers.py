@@ -64,7 +64,7 @@ def test_the_same_bytes_are_verified_once_and_held_once(monkeypatch) -> None:
 
 
 def test_one_different_byte_is_found_wherever_it_is() -> None:
-    # Given an answer that was right
+    # Given a correct answer
     data = listing_body(NAMES)
     for place in range(len(data)):
         checker = AnswerChecker()
@@ -93,7 +93,7 @@ def test_a_shorter_answer_is_not_taken_for_the_longer_one() -> None:
     long, short = listing_body(NAMES), listing_body(NAMES)[:-2]
     submit(checker, long, RIGHT)[1].verdict()
     verdict = submit(checker, short, RIGHT)[1].verdict()
-    # Then the last field, changed, is missing: its default says the same
+    # Then the last field, changed, is missing: the default is equal
     assert verdict.problem is None
     assert submit(checker, long[:100], RIGHT)[1].verdict().problem is not None
 

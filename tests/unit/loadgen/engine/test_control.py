@@ -1,4 +1,4 @@
-"""Tasks and driver over the control channel: one start by several clocks, totals, the early end."""
+"""Tasks and driver over the control channel: one start by several clocks, totals, early end."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from loadgen.errors import LoadgenError
 
 
 def nobody() -> None:
-    """Hear that the run ends."""
+    """No-op."""
 
 
 def ahead(seconds: float) -> Callable[[], float]:
@@ -99,10 +99,10 @@ async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> 
     with server.listening() as address:
         async with tasks(address, 2, told.set) as (left, gone):
             with pytest.raises(LoadgenError, match="killed"):
-                server.rest(failed)  # There is no load yet.
+                server.rest(failed)  # The load has not begun.
             told.clear()
             await asyncio.gather(left.start(time.time), gone.start(time.time))
-            # When one of them is gone, and comes again
+            # When a task disconnects and reconnects
             await gone.close()
             rest = asyncio.create_task(asyncio.to_thread(server.rest, failed))
             await told.wait()
@@ -165,7 +165,7 @@ async def test_tasks_are_told_to_end_early_now_or_when_they_report_first() -> No
 async def test_a_stranger_is_closed_and_changes_nothing() -> None:
     seen: queue.Queue[Totals] = queue.Queue()
     with ControlServer(1, seen.put).listening() as address:
-        # Given those who do not know the secret, and who say something else
+        # Given peers without the secret, and peers with another protocol
         wrong = address.model_copy(update={"key": "guessed"})
         for hello in (
             b'{"task": 0}\n',
@@ -179,7 +179,7 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
             reader, writer = await asyncio.open_connection(address.host, address.port)
             writer.write(hello)
             assert json.loads(await reader.readline()).keys() == {"nonce"}
-            with suppress(ConnectionResetError):  # Its line was not read to the end.
+            with suppress(ConnectionResetError):  # The line was not read to the end.
                 assert not await reader.read()
             writer.close()
         stranger = ControlClient(0, wrong)
@@ -204,7 +204,7 @@ async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set(
 
 
 async def test_a_task_that_is_not_answered_at_once_asks_again() -> None:
-    # Something else, that closes the first connection, stands for a driver under load.
+    # A peer closing the first connection stands for a driver under load.
     asked: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -302,7 +302,7 @@ async def test_a_driver_that_is_gone_before_the_start_ends_its_tasks() -> None:
         waiting = asyncio.ensure_future(task.start(time.time))
     with pytest.raises(LoadgenError, match="the driver is gone"):
         await waiting
-    task.report(Totals())  # nobody hears of it
+    task.report(Totals())  # without a listener
     await task.close()
 
 

@@ -1,4 +1,4 @@
-"""What a server says that no broker should say ends a request, and never the run."""
+"""Impossible answers of a server end a request, and never the run."""
 
 import asyncio
 from typing import Any
@@ -16,11 +16,11 @@ from proto.frames import encode_command
 Type = pb.BaseCommand
 CONNECTED = Type(type=Type.CONNECTED, connected=pb.CommandConnected(server_version="x"))
 NO_LIST = b"\x00\x00\x00\x0d\x00\x00\x00\x09\x08\x21\x8a\x02\x04\x08?\x12\xff"
-"""A list, the answer to request ?, that ends within a name."""
+"""The list answering request ?, truncated within a name."""
 
 
 async def rows_of(*answers: bytes, **group: Any) -> list[RequestRow]:
-    """Return the rows of a client whose server gives these answers, one to what it reads."""
+    """Return the rows of a client whose server gives each read one of the answers."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for answer in (encode_command(CONNECTED), *answers):

@@ -10,7 +10,7 @@ RATE = 100_000.0
 
 
 def read_all(size: int, rate: float, lateness_seconds: float = 0.0) -> tuple[float, int]:
-    """Read ``size`` bytes that are all there; return the time it took and the number of reads."""
+    """Read ``size`` available bytes; return the time taken and the number of reads."""
     now, reads = 0.0, 0
     budget = ReadBudget(rate, now)
     while size > 0:
@@ -64,7 +64,7 @@ def test_a_clock_that_steps_back_takes_no_tokens() -> None:
 
 
 def real_reads(rate: float, arrivals: list[tuple[float, int]], until: float) -> int:
-    """Return what a client with a ReadBudget has read, timer by timer."""
+    """Return the amounts read by a client with a ReadBudget, per timer."""
     budget, now, visible, read = ReadBudget(rate, 0.0), 0.0, 0, 0
     pending = list(arrivals)
     while now <= until + 1e-9:
@@ -83,7 +83,7 @@ def real_reads(rate: float, arrivals: list[tuple[float, int]], until: float) -> 
 
 
 def drive(reader: Reader, arrivals: list[tuple[float, int]], until: float) -> int:
-    """Return what a reader has read that is asked at arrivals and at the end alone."""
+    """Return the amounts of a reader called only at arrivals and at the end."""
     read = visible = 0
     for when, size in arrivals:
         read = reader.read_by(when, read, visible)
@@ -103,7 +103,7 @@ def test_a_paced_reader_reads_as_a_read_budget_lets_a_client_read(
     arrivals = sorted(arrivals)
     until = arrivals[-1][0] + later
     found, real = drive(Paced(rate, 0.0), arrivals, until), real_reads(rate, arrivals, until)
-    # At most a quantum apart, where a timer of one falls on the very moment
+    # At most a quantum apart, where timers coincide with the moment
     assert abs(found - real) <= quantum_bytes(rate) + 1
 
 

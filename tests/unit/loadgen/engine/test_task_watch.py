@@ -1,4 +1,4 @@
-"""A task watches itself: what held its loop up counts for as long as it did."""
+"""A task observes the event loop: blockages count for their duration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 def test_the_loops_lag_counts_from_t0_on() -> None:
-    # Given a watch that is begun half a second before T0, and a loop that is busy now and then
+    # Given a watch that began half a second before T0, and a loop that is busy now and then
     clock, behind = ManualClock(), [0.0]
     watch = TaskWatch(clock, RunTime(lambda: clock.now() + behind[0], clock.now() + 0.5))
     watch.begin()
@@ -28,7 +28,7 @@ def test_the_loops_lag_counts_from_t0_on() -> None:
 
 
 def watched(held_up_seconds: float, probes_before: int, probes_behind: int) -> array[float]:
-    """The lags that a watch saw of a loop that stood still once."""
+    """Return the lags seen while a loop was blocked once."""
     clock, behind = ManualClock(), [0.0]
     watch = TaskWatch(clock, RunTime(lambda: clock.now() + behind[0], clock.now()))
     watch.begin()
@@ -40,7 +40,7 @@ def watched(held_up_seconds: float, probes_before: int, probes_behind: int) -> a
 
 
 def test_a_loop_that_is_held_up_is_late_for_every_probe_due_meanwhile() -> None:
-    # Two seconds of ten: a fifth of all probes, and not one of many.
+    # Two seconds of ten: a fifth of all probes, and not a single probe of many.
     lags = watched(held_up_seconds=2.0, probes_before=80, probes_behind=80)
     late = [lag for lag in lags if lag > PROBE_SECONDS / 2]
     assert abs(len(lags) - 200) <= 1

@@ -1,4 +1,4 @@
-"""A client that never reads learns that the server has closed its connection."""
+"""A non-reading client notices that the server has closed the connection."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ RESET = struct.pack("ii", 1, 0)
 async def test_a_close_by_the_server_is_an_event_though_nobody_reads(
     host: str, *, resets: bool
 ) -> None:
-    # Given a server that closes a connection whose answer is not read
+    # Given a server that closes a connection with an unread answer
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1000)
         writer.write(CONNECTED)

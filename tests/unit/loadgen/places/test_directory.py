@@ -1,4 +1,4 @@
-"""Where results go is settled before a storm, and nobody else's files are touched."""
+"""The directory of results is settled before a storm, and foreign files are untouched."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from loadgen.places.directory import require_directory_name, run_directory
 
 
 def end_with(error: BaseException, directory: Path, files: list[str]) -> None:
-    """Leave files in a run's directory, and then its block by an error."""
+    """Leave files in a run's directory, and then the block by an error."""
     with run_directory(directory):
         for name in files:
             (directory / name).touch()

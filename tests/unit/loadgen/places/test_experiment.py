@@ -1,4 +1,4 @@
-"""What produced a run's figures is asked of each server; what it does not tell stays unknown."""
+"""A run's provenance is requested from each server; missing answers stay unknown."""
 
 import asyncio
 

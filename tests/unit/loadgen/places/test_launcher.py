@@ -1,4 +1,4 @@
-"""What is known of a run's namespaces, wherever its topics come from."""
+"""A run's namespaces are known, for every source of topics."""
 
 from pathlib import Path
 

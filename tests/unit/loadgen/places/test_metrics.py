@@ -1,4 +1,4 @@
-"""A run's figures while it lasts, as Prometheus reads them."""
+"""A running run's figures, as read by Prometheus."""
 
 import socket
 import urllib.request

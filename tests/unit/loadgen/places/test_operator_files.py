@@ -1,4 +1,4 @@
-"""An operator's files keep what decides about topic lists, and nothing that ties them elsewhere."""
+"""An operator's files keep keys about topic lists, and no ties to other places."""
 
 from pathlib import Path
 
@@ -60,12 +60,12 @@ LOCAL_PROXY = local_proxy("pulsar://127.0.0.1:1", "http://127.0.0.1:2")
 
 
 def own(keys: dict[str, str]) -> dict[str, str]:
-    """Keys of a file that says nothing of its profile."""
+    """Return the keys of a file without a profile."""
     return {key: value for key, value in keys.items() if key != "floodgateProfile"}
 
 
 def broker_in(profile: str) -> BrokerConfig:
-    """What a broker makes of an operator's file in a run of a profile."""
+    """Return a broker's configuration from an operator's file in a run of a profile."""
     given = own(BROKER)
     wanted = {"floodgateProfile": profile, "maxTopicListInFlightHeapMemSizeMB": "99"}
     settings = OwnServer("broker", None, given).over(wanted, local_broker())
@@ -73,7 +73,7 @@ def broker_in(profile: str) -> BrokerConfig:
 
 
 def proxy_in(profile: str) -> ProxyConfig:
-    """What a proxy makes of an operator's file in a run of a profile."""
+    """Return a proxy's configuration from an operator's file in a run of a profile."""
     settings = OwnServer("proxy", None, PROXY).over({"floodgateProfile": profile}, LOCAL_PROXY)
     return ProxyConfig.from_properties({**PROXY, **settings})
 
@@ -110,7 +110,7 @@ def test_our_own_keys_count_in_our_own_profile_alone() -> None:
 
 @pytest.mark.parametrize(("role", "local"), [("broker", local_broker()), ("proxy", LOCAL_PROXY)])
 def test_a_key_that_the_role_does_not_know_is_never_set(role: str, local: dict[str, str]) -> None:
-    # Given keys of both roles, and one of nobody
+    # Given keys of both roles, and an unknown key
     server = OwnServer(role, None, own({**BROKER, **PROXY, "floodgateProfil": "pulsar"}))
     settings = server.over({"floodgateProfile": "pulsar"}, local)
     assert [refusal for key in settings if (refusal := known_keys(server.role).refusal(key))] == []

@@ -1,4 +1,4 @@
-"""Options that do not fit each other are refused before anything is touched."""
+"""Contradictory options are refused in advance."""
 
 from dataclasses import replace
 from pathlib import Path

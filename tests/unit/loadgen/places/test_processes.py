@@ -1,4 +1,4 @@
-"""The driver hears of each worker's end when it comes."""
+"""The driver learns of each worker's end."""
 
 import threading
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from loadgen.plan.clients import Namespace
 
 
 class Ended:
-    """A process that has ended."""
+    """A finished process."""
 
     exitcode = -9
 
@@ -26,7 +26,7 @@ class Ended:
         self.name = name
 
     def join(self) -> None:
-        """It has ended."""
+        """No-op."""
 
 
 def two_workers() -> tuple[dict[Connection, Ended], Connection, Connection]:

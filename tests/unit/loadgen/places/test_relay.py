@@ -1,4 +1,4 @@
-"""A link is cut and whole again, or lets no more than its rate through."""
+"""A link is cut and restored, or limited to a rate."""
 
 import socket
 import threading
@@ -14,7 +14,7 @@ from loadgen.places.relay import Relay
 
 @contextmanager
 def echo() -> Iterator[str]:
-    """A server that answers one connection with what it says."""
+    """Run a server that echoes one connection."""
 
     def serve() -> None:
         connection, _ = listening.accept()
@@ -61,7 +61,7 @@ def test_a_slow_link_lets_its_rate_through() -> None:
         begun = time.perf_counter()
         connection.sendall(bytes(100_000))
         assert len(received(connection, 100_000)) == 100_000
-    # There and back.
+    # In both directions.
     assert time.perf_counter() - begun >= 0.19
 
 

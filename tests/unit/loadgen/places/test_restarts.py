@@ -1,4 +1,4 @@
-"""A server that is restarted is killed, and another one stands where it was."""
+"""A restarted server is killed, and a successor takes the place."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.places.server_process import ServerLaunch, ServerStartError, restartable_server
 
-# Says which ports it was told, and ignores being asked to end: only a kill helps.
+# Writes the given ports, and ignores SIGTERM: only a kill helps.
 SERVER = """
 import os, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN if {stubborn} else signal.SIG_DFL)
@@ -27,7 +27,7 @@ signal.pause()
 
 @pytest.fixture
 def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerLaunch:
-    """A launch of ``proxy`` whose module is a script in the working directory."""
+    """Return a launch of ``proxy`` whose module is a script in the working directory."""
     monkeypatch.chdir(tmp_path)
     ports = {"servicePort": "0", "webServicePort": "0"}
     return ServerLaunch("proxy", ports, tmp_path / "proxy.log")

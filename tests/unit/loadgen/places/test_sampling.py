@@ -66,7 +66,7 @@ def test_samples_are_a_table_with_seconds_of_the_run_and_names_of_figures(tmp_pa
 
 @contextmanager
 def metrics_server(pages: list[str]):
-    """Serve the pages one after the other, the last one again and again."""
+    """Serve the pages in order, the last page repeatedly."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -92,10 +92,10 @@ USED = "pulsar_broker_topic_list_direct_memory_used_bytes"
 
 
 def test_a_server_is_sampled_until_its_memory_came_back(monkeypatch) -> None:
-    # Given a server that gives its memory back after some looks
+    # Given a server that frees memory after some readings
     monkeypatch.setattr(sampling, "SAMPLE_SECONDS", 0.001)
     pages = [f"{USED} 5\n"] * 20 + [f"{USED} 0\n"]
-    # When the run is over at once
+    # When the run ends immediately
     with metrics_server(pages) as url, ServerWatch({"broker": url}, {}) as watch:
         pass
     seen = points(watch, USED)
@@ -137,7 +137,7 @@ def test_an_address_without_metrics_is_refused_before_the_storm() -> None:
 
 
 def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatch) -> None:
-    # Given a process of which the kernel knows nothing any more, and a page of what took its place
+    # Given a process that has vanished from the kernel, and a page of the successor
     class Gone(KernelBooks):
         def reset_high_water_mark(self) -> None:
             pass
@@ -161,7 +161,7 @@ def test_a_server_that_comes_again_as_another_process_tells_of_itself(monkeypatc
 
 
 def process(directory: Path, status: str) -> KernelBooks:
-    """A process whose name would mislead who splits at blanks."""
+    """Return a process whose name misleads parsers splitting at blanks."""
     (directory / "42" / "fd").mkdir(parents=True)
     for number in range(3):
         (directory / "42" / "fd" / str(number)).touch()

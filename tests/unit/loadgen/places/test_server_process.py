@@ -1,4 +1,4 @@
-"""Servers are awaited until they are ready and stopped however the block ends."""
+"""Servers are awaited until ready, and stopped however the block ends."""
 
 import os
 import select
@@ -34,7 +34,7 @@ SERVE = f"import signal, sys\nsys.stderr.write('up\\n')\n{READY}\nsignal.pause()
 
 @pytest.fixture
 def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerLaunch:
-    """A launch of ``broker`` whose module is a script in the working directory."""
+    """Return a launch of ``broker`` whose module is a script in the working directory."""
     monkeypatch.chdir(tmp_path)
     return ServerLaunch("broker", {}, tmp_path / "logs" / "broker.log")
 
@@ -115,7 +115,7 @@ def test_server_that_ends_is_explained_with_its_log(launch: ServerLaunch) -> Non
 def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(
     tmp_path: Path,
 ) -> None:
-    # Given a broker that logs its long configuration, then looks at its topics
+    # Given a broker that logs a long configuration, then looks at topics
     topics = tmp_path / "topics.txt"
     topics.write_text("persistent://a/b/right\nwrong\n")
     settings = {"brokerServicePort": "0", "webServicePort": "0"}
@@ -177,7 +177,7 @@ def test_server_ends_even_if_its_owner_is_killed(launch: ServerLaunch) -> None:
     assert owner.stdout is not None
     server = os.pidfd_open(int(owner.stdout.readline()))
 
-    # When it is killed
+    # When the process is killed
     owner.kill()
     owner.communicate()
 

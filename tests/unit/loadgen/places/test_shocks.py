@@ -1,4 +1,4 @@
-"""Shocks happen at their moments after the agreed start, and never behind the run."""
+"""Shocks happen at their moments after the agreed start, and never after the run."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ def shock(**values: Any) -> Shock:
 
 
 class Subject:
-    """Servers and their link: notes what is done to them, and calls back at a wanted deed."""
+    """Servers and their link: records shocks, and calls back at a chosen shock."""
 
     def __init__(self, last: str) -> None:
         self.by_role = {"broker": self, "proxy": self}
@@ -40,11 +40,11 @@ class Subject:
 
 
 def performed(*shocks: Shock, last: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Perform shocks whose moments are past; return what was done, and what happened."""
+    """Perform overdue shocks; return the calls made, and the recorded events."""
     subject = Subject(last)
     servers, relay = cast("RunningServers", subject), cast("Relay", subject)
     with Shocks(shocks, servers, relay, "", ServerWatch({}, {})) as performing:
-        for _ in range(3):  # every task says so, and more than once
+        for _ in range(3):  # every task reports, and repeatedly
             performing.agreed(time.time() - 10.0)
         assert subject.over.wait(10)
     return subject.done, performing.happened(interrupted=False)

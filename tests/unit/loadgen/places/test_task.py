@@ -1,4 +1,6 @@
-"""The course of a task: clients start at their moments or in turn; it ends when all are back."""
+"""The course of a task: clients start at scheduled times or in sequence; the task ends with the
+last.
+"""
 
 import asyncio
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ BATCH = {"name": "g", "do": "list", "count": 1}
 
 
 class StartTime(RunTime):
-    """Time since a start that is agreed on at once."""
+    """Time since a start agreed immediately."""
 
     def agree(self, t0_epoch_seconds: float) -> None:
         del t0_epoch_seconds
@@ -36,11 +38,11 @@ class StartTime(RunTime):
 
 @dataclass
 class Run:
-    """A task that is over.
+    """A finished task.
 
     Attributes:
-        over: When, since the agreed start.
-        sent: When lists were requested.
+        over: End, since the agreed start.
+        sent: Times of requests for lists.
     """
 
     over: float

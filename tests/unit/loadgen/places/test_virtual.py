@@ -1,4 +1,4 @@
-"""A simulation ends when it is told to: by the clock of who runs it, or by Ctrl-C."""
+"""A simulation ends on request: by the caller's clock, or by Ctrl-C."""
 
 import asyncio
 import gc
@@ -44,7 +44,7 @@ def test_a_storm_is_cut_and_the_next_one_runs() -> None:
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("looks", [4, 5, 6, 7])
 def test_a_storm_behind_a_proxy_is_cut_wherever_it_is(looks: int) -> None:
-    # Lists on their way from broker to proxy, for whom the loop has ended
+    # Lists in flight from broker to proxy, after the end of the loop
     slow = {**STORM[0], "count": 300, "read": {"rate": "10kB/s", "buffer": 4096}}
     servers = {"profile": "pulsar", "proxy": {}}
     topics = {"namespaces": 2, "per_namespace": 100}
@@ -128,7 +128,7 @@ def test_what_virtual_time_has_not_is_refused_with_a_remedy(
 
 
 def test_a_run_in_virtual_time_is_the_same_each_time() -> None:
-    # Given clients that come by chance, and lose their connections all at once
+    # Given clients with random arrivals, all losing their connections simultaneously
     arrive = {"kind": "poisson", "rate": "20/s"}
     clients = [
         {"name": "all", "do": "list", "count": 20, "every": "500ms", "arrive": arrive},

@@ -1,4 +1,4 @@
-"""When clients start: in order, as many as there are, and the same by the same seed."""
+"""Start times of clients: ordered, complete, and reproducible by seed."""
 
 import pytest
 from hypothesis import given

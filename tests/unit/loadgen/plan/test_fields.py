@@ -1,4 +1,4 @@
-"""The type of a field says which unit its value may have."""
+"""A field's type determines the unit."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError

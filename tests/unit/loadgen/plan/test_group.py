@@ -1,4 +1,4 @@
-"""What all groups share is refused where a kernel, or a reader, could not do it."""
+"""Settings shared by groups are refused where a kernel or a reader could not comply."""
 
 import socket
 

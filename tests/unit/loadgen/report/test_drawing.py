@@ -1,4 +1,4 @@
-"""Charts as SVG: well formed, finite, escaped, and nothing told by colour alone."""
+"""Charts as SVG: well-formed, finite, escaped, and readable without colour."""
 
 import math
 import re
@@ -73,7 +73,7 @@ def test_a_line_has_no_line_where_nothing_is_known() -> None:
     points = [(0.0, 1.0), (1.0, 2.0), (2.0, math.nan), (3.0, 4.0), (4.0, math.inf), (5.0, 1.0)]
     drawn = render(Chart("t", [Series("a", points)]))
     assert drawn.count("<polyline") == 3
-    assert drawn.count('class="dots"') == 1  # The two points that stand alone.
+    assert drawn.count('class="dots"') == 1  # The two isolated points.
     assert "nan" not in drawn
 
 

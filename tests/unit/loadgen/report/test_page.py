@@ -1,4 +1,4 @@
-"""Pages: what they have follows from the tables, everything is escaped, nothing is fetched."""
+"""Pages: content follows from the tables, all text is escaped, no resource is fetched."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ VOID = {"meta", "input", "path", "rect", "polyline", "polygon"}
 
 
 class _Balance(HTMLParser):
-    """Checks that what is opened is closed."""
+    """Checks that opened elements are closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ NOUNS = {"requests", "clients", "answers", "topics", "events", "lists"}
 
 
 def columns(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Every column of every table: its head, with the words below it, and its cells."""
+    """Return every column of every table: head, explanation, and cells."""
     for inner in re.findall(r"<table>(.*?)</table>", text):
         heads = [re.sub("<[^>]+>", "", each) for each in re.findall(r"<th[^>]*>(.*?)</th>", inner)]
         rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in inner.split("<tr>")[2:]]

@@ -1,4 +1,4 @@
-"""Charts of runs: what their tables say, of one run and of several overlaid."""
+"""Charts of one run, and of several overlaid runs."""
 
 import math
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(
         ("refused", "10 requests", "area"),
         ("answered", "20 requests", "area"),
     ]
-    assert refused.points[:2] == answered.points[:2]  # It stands on what was answered.
+    assert refused.points[:2] == answered.points[:2]  # Stacked on the answered requests.
     width = answered.points[1][0] - answered.points[0][0]
     assert sum(y for _, y in answered.points) * width == pytest.approx(20)
 

@@ -1,4 +1,4 @@
-"""Questions of the user's are answered from the run's tables, and from nothing else."""
+"""User-defined queries see the run's tables only."""
 
 import json
 from pathlib import Path

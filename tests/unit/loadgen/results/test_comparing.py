@@ -1,4 +1,4 @@
-"""Runs agree where intervals show it, not where nothing shows a difference."""
+"""Runs agree where intervals show agreement, not where a difference is unproven."""
 
 import math
 from collections.abc import Sequence
@@ -62,14 +62,14 @@ def word(first: Sequence[float | None], second: Sequence[float | None]) -> Word:
     [
         (NEAR, NEAR, Word.AGREE),
         (NEAR, [20 * value for value in NEAR], Word.DIFFER),
-        # So few repeats show nothing, however near or far they are.
+        # So few repeats prove no agreement, however close.
         (NEAR[:4], NEAR[:4], Word.OPEN),
         (NEAR[:3], [20 * value for value in NEAR[:3]], Word.OPEN),
         # Medians alike, repeats far apart: neither is shown.
         ((0.1, 0.3, 0.5, 0.7, 0.9), (0.1, 0.2, 0.5, 0.8, 0.9), Word.OPEN),
         # A shown difference within the margin is agreement all the same.
         ((1.0, 1.001, 1.002, 1.003, 1.004), (1.01, 1.011, 1.012, 1.013, 1.014), Word.AGREE),
-        # Never beside never, and beside a time.
+        # Two sides that never recovered agree; never and a time differ.
         ([None] * 5, [None] * 5, Word.AGREE),
         (NEAR, [None] * 5, Word.DIFFER),
     ],
@@ -156,7 +156,7 @@ def test_the_tables_of_a_run_are_compared_whatever_its_summary_says(tmp_path: Pa
 
 
 def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[FinishedRun]:
-    """Return runs in virtual time, one of each seed."""
+    """Return runs in virtual time, one per seed."""
     made = []
     for p50, seed in zip(times, seeds, strict=True):
         one = run(title, p50)
@@ -167,7 +167,7 @@ def seeded(title: str, times: Sequence[float], seeds: Sequence[int]) -> list[Fin
 
 
 def test_runs_in_virtual_time_are_compared_in_pairs_of_one_seed() -> None:
-    # Seeds matter much, what was changed a little, but always in one direction
+    # Seeds matter much, the change a little, but always in one direction
     seeds = range(1, 7)
     first = [1.0 * seed for seed in seeds]
     second = [value + 0.3 + 0.01 * seed for value, seed in zip(first, seeds, strict=True)]
@@ -209,7 +209,7 @@ def test_runs_over_sockets_are_not_paired_whatever_their_seeds() -> None:
     [(12.706, 1, 0.05), (2.920, 2, 0.1), (3.182, 3, 0.05), (2.571, 5, 0.05), (2.447, 6, 0.05)],
 )
 def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expected: float) -> None:
-    # Pairs whose mean lies t of its standard errors from nothing
+    # Pairs whose mean is t standard errors from zero
     count = freedom + 1
     spread = [1.0, -1.0] * (count // 2) + [0.0] * (count % 2)
     mean = t * stdev(spread) / math.sqrt(count)
@@ -218,7 +218,7 @@ def test_pairs_are_judged_by_students_distribution(t: float, freedom: int, expec
 
 
 def pairs(differences: list[float]) -> Any:
-    """The probability and the interval of pairs whose second side lies so far from the first."""
+    """Return probability and interval of pairs with the given differences."""
     return paired_distance([0.0] * len(differences), differences)
 
 

@@ -1,4 +1,6 @@
-"""A server that stalls makes no client ask less: response times say so, service times do not."""
+"""A stalled server makes no client send less: response times show the stall, service times do
+not.
+"""
 
 import asyncio
 import math
@@ -26,10 +28,11 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 
 class StallingServer:
-    """Stands for a client's connection: answers after a while, but for a time when it stands still.
+    """A client's connection that answers after a while, except during a stall.
 
     Args:
-        refuses: Whether nothing can be sent meanwhile; else what is sent is answered behind it.
+        refuses: Whether sends fail during the stall; else requests of the stall are answered after
+            its end.
     """
 
     def __init__(self, begun: float, stall: float, *, refuses: bool) -> None:
@@ -52,17 +55,17 @@ class StallingServer:
         return answer
 
     def forget(self, _: int) -> None:
-        """Nobody is told when the first byte came."""
+        """No-op."""
 
     def patience_end(self) -> float:
         return asyncio.get_running_loop().time() + 30
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """No-op."""
 
 
 def played(rate: float, seconds: float, server: StallingServer) -> Rows:
-    """The rows of one client that asks on the beat for so long."""
+    """Return the rows of one client sending requests at fixed intervals."""
 
     async def play(loop: VirtualLoop) -> Rows:
         context: Any = TaskContext(
@@ -86,7 +89,7 @@ def played(rate: float, seconds: float, server: StallingServer) -> Rows:
 
 
 def percentiles(rows: Rows) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Response and service percentiles, as a run's questions give them."""
+    """Return response and service percentiles, from a run's queries."""
     with tempfile.TemporaryDirectory() as folder:
         run = record_run(Path(folder))
         write_rows(folder, "r", 0, 0.0, rows)
@@ -95,7 +98,7 @@ def percentiles(rows: Rows) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def analytic(rate: float, seconds: float, begun: float, stall: float, share: float) -> float:
-    """The percentile of a queue that stands still once: who is due meanwhile waits for its end."""
+    """Return the percentile of a queue with one stall: requests due meanwhile wait for the end."""
     due = [number / rate for number in range(math.ceil(round(seconds * rate, 9)))]
     waits = [max(0.0, begun + stall - at) if at >= begun else 0.0 for at in due]
     took = sorted(wait + SERVICE for wait in waits)
@@ -103,12 +106,12 @@ def analytic(rate: float, seconds: float, begun: float, stall: float, share: flo
 
 
 def test_a_stall_of_200_ms_is_in_the_response_times_and_not_in_the_service_times() -> None:
-    # A hundred requests a second for ten seconds, and a stall that twenty of them meet.
+    # A hundred requests a second for ten seconds, and a stall affecting twenty.
     response, service = percentiles(played(100.0, 10.0, StallingServer(4.9975, 0.2, refuses=True)))
     assert response["p99"] == pytest.approx(0.1985 - 0.1, abs=1e-6)
     assert response["max"] == pytest.approx(0.1985, abs=1e-6)
     assert response["p50"] == pytest.approx(SERVICE, abs=1e-6)
-    # Who looks at service times alone sees nothing of it.
+    # Service times alone hide the stall.
     assert service["max"] == pytest.approx(SERVICE, abs=1e-6)
 
 
@@ -122,7 +125,8 @@ def test_a_stall_of_200_ms_is_in_the_response_times_and_not_in_the_service_times
 def test_every_percentile_of_the_response_is_the_analytic_one(
     rate: float, begun: float, stall: float, refuses: bool
 ) -> None:
-    assume((begun * rate) % 1 > SERVICE * rate * 1.1)  # Nothing is under way when it begins.
+    # No request is in flight when the stall begins
+    assume((begun * rate) % 1 > SERVICE * rate * 1.1)
     rows = played(rate, 6.0, StallingServer(begun, stall, refuses=refuses))
     response, _ = percentiles(rows)
     for name, share in SHARES.items():

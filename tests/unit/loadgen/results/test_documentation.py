@@ -1,4 +1,4 @@
-"""docs/reports.md and docs/measuring.md name every column, question and measure; their SQL runs."""
+"""docs/reports.md and docs/measuring.md name every column, query and measure; their SQL runs."""
 
 import json
 import re
@@ -20,7 +20,7 @@ MEASURING = (DOCS / "measuring.md").read_text(encoding="utf-8")
 
 
 def words(heading: str, page: str = PAGE) -> list[str]:
-    """The words in code in the first column of a table."""
+    """Return the code words in the first column of a table."""
     (found,) = re.findall(rf"^\| {heading} \|.*\n\|---.*\n((?:\|.*\n)+)", page, re.MULTILINE)
     return re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in found.splitlines()))
 

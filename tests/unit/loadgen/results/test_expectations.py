@@ -51,7 +51,7 @@ VALUES = {
         ("broker.direct.used.max <= limit", ("broker", "direct.used.max", None, "<=", None)),
         ("proxy.heap.waiting.max != 0", ("proxy", "heap.waiting.max", None, "!=", 0.0)),
         ("broker.resident.max < 1GiB", ("broker", "resident.max", None, "<", float(1 << 30))),
-        # In short: a bare outcome is its share.
+        # In short: a bare outcome is a share.
         ("list.answered == 100%", ("list", "answered.rate", None, "==", 1.0)),
         ("list.response.p99 < 1m30s", ("list", "response.pN", 0.99, "<", 90.0)),
         ("list.response.max < 2m", ("list", "response.max", None, "<", 120.0)),
@@ -154,7 +154,7 @@ def test_no_text_does_worse_than_a_usage_error(text: str) -> None:
 
 @given(st.data())
 def test_whatever_the_tables_list_can_be_written(data: st.DataObject) -> None:
-    # Any subject with any of its measures, any operator and a value in its unit
+    # Any subject with a valid measure, any operator and a value in the measure's unit
     subject = data.draw(st.sampled_from(list(MEASURES)))
     measure = data.draw(st.sampled_from(MEASURES[subject]))
     sign = data.draw(st.sampled_from(list(OPERATORS)))
@@ -212,7 +212,7 @@ SAMPLES = [
         ("list.answered >= 90%", False, 0.8),
         ("late.list.refused == 50%", True, 0.5),
         ("requests.failed.count == 1", True, 1.0),
-        # Of eight answers, until the last request was done; nothing was due for longer.
+        # Of eight answers, until the last request was done; no request was due for longer.
         ("steady.list.answered.per_second >= 80/s", True, 80.0),
         ("steady.list.refused.per_second > 0/s", False, 0.0),
         ("publish.answered.per_second < 1/s", False, None),
@@ -227,7 +227,7 @@ SAMPLES = [
         ("clients.listings.max == 1", True, 1.0),
         ("broker.direct.used.max <= limit", True, 60.0),
         ("broker.direct.used.final == 1", True, 1.0),
-        # The server's own mark counts before what a scrape met; its limit is not known.
+        # The server's mark counts before scraped values; the server's limit is unknown.
         ("broker.heap.used.max <= 9", True, 9.0),
         ("broker.heap.used.max <= limit", False, 9.0),
         ("broker.resident.rise == 500", True, 500.0),
@@ -263,7 +263,7 @@ def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
-        ("warm.list.failed.count == 0", False),  # All of them were in the warm-up.
+        ("warm.list.failed.count == 0", False),  # All failures were in the warm-up.
         ("list{namespace=t/typo}.failed.count == 0", False),
         ("steady.list.failed.count == 0", True),
         ("steady.deliver.answered.count == 0", True),

@@ -41,7 +41,7 @@ def missed(text: str, totals: Totals, group: List = PLANNED) -> bool:
         # An answer may turn out to be wrong when the run is over.
         ("list.wrong.count >= 1", {"answered": 100}, False),
         ("list.answered.count < 50", {"answered": 60}, False),
-        # Another operation, or one that cannot be known before the end.
+        # Another operation, or a result unknown before the end.
         ("watch.refused.count == 0", {"refused": 50}, False),
         ("requests.refused.count == 0", {"refused": 1}, True),
         ("list.response.p99 < 1ms", {"refused": 50}, False),
@@ -79,7 +79,7 @@ SETTLED = [each.value for each in Outcome if each is not Outcome.WRONG]
     how=st.sampled_from(["count", "rate"]),
 )
 def test_no_run_that_would_have_passed_is_ended(so_far, rest, sign, what, value, how) -> None:
-    # A run whose expectation holds at its end: nobody ends it before.
+    # A run whose expectation holds at the end: the run is not ended early.
     planned = len(so_far) + len(rest)
     found = [*so_far, *rest].count(what)
     written = f"{value}" if how == "count" else f"{value * 12.5}%"

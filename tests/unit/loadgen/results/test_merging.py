@@ -1,4 +1,4 @@
-"""A run has a bounded number of files, with each of its rows once."""
+"""A run has a bounded number of files, with each row once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ TASKS = 2 * MOST_FILES + 1
 
 
 def record(run: Path, tasks: int) -> list[dict[str, Any]]:
-    """Write a table of a row a task, and return its rows."""
+    """Write a table with a row per task, and return the rows."""
     for task in range(tasks):
         row = request(task=task, reason=f"that of {task}")
         write_table(str(run), "requests", task, {name: [row[name]] for name in row})

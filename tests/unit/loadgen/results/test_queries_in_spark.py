@@ -28,7 +28,7 @@ GROUPS = [
     {"name": "orders", "do": "publish", "count": 1},
     {"name": "billing", "do": "consume", "count": 2, "of": "orders", "subscription": "s"},
 ]
-"""Of each group something is lost, doubled, untold or contradicted, so that no answer is empty."""
+"""Each group has lost, doubled, untold or contradicted rows, so that no answer is empty."""
 PLAYED = (
     (50, "orders", "lookup", "topic", 0.0),
     (51, "billing", "lookup", "topic", 0.0),

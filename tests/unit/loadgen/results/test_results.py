@@ -1,4 +1,4 @@
-"""A run opens at once, and its questions give what a reader would count by hand."""
+"""A run opens quickly, and queries equal counts made by hand."""
 
 import json
 import math
@@ -154,7 +154,7 @@ def test_a_question_is_asked_of_the_tables_once(tmp_path: Path) -> None:
 
 
 def test_measured_requests_of_one_run_are_read_without_a_join(tmp_path: Path) -> None:
-    # Of 20 million rows a question took ten times as long with one.
+    # With an index, a query of 20 million rows took ten times as long.
     requests = [request(due=due) for due in (1.0, 100.0)]
     with Results.open(record_run(tmp_path, requests)) as results:
         explained = 'EXPLAIN SELECT "group", count(*) FROM measured GROUP BY ALL'
@@ -181,7 +181,7 @@ def test_who_got_no_answer_counts_as_infinite(tmp_path: Path) -> None:
     share=st.sampled_from([1, 500_000, 990_000, 999_900, 1_000_000]),
 )
 def test_a_percentile_in_two_steps_is_the_nearest_rank(times: list[float], share: int) -> None:
-    # The text of a run's questions, asked of values alone
+    # The text of a run's questions, applied to values alone
     text = split("'all'", "true", "r.response_seconds", {"p": share})
     values = ", ".join(f"({x!r}::DOUBLE)" if x < INF else "('inf'::DOUBLE)" for x in times)
     with duckdb.connect() as connection:
@@ -239,14 +239,14 @@ def listing(task: int, names: str, **said: Any) -> dict[str, Any]:
     [
         ([listing(0, "a"), listing(1, "a")], []),
         ([listing(0, "a"), listing(1, "b")], [("t/n", "steady", 2, 0, 1)]),
-        # Another question, another namespace, another group, an answer that is wrong anyway.
+        # Another question, namespace, group, or an answer wrong for other reasons.
         ([listing(0, "a"), listing(1, "b", item="x.* []")], []),
         ([listing(0, "a"), listing(1, "b", namespace="t/m")], []),
         ([listing(0, "a"), listing(1, "b", group="other")], []),
         ([listing(0, "a"), listing(1, "b", outcome="wrong")], []),
-        # Nothing changed: no names.
+        # No changes: no names.
         ([listing(0, "a"), listing(1, "", topics=None)], []),
-        # Somebody changes the namespace meanwhile.
+        # A concurrent change of the namespace.
         ([listing(0, "a"), listing(1, "b"), request(operation="create", topics=None)], []),
     ],
 )
@@ -291,10 +291,10 @@ STANDING = [
         # Sent before the subscription stood, or answered when the run was about to end.
         ([published(1, due=0.2)], [], {}, 0),
         ([published(1, due=58.5)], [], {}, 0),
-        # The consumer was lost meanwhile; long after, it would have come.
+        # The consumer was lost in between; much later, the message would have arrived.
         ([published(1)], [event("connection-lost", client=8, seconds=2.0)], {}, 0),
         ([published(1)], [event("connection-lost", client=8, seconds=9.0)], {}, 1),
-        # It does not read, or not all at once.
+        # The client does not read, or reads in parts.
         ([published(1)], [], {"read": {"never": True}}, 0),
         ([published(1)], [], {"read": {"rate": 100.0}}, 0),
     ],

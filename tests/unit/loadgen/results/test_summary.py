@@ -1,4 +1,4 @@
-"""``summary.json`` has the form that its schema says."""
+"""``summary.json`` conforms to the schema."""
 
 from pathlib import Path
 

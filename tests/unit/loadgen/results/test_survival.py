@@ -1,4 +1,4 @@
-"""What was answered stands beside what it took of a real broker's JVM."""
+"""Answered lists are shown beside the share of a real broker's JVM."""
 
 from html import escape
 from pathlib import Path

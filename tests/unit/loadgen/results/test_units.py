@@ -1,4 +1,4 @@
-"""Values as they are written in expectations, and figures as they are shown: with their unit."""
+"""Values in expectations, and displayed figures, with units."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""One list of findings makes the exit code, junit.xml, README.md and summary.json of a run."""
+"""One list of findings makes a run's exit code, junit.xml, README.md and summary.json."""
 
 import json
 import math
@@ -280,7 +280,7 @@ def test_the_worst_finding_is_the_verdict(level: Level) -> None:
         # Of few moments the 99th percentile is the latest.
         ({"lag_p99_seconds": 0.02, "moments": 99}, False),
         ({"lag_p99_seconds": 0.02, "moments": 100}, True),
-        # Of a short run the share says nothing.
+        # In a short run the share is meaningless.
         ({"cpu_seconds": 1.9, "measured_seconds": 1.9}, False),
         ({"cpu_seconds": 2.0, "measured_seconds": 2.0}, True),
     ],

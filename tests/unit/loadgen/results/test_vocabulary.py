@@ -1,4 +1,4 @@
-"""A figure has one name, whichever server tells it."""
+"""A figure has one name for all servers."""
 
 import pytest
 

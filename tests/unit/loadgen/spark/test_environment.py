@@ -9,7 +9,7 @@ from loadgen.spark.environment import bridge_silenced, interrupts_deferred, unin
 
 @pytest.fixture(autouse=True)
 def _ctrl_c_is_heard() -> Iterator[None]:
-    """What a shell starts in the background ignores Ctrl-C from the beginning."""
+    """Background jobs of a shell ignore Ctrl-C from the beginning."""
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, handler)
@@ -32,7 +32,7 @@ def test_deferred_ctrl_c_is_counted_and_the_handler_put_back() -> None:
     handler = signal.getsignal(signal.SIGINT)
     with interrupts_deferred() as interrupts:
         signal.raise_signal(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what Spark does, and worse
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # like Spark, and worse
     assert interrupts == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -50,7 +50,7 @@ def test_ignored_ctrl_c_stays_ignored() -> None:
 def test_the_bridges_stack_traces_are_not_printed(
     name: str | None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given a process that has set up no logging
+    # Given a process without logging
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     with bridge_silenced():
         logging.getLogger(name).error("cut")

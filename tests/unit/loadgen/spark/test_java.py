@@ -15,7 +15,7 @@ def _no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """Make a home whose ``java`` says that it has ``version``, and echoes other arguments."""
+    """Make a home whose ``java`` reports ``version``, and echoes other arguments."""
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(

@@ -1,4 +1,4 @@
-"""The archive that executors are sent."""
+"""The archive sent to executors."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Ctrl-C does not wait for a JVM: whatever Spark is at, its process is killed."""
+"""Ctrl-C does not wait for a JVM: in any state of Spark, the process is killed."""
 
 import signal
 import subprocess
@@ -25,7 +25,7 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 
 
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """Put a process that does not end by itself in the JVM's place."""
+    """Put a process that never ends in the JVM's place."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def launch(*_: object) -> SimpleNamespace:
@@ -42,7 +42,7 @@ def start() -> None:
 
 
 def test_while_the_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a launch that waits for its JVM, as Spark's does
+    # Given a launch waiting for the JVM, as Spark's does
     processes: list[subprocess.Popen[bytes]] = []
 
     def launch(*_: object) -> None:
@@ -72,8 +72,8 @@ def test_while_the_session_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a context that waits for its JVM's end, unless that is forgotten; at its own end the
-    # JVM is killed already, not only after the seconds that one has to end by itself
+    # Given a context waiting for the JVM's end, unless forgotten; the context ends with the JVM
+    # killed already, not only after the grace period
     processes = launched(monkeypatch)
 
     class Context:

@@ -1,4 +1,4 @@
-"""An experiment that runs nothing: its tables follow from the document, and it counts its runs."""
+"""A fake experiment: tables follow from the document, and runs are counted."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ def one_answer(document: Document) -> list[dict[str, Any]]:
 
 
 class FakeExperiment:
-    """Writes a run of the rows that a function makes of a document."""
+    """Writes a run with rows computed from a document."""
 
     def __init__(self, rows: Rows = one_answer, **said: Any) -> None:
         self.rows, self.said = rows, said

@@ -16,7 +16,7 @@ LIMITS = ("maxTopicListInFlightHeapMemSizeMB", "maxTopicListInFlightDirectMemSiz
 
 
 def answers(document: Document) -> list[dict[str, Any]]:
-    """Rows as a demo has them; a Pulsar refuses, and a silent client starves it."""
+    """Return rows of a demo; a Pulsar refuses, and a silent client starves the broker."""
     pulsar = document.servers.profile == "pulsar" and document.servers.broker[LIMITS[0]] != "0"
     if document.name == "stuck":
         beside = [
@@ -55,7 +55,7 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     assert without == ["0"] * 4
     checks = {check.name: (check.mark, check.sentence) for check in found.checks}
     assert checks["off"] == ("✓", "“Limits off”: requests.failed.rate == 0%: 0 %.")
-    assert checks["pulsar"][0] == "✗"  # Nobody watched the servers.
+    assert checks["pulsar"][0] == "✗"  # The servers were not watched.
     assert "broker.resident.rise <= 64MiB: not measured" in checks["floodgate"][1]
     assert checks["refused"] == (
         "!",
@@ -66,7 +66,7 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
     )
     assert starved in checks["stuck_starves_pulsar"][1]
     assert checks["stuck_starves_pulsar"][0] == "!"
-    assert "memory_ratio" not in checks  # The storm is too small for it.
+    assert "memory_ratio" not in checks  # The storm is too small for a ratio.
     expected = [document.expect[0] for document, _ in run.run[:5]]
     assert expected == [
         *["requests.failed.rate == 0%"] * 2,
@@ -75,10 +75,10 @@ def test_three_storms_two_silent_clients_and_one_storm_of_those_who_retry(tmp_pa
         "healthy.list.answered == 100%",
     ]
     assert found.last_words[0].startswith("Real consumers retry.")
-    assert found.exit_code is ExitCode.THRESHOLDS  # nobody measured memory
+    assert found.exit_code is ExitCode.THRESHOLDS  # memory was not measured
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert (summary["schema_version"], summary["passed"], summary["clients"]) == (4, False, 3)
-    assert summary["duration_seconds"] > 0  # The proof asks for it.
+    assert summary["duration_seconds"] > 0  # Required by the proof.
     assert [each["name"] for each in summary["checks"]] == [each.name for each in found.checks]
     assert summary["runs"]["pulsar"]["reasons"][0]["reason"] == "TooManyRequests"
     beside = {name: summary["runs"][f"stuck-{name}"]["beside"] for name in ("pulsar", "floodgate")}

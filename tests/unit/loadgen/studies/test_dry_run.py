@@ -1,4 +1,4 @@
-"""What a run needs follows from its document, and is held against the machine before it begins."""
+"""A run's needs follow from the document, and are compared with the machine in advance."""
 
 import json
 from pathlib import Path

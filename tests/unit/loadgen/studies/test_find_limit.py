@@ -1,4 +1,4 @@
-"""A limit is where expectations begin to be missed, and the answer has its bracket."""
+"""A limit is the start of missed expectations, reported with a bracket."""
 
 from pathlib import Path
 from typing import Any

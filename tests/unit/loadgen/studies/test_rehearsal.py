@@ -1,4 +1,4 @@
-"""A rehearsal is the storm of an advice, with what happens to servers."""
+"""A rehearsal is an advice's storm, with server events."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ def question(*, proxy: bool = False, shapes: tuple[NamespaceShape, ...] = SHAPES
 
 def document(*asked: Any, **more: Any) -> dict[str, Any]:
     text = rehearsal_text(Rehearsal(*asked, **more))
-    parse_document(text, check_expectation=parse_expectation)  # It is one.
+    parse_document(text, check_expectation=parse_expectation)  # The text is a document.
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
@@ -73,7 +73,7 @@ def test_the_fullest_of_several_brokers_has_more_than_its_even_share() -> None:
     assert watching.count == 50 * len(share.listed)
     assert polling.count == 43  # 33 and two deviations of 4.7
     assert fullest(question(), 3).groups == share.groups
-    # Of one namespace all watches are at one broker
+    # All watches of a namespace are at one broker
     alone = fullest(question(shapes=SHAPES[:1]), 3)
     assert [each.count for each in alone.groups] == [600, 43]
 

@@ -1,4 +1,4 @@
-"""Who is back after an event is judged by what its family waits for."""
+"""Recovery after an event is judged by the client family's rules."""
 
 import math
 from pathlib import Path
@@ -24,7 +24,7 @@ def cpp(client: int, due: float, **said: Any) -> dict[str, Any]:
 
 
 def test_watchers_are_back_with_their_watch_and_others_with_their_list(tmp_path: Path) -> None:
-    # A restart at 30 s, whose clients have 90 s, and those that poll 60 s more
+    # A restart at 30 s: clients have 90 s, polling clients 60 s more
     rehearsal = Rehearsal(question(), "restart")
     requests = [
         java(0, 1.0), java(0, 61.0, "list"), java(0, 70.0),

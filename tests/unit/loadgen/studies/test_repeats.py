@@ -1,4 +1,4 @@
-"""Sides are run in turn under the names and labels by which they are compared."""
+"""Sides are run alternately under the compared names and labels."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A sweep runs every combination once, keeps what is there, and says what came of each."""
+"""A sweep runs every combination once, keeps existing runs, and reports each outcome."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Values of settings are read as a document has them; what is of another form is refused."""
+"""Setting values are read as in a document; other forms are refused."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Some calls are made again, after waits that grow."""
+"""Retried calls, with growing waits."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from loadgen.topics.calls import Retries
 
 
 class Server:
-    """Fails with each error in turn, then answers."""
+    """Fails with each error in order, then answers."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -25,7 +25,7 @@ class Server:
 
 
 class Waits:
-    """Sleep that takes no time and is remembered."""
+    """Instant sleep that records durations."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

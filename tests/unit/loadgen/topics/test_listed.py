@@ -45,7 +45,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 @pytest.fixture
 def many_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small list cut up as a large one is."""
+    """Split a small list into as many parts as a large list."""
     monkeypatch.setattr(listed, "BUCKET_ROWS", 60)
     monkeypatch.setattr(lists, "_BATCH_ROWS", 50)
 
@@ -229,7 +229,7 @@ def test_rows_that_cannot_be_read_are_no_fault_of_the_corpus(tmp_path: Path) -> 
 
 
 def test_a_corpus_is_not_made_where_its_list_lies(tmp_path: Path) -> None:
-    # Given a corpus, and a link to a file of it
+    # Given a corpus, and a link to a corpus file
     source = tmp_path / "names.txt"
     source.write_text("persistent://t/n/a\n")
     make(source, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Topics go into a server by import, or one by one."""
+"""Topics are loaded by import, or singly."""
 
 import json
 import os
@@ -23,7 +23,7 @@ PLAN = TopicPlan(200, 2, seed=7)
 
 
 class FakeAdmin:
-    """Answers the admin API; remembers what it was sent, and refuses what it is told to refuse."""
+    """A scripted admin API that records requests."""
 
     def __init__(self) -> None:
         self.put: dict[str, object] = {}
@@ -35,7 +35,7 @@ class FakeAdmin:
 
     @property
     def created(self) -> list[str]:
-        """The paths of the topics that were created."""
+        """Return the paths of the created topics."""
         return [path for path in self.put if "/persistent/" in path]
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -74,7 +74,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def nobody(count: int) -> None:
-    """Progress that nobody looks at."""
+    """Ignored progress."""
 
 
 def text(tmp_path: Path, *names: str) -> Path:
@@ -191,7 +191,8 @@ async def test_a_load_that_ended_early_goes_on_where_it_was(tmp_path: Path) -> N
         before = set(admin.created)
         admin.put.clear()
         loaded = await load_by_rest(path, url, nobody, 4, resume=True)
-    # Then all are there, and few were created twice: what three others did until they heard of it
+    # Then all topics exist, and few were created twice: the work of three tasks until the news
+    # arrived
     again = set(admin.created)
     assert len(before | again) == 60
     assert len(before & again) <= 12
@@ -203,7 +204,7 @@ async def test_a_load_that_ended_early_goes_on_where_it_was(tmp_path: Path) -> N
 async def test_an_import_that_ended_early_goes_on_with_the_files_that_are_left(
     corpus: Path,
 ) -> None:
-    # Given a broker that takes one file and refuses the other
+    # Given a broker that accepts one file and refuses another
     admin = FakeAdmin()
     admin.answer = 200, '{"topics": 100, "namespaces": 1, "seconds": 0.5}'
     async with serving(admin) as url:

@@ -1,4 +1,4 @@
-"""Topics to create, and topics counted, read from what people have."""
+"""Topics to create, and topic counts, read from users' files."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""First requests of many namespaces hold heap at once if listings wait for a metadata store."""
+"""First requests of many namespaces hold heap simultaneously if listings wait for a metadata
+store.
+"""
 
 import pytest
 
@@ -66,7 +68,7 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
 def test_names_take_their_times_where_the_store_is_not_waited_for(
     pattern: str | None, seconds: float
 ) -> None:
-    # A broker at which no wait was measured, and 10 names of 100 ms, matched in 200
+    # A broker without a measured wait, and 10 names of 100 ms, matched in 200
     times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
     group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
     document = Document.model_validate(
@@ -105,7 +107,7 @@ def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
 
 
 def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
-    # Ten lists at once of 10 names, each read in 100 ms
+    # Ten simultaneous lists of 10 names, each read in 100 ms
     times = PULSAR.model_copy(update={"list_name": 0.1})
     document = Document.model_validate(
         {
@@ -116,13 +118,13 @@ def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
             "phases": {"measure": 30},
         }
     )
-    # The first is read alone, for the size of its list
+    # The first is read alone, for the list's size
     rows = run_in_virtual_time(document).rows.requests
     assert max(row.done or 0.0 for row in rows) < 2.1
 
 
 def slow_matches(groups: list[dict[str, object]]) -> dict[str, float]:
-    """Return when the last answer to each group came, of names that are matched in 100 ms each."""
+    """Return the time of each group's last answer, with names matched in 100 ms each."""
     each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2, "list_name": 0.0}
     document = Document.model_validate(
         {
@@ -145,7 +147,7 @@ def test_patterns_of_lists_are_matched_one_after_another_those_of_watches_side_b
 
 
 def test_an_answer_leaves_behind_the_matches_of_watches_that_came_before_it() -> None:
-    # Given eight watches, which two event loops match for four seconds, and then a list
+    # Given eight watches, matched for four seconds by two event loops, and then a list
     watches = {"name": "watches", "do": "watch", "count": 8}
     late = {"name": "late", "do": "list", "count": 1, "after": 1.0}
     last = slow_matches([watches, late])

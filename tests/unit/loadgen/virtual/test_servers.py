@@ -6,11 +6,11 @@ from loadgen.virtual.servers import CUT_BY_TIME, undisturbed
 
 ROOT = Path(__file__).resolve().parents[4]
 MEASURES_ONLY = {
-    "broker.imports.importer",  # says how long an import took
-    "broker.patterns.filter",  # the size of steps; where one ends changes no answer
+    "broker.imports.importer",  # reports the duration of an import
+    "broker.patterns.filter",  # the size of steps; step boundaries change no answer
     "broker.patterns.worker",  # another process
-    "broker.topics.lookup_outcomes",  # says how long a lookup took
-    # Of messages on a disk, which virtual time has none of.
+    "broker.topics.lookup_outcomes",  # reports the duration of a lookup
+    # Messages on a disk, absent in virtual time.
     "broker.messages.stores.disposal",
     "broker.messages.stores.sqlite.writer",
 }

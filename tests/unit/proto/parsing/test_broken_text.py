@@ -1,4 +1,4 @@
-"""Text that is not UTF-8 is read as Java reads it, and all else stays as it is."""
+"""Text that is not UTF-8 is read as Java does; valid text is unchanged."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_as_shipped_a_group_is_refused() -> None:
 
 
 def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
-    # Given a command of so many unknown fields that an object for each would take the loop
+    # Given a command with so many unknown fields that objects for them would block the loop
     group, unknown = b"\xc3\x3e\xc4\x3e", b"\xf8\x3f\x01"
     data = lookup_command(7, "x").SerializeToString() + group + unknown * (MAX_MENDED_BYTES // 3)
     assert parse_as_pulsar(framed(data).command_bytes()).lookupTopic.topic == "x"
@@ -67,7 +67,7 @@ def test_as_shipped_no_field_of_a_large_command_is_looked_at_twice() -> None:
 
 @pytest.mark.parametrize("again", [b"\x0a\x00", b"\x91\x01" + b"\xff" * 8])
 def test_as_shipped_a_field_of_another_wire_type_is_unknown(again: bytes) -> None:
-    # Given a PING whose type comes again as bytes, or whose body comes again as a number
+    # Given a PING with the type repeated as bytes, or the body repeated as a number
     data = b"\x08\x92\x00" + again + b"\x92\x01\x00"
     assert parse_as_pulsar(framed(data).command_bytes()).type == pb.BaseCommand.PING
 

@@ -35,7 +35,7 @@ def test_the_refusal_names_the_command_and_both_sizes() -> None:
 
 
 def test_the_largest_ack_of_the_official_clients_as_they_are_shipped_is_parsed() -> None:
-    # 1,000 messages, and 1,000 batches of 1,000 messages of which one is left
+    # 1,000 messages, and 1,000 batches of 1,000 messages with one unacknowledged
     ack = pb.CommandAck(consumer_id=2**63, ack_type=pb.CommandAck.Individual, request_id=2**63)
     for _ in range(1_000):
         ack.message_id.add(ledgerId=2**40, entryId=2**31, partition=1_000)

@@ -1,4 +1,4 @@
-"""Commands as both parsers read them, and what is none."""
+"""Commands as read by both parsers, and malformed commands."""
 
 import pytest
 from google.protobuf.message import DecodeError
@@ -61,7 +61,9 @@ def test_text_that_is_not_utf8_is_refused(command: pb.BaseCommand, text: bytes) 
 
 
 def test_the_parser_itself_refuses_what_is_not_utf8() -> None:
-    """In its one pass: a walk over the fields of a large command would hold the event loop."""
+    """In the parser's only pass: a walk over the fields of a large command would block the event
+    loop.
+    """
     with pytest.raises(DecodeError):
         pb.BaseCommand().ParseFromString(broken(LISTING_REQUEST, b"!!"))
 

@@ -1,4 +1,4 @@
-"""The request id of a command that is not parsed."""
+"""The request id of an unparsed command."""
 
 import pytest
 

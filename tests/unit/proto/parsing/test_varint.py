@@ -1,5 +1,3 @@
-"""Varints at their edges."""
-
 import pytest
 
 from proto.errors import RemoteProtocolError

@@ -1,4 +1,4 @@
-"""A connection over a transport whose peer reads as much as the test says."""
+"""A connection over a transport whose peer reads on command."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ def frames(*request_ids: int) -> bytes:
 
 
 class Peer(Connection):
-    """Keeps what it is told; ``on_frame`` may do more."""
+    """Records reports; ``on_frame`` may do more."""
 
     def __init__(self, marks: WriteBufferMarks | None = None, turns: Turns | None = None) -> None:
         self.totals = OutboundTotals()
@@ -67,7 +67,7 @@ def connected(marks: WriteBufferMarks | None = None, *, reads_at_once: bool = Fa
 
 
 def enqueue(peer: Peer, size: int, calls: list[str], name: str) -> None:
-    """Queue an entry that tells when it has left."""
+    """Queue an entry that reports departure."""
     peer.enqueue([b"x" * size], size, lambda: calls.append(name))
 
 
@@ -157,7 +157,7 @@ async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_
     else:
         peer.abort()
         await settle()
-    # Before anybody learns of the loss
+    # Before the loss is reported
     assert left == ["handed over", "queued"]
     assert (peer.held_at_end, peer.totals.pending_bytes) == (0, 0)
     assert [type(error) for error in peer.ends] == [
@@ -211,7 +211,7 @@ async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwa
     assert peer.taken == [1, 2]
     assert not peer.memory.is_reading()
     peer.gate.open_for(FULL)
-    assert peer.taken == [1, 2]  # never from within whoever opened it
+    assert peer.taken == [1, 2]  # never from within the opener
     await settle()
     assert peer.taken == [1, 2, 3, 4]
     assert peer.memory.is_reading()
@@ -366,7 +366,7 @@ async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> No
     if raw:
         peer.receive_raw(taken.append)
     peer.close()
-    # As bytes that were on their way
+    # Bytes in flight at the close
     for _ in range(100):
         peer.data_received(frames(1))
     assert (peer.taken, taken, peer.decoder.buffered_bytes) == ([], [], 0)
@@ -419,7 +419,7 @@ async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     peer = connected()
     numbers = list(range(2 * FRAMES_A_TURN + 10))
     peer.memory.peer_sends(frames(*numbers))
-    # No more is read until what came was handled, in turns
+    # Reading stops until received bytes are handled, in turns
     assert peer.taken == numbers[:FRAMES_A_TURN]
     assert not peer.memory.is_reading()
     await asyncio.sleep(0)
@@ -465,7 +465,7 @@ async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
     assert peer.taken == [0, 1]
     await asyncio.sleep(0)
     assert peer.taken == [0, 1, 2, 3, 4]
-    # The next turn is a whole one.
+    # The next turn is a whole turn.
     await settle()
     peer.on_frame = lambda _: None
     peer.memory.peer_sends(frames(5, 6, 7))
@@ -490,7 +490,7 @@ async def test_a_turn_ends_after_some_milliseconds(monkeypatch: pytest.MonkeyPat
 
 
 async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Three others whose frames wait, and frames that take a third of a whole turn
+    # Three connections with waiting frames, and frames that take a third of a whole turn
     seconds = 0.0
     monkeypatch.setattr(connection, "perf_counter", lambda: seconds)
     peer = Peer(turns=Turns(wanted=3))

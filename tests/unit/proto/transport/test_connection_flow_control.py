@@ -1,4 +1,4 @@
-"""What holds after each byte that the peer has read: exactly, because no kernel is in between."""
+"""Flow control after each byte read by the peer: exact, without a kernel in between."""
 
 import pytest
 
@@ -25,11 +25,13 @@ SIZES = [10, 100_000, 1, 65_535, 2, 30_000, 65_537, 40_000, 40_000, 96]
 
 
 def all_but_the_last_step(size: int, link: Link) -> int:
-    """How much of an entry can be read without its last byte, or the record that byte is in."""
+    """Return how much of an entry can be read before the last byte, or before the last byte's
+    record.
+    """
     return (size - 1) // RECORD_BYTES * RECORD_BYTES if link.tls else size - 1
 
 
-# -- what is pending ------------------------------------------------------------------------------
+# -- pending bytes --------------------------------------------------------------------------------
 
 
 @BOTH
@@ -132,7 +134,7 @@ async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(
         assert callable(leave)
         leave(peer)
         await until(lambda: connection.closed, "the connection is gone")
-        # Then before anything else learned of it
+        # Then before every other listener
         assert connection.end == (["a", "b", "c"], 0)
 
 
@@ -148,7 +150,7 @@ async def test_an_entry_queued_after_the_end_gives_back_at_once() -> None:
 
 
 def close_gate_at(connection: WatchedConnection, *request_ids: int) -> None:
-    """Let the handling of some frames close the gate."""
+    """Close the gate while handling given frames."""
 
     def on_frame(request_id: int) -> None:
         if request_id in request_ids:
@@ -162,17 +164,17 @@ async def test_delivery_stops_when_the_gate_closes_during_a_read(link: Link) -> 
     """Upstream: PulsarFlowControlHandlerTest case 1."""
     async with controlled_peer(link) as (connection, peer):
         close_gate_at(connection, 1)
-        # When five frames come at once
+        # When five frames arrive together
         await peer.sends(success_frames(1, 2, 3, 4, 5))
         await settle()
         assert connection.taken == [1]
         assert connection.decoder.buffered_bytes > 0
-        # When it opens, and closes at the second
+        # When the gate opens, and closes at the second
         close_gate_at(connection, 2)
         connection.gate.open_for(FULL)
         await settle()
         assert connection.taken == [1, 2]
-        # When it opens and stays open
+        # When the gate opens and stays open
         connection.gate.open_for(FULL)
         await settle()
         assert connection.taken == [1, 2, 3, 4, 5]
@@ -210,11 +212,11 @@ async def test_a_pause_in_the_middle_of_a_frame_loses_none_of_its_bytes(link: Li
 @BOTH
 async def test_who_answers_stops_reading_until_the_peer_has_read_answers(link: Link) -> None:
     async with controlled_peer(link, FLOW) as (connection, peer):
-        # Given requests that are each answered with more than the high mark
+        # Given requests, each answered with more than the high mark
         connection.on_frame = lambda number: connection.queue(str(number), bytes(2_000))
         await peer.sends(success_frames(*range(1, 11)))
         await settle()
-        # Then one is under way at a time, however many wait
+        # Then one request is in flight at a time, however many wait
         for number in range(1, 11):
             assert connection.taken == list(range(1, number + 1))
             await peer.reads(2_000)

@@ -1,4 +1,4 @@
-"""Those who hold something for a connection are told when it is lost."""
+"""Holders of a connection are notified of the loss."""
 
 import pytest
 
@@ -10,7 +10,7 @@ async def test_they_are_told_in_order_in_the_turn_of_the_loss_and_of_which_conne
     peer.when_lost(told.append, lambda cnx: told.append(cnx.ends))
     peer.when_lost(lambda _: told.append("last"))
     peer.memory.breaks()
-    # The connection itself knew first
+    # The connection knew first
     assert told == [peer, [None], "last"]
 
 

@@ -27,7 +27,7 @@ LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_
 
 
 class Peer(Connection):
-    """Keeps the ids of its frames; its gate closes after the first."""
+    """Records the ids of frames; the gate closes after the first."""
 
     def __init__(self) -> None:
         self.totals = OutboundTotals()
@@ -53,7 +53,7 @@ class FarEnd:
         end.setblocking(False)
 
     async def read(self, size: int) -> None:
-        """Read until ``size`` bytes more have come, or the stream ends."""
+        """Read until ``size`` further bytes have arrived, or the stream ends."""
         loop, wanted = asyncio.get_running_loop(), len(self.received) + size
         while len(self.received) < wanted:
             data = await loop.sock_recv(self.socket, wanted - len(self.received))
@@ -78,7 +78,7 @@ async def connected(near: socket.socket) -> Peer:
 
 
 def run(new_loop: Callable[[], asyncio.AbstractEventLoop], test: Scenario) -> None:
-    """Run a scenario on one of the loops."""
+    """Run a scenario on one of the event loops."""
 
     async def whole() -> None:
         with socket_pair() as (near, far):

@@ -1,4 +1,4 @@
-"""What overtakes what while a connection is paused, and how much of it waits in memory."""
+"""Overtaking while a connection is paused, and the memory of waiting frames."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def frame_of(kind: int) -> bytes:
 
 
 def sized_lookup(size: int) -> bytes:
-    """Return a frame of a lookup that announces exactly ``size`` bytes."""
+    """Return a frame of a lookup announcing exactly ``size`` bytes."""
     for length in range(max(0, size - 40), size):
         lookup = pb.CommandLookupTopic(topic="t" * length, request_id=1)
         data = encode_command(pb.BaseCommand(type=Kind.LOOKUP, lookupTopic=lookup))
@@ -45,7 +45,7 @@ LOOKUP, PING, SUCCESS = frame_of(Kind.LOOKUP), frame_of(Kind.PING), frame_of(Kin
 
 
 class Fed:
-    """An intake, what it was fed, and what it handed out."""
+    """An intake, with the bytes fed and the frames handed out."""
 
     def __init__(self, *, parks: bool = True, limit: int = 1_000_000) -> None:
         self.totals = FlowTotals(ManualClock())
@@ -58,7 +58,7 @@ class Fed:
         return self
 
     def taken(self, *, gate_open: bool) -> list[str]:
-        """Take all that is handled now, by the names of the types."""
+        """Take all frames handled now; return the names of their types."""
         names = []
         while (frame := self.intake.next_frame(gate_open=gate_open)) is not None:
             names.append(type_name(frame.command().type))
@@ -66,11 +66,11 @@ class Fed:
 
     @property
     def parked(self) -> tuple[int, int]:
-        """What the process counts."""
+        """Return the process's count."""
         return self.totals.parked_frames, self.totals.parked_bytes
 
 
-# -- what overtakes what --------------------------------------------------------------------------
+# -- overtaking -----------------------------------------------------------------------------------
 
 
 def test_each_kind_of_command_overtakes_is_overtaken_or_stops_the_reading() -> None:
@@ -289,14 +289,14 @@ def test_without_totals_frames_are_parked_as_well() -> None:
     assert intake.next_frame(gate_open=True) is not None
 
 
-# -- whatever comes -------------------------------------------------------------------------------
+# -- arbitrary input ------------------------------------------------------------------------------
 
 KINDS = st.sampled_from(TYPES)
 MOVES = st.lists(st.one_of(st.integers(1, 60), st.booleans()), max_size=60)
 
 
 def numbered(kinds: list[int]) -> list[bytes]:
-    """Return a frame of each kind that ends with its number, which a decoder leaves alone."""
+    """Return a frame of each kind, ending with a number ignored by decoders."""
     frames = []
     for number, kind in enumerate(kinds):
         body = frame_of(kind)[4:] + number.to_bytes(4, "big")
@@ -319,7 +319,7 @@ def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(
             order.append(int.from_bytes(frame.body()[-4:], "big"))
             assert gate_open or kinds[order[-1]] in OVERTAKES
 
-    # When bytes come, and the gate is open or closed
+    # When bytes arrive, and the gate is open or closed
     for move in moves:
         if isinstance(move, bool):
             takes(gate_open=move)

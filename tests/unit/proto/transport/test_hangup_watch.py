@@ -1,4 +1,4 @@
-"""A peer that leaves is noticed though its socket is not read."""
+"""A disconnect is noticed although the socket is not read."""
 
 import socket
 import struct
@@ -14,7 +14,7 @@ LINGER_FOR_NOTHING = struct.pack("ii", 1, 0)
 
 
 class Watched:
-    """A watch over real sockets of the loopback, and who it says has left."""
+    """A watch over real loopback sockets, and the reported hangups."""
 
     def __init__(self, sockets: ExitStack) -> None:
         self.clock = CountingClock()
@@ -136,7 +136,7 @@ def test_who_is_forgotten_is_not_told_of(watched: Watched) -> None:
     watched.watch.forget(ours.fileno())
     peer.close()
     watched.passes(60.0)
-    # Then, and the kernel is not asked for it any more
+    # Then, and the kernel is not queried again
     assert watched.left == []
     assert watched.watch._poll.poll(0) == []
 
@@ -158,7 +158,7 @@ def test_a_socket_that_is_watched_again_is_told_of_as_the_new_one(watched: Watch
 
 
 def test_who_is_forgotten_by_what_another_hangup_does_is_not_told_of(watched: Watched) -> None:
-    # A pipe, whose one end closes the other
+    # A pipe, closed by one end
     (one, one_peer), (two, two_peer) = watched.connected(), watched.connected()
     for ours, other in ((one, two), (two, one)):
         watched.watch.watch(

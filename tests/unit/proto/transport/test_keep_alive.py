@@ -1,4 +1,4 @@
-"""What a tick of the keep-alive asks for, as shipped and judged by progress."""
+"""Keep-alive ticks, as shipped and judged by progress."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ BOTH = pytest.mark.parametrize("by_progress", [False, True], ids=["pulsar", "flo
 
 @dataclass
 class Ticking:
-    """A peer over some ticks; everything that is counted goes on from tick to tick."""
+    """A peer over some ticks; all counters continue from tick to tick."""
 
     by_progress: bool
     frames: int = 0
@@ -23,7 +23,7 @@ class Ticking:
         self.keep_alive = KeepAlive(by_progress=self.by_progress)
 
     def tick(self, what: str = "") -> Verdict:
-        """Let an interval pass in which ``what`` was the case, as words."""
+        """Advance an interval under the conditions named in ``what``."""
         words = what.split()
         self.frames += "heard" in words
         self.acknowledged += "took" in words
@@ -44,36 +44,36 @@ class Ticking:
 @pytest.mark.parametrize(
     ("whats", "pulsar", "floodgate"),
     [
-        # who reads and answers is asked each time
+        # a responsive peer is probed each time
         (["", "heard", "heard"], [PING, PING, PING], [PING, PING, PING]),
         # any frame is an answer
         (["heard", "heard"], [PING, PING], [PING, PING]),
-        # who does not answer is closed at the next tick
+        # a silent peer is closed at the next tick
         (["", ""], [PING, SILENT], [PING, SILENT]),
         (["heard", "heard", ""], [PING, PING, SILENT], [PING, PING, SILENT]),
-        # an unfinished handshake is closed at the first, whatever else
+        # an unfinished handshake is closed at the first tick, in any state
         (["shaking"], [HANDSHAKE], [HANDSHAKE]),
         (["shaking heard"], [HANDSHAKE], [HANDSHAKE]),
         (["shaking paused"], [HANDSHAKE], [HANDSHAKE]),
         (["shaking took owes"], [HANDSHAKE], [HANDSHAKE]),
-        # a peer that is not read cannot be heard: as shipped it is asked again and again
+        # an unread peer cannot be heard: as shipped, probes repeat
         (["", "paused", "paused", "paused"], [PING] * 4, [PING, WAIT, WAIT, WAIT]),
         (["paused", "paused"], [PING, PING], [WAIT, WAIT]),
-        # judged by progress it is closed when it took nothing between two ticks
+        # judged by progress, a peer that took no bytes between two ticks is closed
         (["", "paused owes", "paused owes"], [PING] * 3, [PING, WAIT, STUCK]),
         (["paused owes", "paused owes"], [PING, PING], [WAIT, STUCK]),
-        # and lives when it took something, however little
+        # and lives after taking any bytes
         (["paused owes"] + ["paused owes took"] * 5, [PING] * 6, [WAIT] * 6),
         (["paused owes", "paused owes took", "paused owes"], [PING] * 3, [WAIT, WAIT, STUCK]),
         # or was heard: control frames overtake
         (["paused owes", "paused owes heard"], [PING] * 2, [WAIT, WAIT]),
         (["paused owes", "paused owes heard", "paused owes"], [PING] * 3, [WAIT, WAIT, STUCK]),
-        # or has had nothing to take in between
+        # or without pending bytes in between
         (["paused owes", "paused", "paused owes"], [PING] * 3, [WAIT, WAIT, WAIT]),
-        # a peer that is read and takes what it is sent need not answer in time
+        # a peer that is read and takes sent bytes need not answer in time
         (["", "took owes", "took owes"], [PING, SILENT], [PING, WAIT, WAIT]),
         (["", "took", ""], [PING, SILENT], [PING, WAIT, SILENT]),
-        # a peer that is read and takes nothing must
+        # a peer that is read and takes no bytes must
         (["", "owes"], [PING, SILENT], [PING, SILENT]),
         (["owes", "owes heard", "owes heard"], [PING] * 3, [PING] * 3),
     ],
@@ -84,14 +84,14 @@ def test_verdicts(whats: list[str], pulsar: list[Verdict], floodgate: list[Verdi
 
 
 def test_as_shipped_a_peer_that_is_read_again_owes_the_answer_still() -> None:
-    # It was asked before and during the pause
+    # Probes before and during the pause
     peer = Ticking(by_progress=False)
     peer.ticks("", "paused", "paused")
     assert peer.tick() is SILENT
 
 
 def test_judged_by_progress_a_ping_that_could_not_be_answered_does_not_count() -> None:
-    # The pause lasted over a tick; its answer may wait in the socket
+    # The pause lasted over a tick; the answer may wait in the socket
     peer = Ticking(by_progress=True)
     peer.ticks("", "paused")
     assert peer.tick() is PING

@@ -1,4 +1,4 @@
-"""How much of a queue goes in one turn, where the kernel takes everything at once."""
+"""How much of a queue is written per turn, with a kernel that accepts all bytes."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from proto.transport.writers import PlainWriter
 
 
 class Transport:
-    """Takes everything at once, up to ``room`` bytes."""
+    """Accepts up to ``room`` bytes immediately."""
 
     def __init__(self, room: int = 1 << 30) -> None:
         self.written = bytearray()
@@ -36,7 +36,7 @@ def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def queue(*sizes: int) -> tuple[OutboundQueue, list[int]]:
-    """Entries of some sizes; the list has the numbers of those that left."""
+    """Return entries of given sizes, and the list of numbers of sent entries."""
     left: list[int] = []
     made = OutboundQueue(OutboundBuffer(WriteBufferMarks(2, 1)), PlainWriter(), lambda _: None)
     for number, size in enumerate(sizes):
@@ -70,7 +70,7 @@ def test_what_is_sent_in_a_turn_that_is_over_waits_for_the_next() -> None:
     transport = Transport()
     assert made.hand_over(transport)
     made.add(OutboundEntry([b"more"], 4, None))
-    assert not made.hand_over(transport)  # The turn that was asked for comes.
+    assert not made.hand_over(transport)  # The requested turn begins.
     assert len(transport.written) == 27
     assert not made.drained(transport)
     assert transport.written.endswith(b"more")

@@ -1,4 +1,4 @@
-"""What a paused connection handles, parks and leaves unread; and how fast it goes on afterwards."""
+"""Frames handled, parked and left unread by a paused connection; and the pace afterwards."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ COOLDOWN = CooldownRules(permits=5, period_seconds=0.010, window_seconds=5.0)
 
 @asynccontextmanager
 async def paused(link: Link, flow: Flow) -> AsyncIterator[tuple[WatchedConnection, ControlledPeer]]:
-    """Connect a peer that has an answer to read before anything more is handled."""
+    """Connect a peer with an unread answer, so that handling is paused."""
     async with controlled_peer(link, flow) as (connection, peer):
         connection.queue("answer", bytes(ANSWER_BYTES))
         assert not connection.gate.open
@@ -48,7 +48,7 @@ async def read_answer(peer: ControlledPeer) -> None:
 
 
 def reads(connection: WatchedConnection) -> bool:
-    """Whether the socket is read."""
+    """Tell whether the socket is read."""
     assert connection.sender.transport is not None
     return connection.sender.transport.is_reading()
 
@@ -111,7 +111,7 @@ async def test_so_many_frames_are_parked_and_no_more_are_read(parked: int, overt
 
 async def test_so_many_bytes_wait_in_memory_and_no_more_are_read() -> None:
     async with paused(PLAIN, PARKING) as (connection, peer):
-        # Given a frame of another kind, of which a part has come
+        # Given a frame of another kind, partly received
         large = success_frames(1)[:4] + bytes(1)
         large = (MAX_PARKED_BYTES + 10).to_bytes(4, "big") + large[4:]
         await peer.sends(large + bytes(MAX_PARKED_BYTES - len(large) + 3))
@@ -123,7 +123,7 @@ async def test_so_many_bytes_wait_in_memory_and_no_more_are_read() -> None:
 @BOTH
 async def test_parked_frames_are_handled_in_the_order_they_came(link: Link) -> None:
     async with paused(link, PARKING) as (connection, peer):
-        # When they come byte by byte
+        # When the bytes arrive singly
         for byte in lookup_frames(*range(1, 11)) + success_frames(11):
             await peer.sends(bytes([byte]))
         await peer.sends(lookup_frames(12))
@@ -170,7 +170,7 @@ async def test_a_pause_while_parked_frames_are_handled_stops_between_them() -> N
 async def resumed(
     rules: CooldownRules = COOLDOWN,
 ) -> AsyncIterator[tuple[WatchedConnection, ControlledPeer, ManualClock]]:
-    """Connect a peer that was paused and has just read its answer."""
+    """Connect a peer that was paused and has just read the answer."""
     clock = ManualClock()
     flow = replace(SHIPPED, cooldown=rules, clock=clock)
     async with paused(PLAIN, flow) as (connection, peer):

@@ -1,4 +1,4 @@
-"""What the kernel still holds of what was written, because the peer has not taken it."""
+"""Written bytes still in the kernel, because the peer has not taken them."""
 
 import socket
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def test_what_the_peers_kernel_has_no_room_for_is_held(
 ) -> None:
     ours, _ = connected
     written = fill(ours)
-    # Then what its kernel took is acknowledged, though the peer read nothing
+    # Then bytes taken by the peer's kernel are acknowledged, though the peer did not read
     assert 0 < unacknowledged_bytes(ours.fileno()) < written
 
 
@@ -57,7 +57,7 @@ def test_what_the_peer_has_read_is_held_no_more(
     ours, peer = connected
     written = fill(ours)
     read_all(peer, written)
-    # Then at most the last acknowledgement is on its way
+    # Then at most the last acknowledgement is in flight
     assert unacknowledged_bytes(ours.fileno()) < written // 2
 
 
@@ -82,7 +82,7 @@ def test_where_the_system_cannot_tell_everything_counts_as_taken(
     assert unacknowledged_bytes(connected[0].fileno()) == 0
 
 
-# -- an end at once -------------------------------------------------------------------------------
+# -- an immediate end -----------------------------------------------------------------------------
 
 
 def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
@@ -92,7 +92,7 @@ def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
     written = fill(ours)
     forget_unsent(ours.fileno())
     ours.close()
-    # Then the peer is told at once, and gets no more
+    # Then the peer is notified immediately, and receives no more bytes
     with pytest.raises(ConnectionResetError):
         read_all(peer, written)
 

@@ -1,4 +1,4 @@
-"""TLS as bytes in, bytes out, and the records it sends by itself."""
+"""TLS as bytes in, bytes out, with TLS's own records."""
 
 import gc
 import ssl
@@ -16,7 +16,7 @@ ASKED = b"a record that asks for another of the same size".ljust(1_024)
 
 
 class Answering:
-    """Stands in for TLS whose peer asks for nothing but records of TLS itself."""
+    """Stand-in for TLS with a peer that requests only records of TLS itself."""
 
     established, ended = True, False
 
@@ -54,7 +54,7 @@ async def test_who_asks_for_records_without_end_and_reads_none_is_closed(reads: 
 
 
 async def test_what_openssl_holds_goes_with_the_connection() -> None:
-    # A client that has begun its handshake
+    # A client with an unfinished handshake
     made: list[weakref.ref[ssl.SSLObject]] = []
 
     class Context(ssl.SSLContext):

@@ -1,4 +1,4 @@
-"""Frames past the queue: where nothing is queued they cost no entry, else they are not sent."""
+"""Frames past the queue: with an empty queue they cost no entry, else they are not sent."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ FRAME = b"f" * 1_000
 
 
 class Payment:
-    """Counts the parts of it that were taken and given back."""
+    """Counts parts taken and released."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -159,7 +159,7 @@ async def test_a_write_that_fails_ends_this_peer(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.ERROR):
         sent = peer.write_through(FRAME, payment.part, 0)
     await settle()
-    # Nobody sends it once more
+    # The entry is not sent again
     assert sent
     assert peer.closed
     assert payment.parts == (0, 0)

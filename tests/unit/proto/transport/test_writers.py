@@ -1,4 +1,4 @@
-"""How batches become writes: what goes at once, and what waits for the transport to be empty."""
+"""Batches become writes: immediate writes, and writes waiting for an empty transport."""
 
 from weakref import ref
 
@@ -12,7 +12,7 @@ from proto.transport.writers import PlainWriter
 
 
 class Transport:
-    """Records what it is given, one list a call."""
+    """Records the buffers of each call as a list."""
 
     def __init__(self) -> None:
         self.writes: list[list[bytes]] = []
@@ -31,7 +31,7 @@ class Transport:
 
 
 class Filling(Transport):
-    """Has what it is given in a buffer of its own until the test empties that."""
+    """Buffers writes until emptied by the test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def test_what_is_longer_goes_step_by_step() -> None:
 
 
 def test_what_is_written_is_kept_no_longer_though_its_entry_has_not_left() -> None:
-    # A large answer is freed step by step, and not all of it in the turn in which it has left.
+    # A large answer is freed stepwise, not all in the turn of departure.
     arrays = [np.zeros(8, np.uint8) for _ in range(3)]
     kept = [ref(array) for array in arrays]
     queue, transport, left = (

@@ -1,5 +1,3 @@
-"""CONNECT, as a proxy answers it."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,7 +123,7 @@ async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
     client = wire(State.INIT, ProxyService(proxy_config(keys), clock)._parts())
 
     async def opened(*_: object) -> None:
-        """Find the broker there."""
+        """Pretend that the broker was found."""
 
     client.cnx.parts.direct_handler.open = opened
     client.say(showing(token(sub="ann", exp=int(clock.now()) + 90), "127.0.0.1:6650"))
@@ -143,7 +141,7 @@ async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_wor
     command = showing(token(sub="ann"))
     command.connect.proxy_version = "I am a proxy"
     client.say(command)
-    # It has the budgets of one client
+    # With the budgets of one client
     (answer,) = client.answers()
     assert answer.type == pb.BaseCommand.CONNECTED
     assert not client.cnx.many_clients
@@ -234,7 +232,7 @@ async def test_a_broker_that_asks_for_a_clients_credentials_has_the_clients_own(
         cnx.abort()
         client.transport.breaks()
         await settle()
-    # The client is asked once, and only if its own have expired
+    # The client is challenged once, and only if the client's own credentials have expired
     assert [one.type for one in challenges] == [pb.BaseCommand.AUTH_CHALLENGE] * expired
     given = answered.authResponse.response
     assert (given.auth_method_name, given.auth_data) == ("token", new if expired else old)

@@ -1,4 +1,4 @@
-"""Every command in every state of a proxy's connection: served or closed, and nothing else."""
+"""Every command in every state of a proxy's connection is served, or closes the connection."""
 
 import pytest
 
@@ -28,7 +28,7 @@ LEGAL = {
     State.PROXY_CONNECTION_TO_BROKER: {},
     State.CLOSED: {},
 }
-"""Legal commands, and what comes of them: lookups wait for the broker, ``x`` is no namespace."""
+"""Legal commands and outcomes: lookups wait for the broker, ``x`` is no namespace."""
 SERVING = [State.INIT, State.PROXY_LOOKUP_REQUESTS]
 
 
@@ -43,7 +43,7 @@ def wire(state: ProxyConnectionState, of: ProxyParts | None = None) -> Wire:
 
 
 def connect(command: pb.BaseCommand) -> pb.BaseCommand:
-    """Give a CONNECT a protocol version that the proxy serves."""
+    """Give a CONNECT a protocol version served by the proxy."""
     if command.HasField("connect"):
         command.connect.protocol_version = 21
     return command

@@ -1,4 +1,4 @@
-"""The body of a forwarded request: what is kept of it, within which bounds."""
+"""The body of a forwarded request: kept parts, and bounds."""
 
 import asyncio
 from unittest.mock import Mock

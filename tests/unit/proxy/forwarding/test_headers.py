@@ -1,4 +1,4 @@
-"""Headers that pass a forwarding proxy, and those that end at it."""
+"""Headers that pass a forwarding proxy, and headers that end at the proxy."""
 
 import pytest
 from multidict import CIMultiDict
@@ -42,7 +42,7 @@ def test_a_broker_is_told_the_clients_role_and_not_what_the_client_says_of_itsel
 
 
 def test_a_client_that_the_proxy_does_not_know_speaks_for_nobody() -> None:
-    # A broker may know the proxy itself, by the certificate of its TLS, and believe it
+    # A broker may recognize the proxy by the TLS certificate, and trust the proxy
     headers = CIMultiDict([("X-Original-Principal", "admin"), ("x-original-principal", "root")])
     sent = request_headers(headers, "10.1.2.3", role=None)
     assert "X-Original-Principal" not in sent

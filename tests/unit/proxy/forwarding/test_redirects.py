@@ -1,4 +1,4 @@
-"""A broker's redirect is followed to its place, by the right method."""
+"""A broker's redirect is followed, with the right method."""
 
 import pytest
 from yarl import URL

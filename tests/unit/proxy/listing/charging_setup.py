@@ -1,4 +1,4 @@
-"""A way of charging in front of a stand-in broker, with a limiter on a clock that tests move."""
+"""Charging in front of a stand-in broker, with a limiter on a manual clock."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -32,14 +32,14 @@ COMMAND_BYTES = pb.BaseCommand(
 
 @dataclass
 class Setup:
-    """Everything that a test works with.
+    """The subject under test and the surroundings.
 
     Attributes:
-        charging: What is tested.
-        limiter: Its limiter.
-        broker: What it asks.
-        clock: The limiter's time.
-        held: Heap and direct bytes that were held when each answer was there.
+        charging: The subject.
+        limiter: The subject's limiter.
+        broker: The stand-in broker.
+        clock: The limiter's clock.
+        held: Heap and direct bytes held at the arrival of each answer.
     """
 
     charging: Charging
@@ -51,7 +51,7 @@ class Setup:
     held: list[tuple[int, int]] = field(default_factory=list)
 
     async def list_topics(self, namespace: str = BIG) -> list[str]:
-        """Return what a client gets, and give back its direct memory."""
+        """Return a client's answer, and release the answer's direct memory."""
         request = pb.CommandGetTopicsOfNamespace(request_id=1, namespace=namespace)
         owner = self.limiter.share(namespace)
         owner.join("client")
@@ -73,7 +73,7 @@ class Setup:
         return topics
 
     def acquired(self, limit_type: LimitType) -> int:
-        """Return the bytes of a budget that are held."""
+        """Return the held bytes of a budget."""
         return self.limiter.acquired_permits(limit_type)
 
 

@@ -1,4 +1,4 @@
-"""Exact charging: reserve, let the announced length settle the amount, never wait with a body."""
+"""Exact charging: reserve, settle by the announced length, never wait with a body."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -162,7 +162,7 @@ async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
 async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
     limited: LimitType,
 ) -> None:
-    # Of the other budget there is not enough left to read the answer
+    # The other budget has not enough left to read the answer
     (other,) = set(LimitType) - {limited}
     limits = {limited.value: COMMAND_BYTES - 1}
     async with exact(patient=True, **limits) as setup:
@@ -180,7 +180,7 @@ async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
 
 @pytest.mark.parametrize("patient", [True, False])
 async def test_a_namespace_that_shrank_below_the_limit_is_answered_again(patient: bool) -> None:
-    # Sizes above a limit are remembered neither before nor after one that fitted
+    # Sizes above a limit are remembered neither before nor after a fitting size
     async with exact(patient=patient, heap=COMMAND_BYTES - 1) as setup:
         expected = RequestError if patient else UnansweredRequestError
         with pytest.raises(expected):

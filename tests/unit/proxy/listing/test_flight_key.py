@@ -1,4 +1,4 @@
-"""What two requests must have in common to share a flight."""
+"""Requests sharing a flight agree in these parameters."""
 
 import proto.PulsarApi_pb2 as pb
 from proxy.listing.flights import flight_key

@@ -1,4 +1,4 @@
-"""A thousand clients that wait for one answer are answered a few in a turn of the event loop."""
+"""A thousand clients waiting for one answer are answered in portions per turn of the event loop."""
 
 import asyncio
 import gc
@@ -19,36 +19,36 @@ CLIENTS = 1_000
 
 
 class Waiting(FlightsHistory):
-    """Many clients that ask for one list, and the broker's answer to all of them."""
+    """Many clients requesting one list, and the broker's answer to all of them."""
 
     def __init__(self) -> None:
         super().__init__(Random(0), AdmissionPolicy.FAIR, own_hashes=False)
 
     async def ask(self, count: int = CLIENTS) -> None:
-        """Let new clients ask for the list, all in one flight."""
+        """Make new clients request the list, all in one flight."""
         for number in range(count):
             self.clients.append(Client(f"client-{number}"))
             self._ask_for(self.clients[-1])
         await settle()
 
     async def turn(self) -> int:
-        """Let the event loop have a turn; return how many were told something in it."""
+        """Run one turn of the event loop; return the number of clients answered."""
         before = self.told
         await asyncio.sleep(0)
         return self.told - before
 
     @property
     def told(self) -> int:
-        """How many have an answer or an error."""
+        """Return the number of clients with an answer or an error."""
         return sum(bool(client.entries or client.failures) for client in self.clients)
 
     async def first_turn(self) -> None:
-        """Return when the first clients were told something."""
+        """Return the time of the first answers."""
         while not await self.turn():
             pass
 
     async def turns(self) -> list[int]:
-        """Return how many were told something in each turn, until everybody was."""
+        """Return the number of clients answered in each turn, to the end."""
         told = []
         while self.told < len(self.clients):
             told.append(await self.turn())
@@ -141,7 +141,7 @@ async def test_between_two_turns_others_who_ask_the_same_are_told_of_the_answer(
     waiting.broker.answer(waiting.broker.pending[0])
     await waiting.first_turn()
     await waiting.ask(1)
-    # The broker is asked whether it is still right
+    # The broker is asked to confirm the answer
     assert waiting.broker.pending[0].request.HasField("topics_hash")
     await waiting.end()
 
@@ -171,7 +171,7 @@ async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(
 
 @pytest.mark.timeout(20)
 async def test_a_flight_that_the_loop_has_ended_is_not_waited_for() -> None:
-    # As when a loop is cut while its servers let their clients go
+    # As when a loop is cancelled while servers release their clients
     waiting = Waiting()
     await waiting.ask(2)
     (flight,) = waiting.flights._under_way.values()

@@ -1,4 +1,4 @@
-"""Answers that are on their way: who holds them, which are remembered, and what confirms them."""
+"""Answers in flight: holders, caching, and confirmation."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def listed(names: list[str], hash_text: str = HASH) -> TopicsAnswer:
 
 
 class Budget:
-    """A limiter, the answers that it pays for, and who has joined what."""
+    """A limiter, the answers charged to the limiter, and joined clients."""
 
     def __init__(self, *, remembers: bool = True) -> None:
         limit = MemoryLimit(100_000, 10, 5.0)
@@ -33,7 +33,7 @@ class Budget:
         self.live = LiveAnswers(self.limiter, remembers=remembers)
 
     async def sent(self, answer: TopicsAnswer, *clients: str, key: str = "key") -> LiveAnswer:
-        """Send an answer to clients, as a flight does that has given its heap back."""
+        """Send an answer to clients, like a flight that has released the heap."""
         owner: SharedOwner = self.limiter.share(NAMESPACE)
         for client in clients:
             owner.join(client)

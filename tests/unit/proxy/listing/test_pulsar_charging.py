@@ -278,7 +278,7 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
 async def test_a_failure_resets_anothers_measurement_upstream_only(
     mended: bool, waiting: int
 ) -> None:
-    # One that has its estimate of a measurement that failed; one that measures, one behind
+    # A request with an estimate from a failed measurement; a measuring request, and a follower
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first, second = [await started(setup.list_topics()) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Which brokers a client may be piped to."""
+"""The brokers permitted as pipe targets."""
 
 import pytest
 
@@ -104,7 +104,7 @@ async def test_a_name_is_resolved_where_addresses_are_listed(
 
     monkeypatch.setattr("proxy.pipe.allowed_targets._addresses", addresses)
     keys = {"brokerProxyAllowedIPAddresses": "10.1.0.0/16"}
-    # The address that was allowed is the one that is connected to
+    # The permitted address is the connected address
     assert await allowed("broker-2:6650", **keys) == ("10.1.2.3", 6650)
     assert await allowed("broker-3:6650", **keys) is None
     assert await allowed("nowhere:6650", **keys) is None

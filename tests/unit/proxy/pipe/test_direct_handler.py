@@ -1,4 +1,4 @@
-"""A client waits for its pipe, but not for ever."""
+"""A client's wait for a pipe is bounded."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 class Opening:
-    """A pipe that is being opened to a broker that accepts when told, and greets nobody."""
+    """A pipe opening to a broker that accepts on command, without greeting."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.clock = ManualClock()
@@ -50,7 +50,6 @@ class Opening:
         return MemoryTransport(leg).connect(), leg
 
     async def open(self, client: PipeLeg, target: str = TARGET) -> None:
-        """Open it."""
         target = target.removeprefix("pulsar://")
         await self._handler.open(client, pb.CommandConnect(proxy_to_broker_url=target))
 
@@ -58,7 +57,7 @@ class Opening:
 async def test_connection_and_handshake_have_one_timeout_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Most of it is gone when the broker accepts
+    # Most of the time is used up when the broker accepts
     opening = Opening(monkeypatch)
     task = await started(opening.open(None))  # type: ignore[arg-type]
     opening.clock.advance(TIMEOUT_SECONDS - 1)
@@ -94,7 +93,7 @@ async def test_a_broker_that_leaves_as_it_greets_is_not_available(
     opening.accepts.set()
     task = await started(opening.open(PipeLeg()))
     (leg,) = opening.legs
-    # When both come in one chunk, as by TLS
+    # When both arrive in one chunk, as by TLS
     greeting = pb.CommandConnected(server_version="a broker", max_message_size=1)
     leg.greeting.set_result(pb.BaseCommand(type=pb.BaseCommand.CONNECTED, connected=greeting))
     leg.abort()
@@ -104,7 +103,7 @@ async def test_a_broker_that_leaves_as_it_greets_is_not_available(
 
 
 async def test_a_name_that_no_host_can_have_is_not_available() -> None:
-    # The list of names allows it
+    # Allowed by the list of names
     keys = {"brokerServiceURL": TARGET, "brokerProxyAllowedHostNames": "*.example.com"}
     handler = DirectProxyHandler(
         BrokerTargets(proxy_config(keys)),

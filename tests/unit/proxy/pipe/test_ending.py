@@ -1,4 +1,4 @@
-"""A pipe of a draining proxy ends when the broker has said what it still had to say."""
+"""A pipe of a draining proxy ends after the broker's last bytes."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.support.peers.memory_transport import MemoryTransport
 
 
 class Pipe:
-    """Both legs of a pipe, and the task that ends it."""
+    """Both legs of a pipe, and the task ending the pipe."""
 
     def __init__(self, leave_seconds: float = 0.0) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""Faults of clients that are piped to a broker: bytes without any, frames while one is set."""
+"""Faults of piped clients: raw bytes without faults, decoded frames with faults."""
 
 import pytest
 
@@ -44,11 +44,11 @@ class Pipe:
         return self.registry.set(Fault.model_validate({"do": do, **more})).fault_id
 
     def passed(self) -> bytes:
-        """Return what the broker was sent since the last call."""
+        """Return the bytes sent to the broker since the last call."""
         return self._taken(self.broker)
 
     def answered(self) -> bytes:
-        """Return what the client was sent since the last call."""
+        """Return the bytes sent to the client since the last call."""
         return self._taken(self.client)
 
     def _taken(self, transport: MemoryTransport) -> bytes:
@@ -106,18 +106,18 @@ async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pi
         pipe = Pipe()
         sender = pipe.client if direction == "received" else pipe.broker
         taken = pipe.passed if direction == "received" else pipe.answered
-        # One is dropped
+        # A frame is dropped
         pipe.set(DROP, **fault)
         sender.peer_sends(command + PING)
         assert taken() == PING
-        # One comes late
+        # A frame is late
         pipe.set({"action": "delay", "delayMs": 1_000}, **fault)
         sender.peer_sends(command)
         assert taken() == b""
         pipe.clock.advance(1)
         await settle()
         assert taken() == command
-        # One ends the connection
+        # A frame ends the connection
         pipe.set({"action": "disconnect"}, **fault)
         sender.peer_sends(command)
         await settle()
@@ -166,7 +166,7 @@ async def test_messages_may_be_as_large_as_the_broker_says() -> None:
     send = Type(type=Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=0))
     frame = encode_payload_command(send, b"metadata", bytes(5_500_000))
     pipe.client.peer_sends(frame)
-    await settle()  # So much is written in more than one turn.
+    await settle()  # The write takes more than one turn.
     assert pipe.passed() == frame
 
 
@@ -207,12 +207,12 @@ async def test_a_closed_consumer_is_closed_at_the_broker_too() -> None:
     flow = Type(type=Type.FLOW, flow=pb.CommandFlow(consumer_id=4, messagePermits=1))
     pipe.client.peer_sends(encode_command(flow))
     pipe.registry.clear(fault)
-    # Its messages go to whoever comes next
+    # The consumer's messages go to the next consumer
     (told,) = split_commands(pipe.answered())
     close, passed = split_commands(pipe.passed())
     assert told.close_consumer.consumer_id == close.close_consumer.consumer_id == 4
     assert passed == flow
-    # The broker answers what the client has not asked
+    # The broker answers a request that the client has not sent
     answers = [
         encode_command(Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=number)))
         for number in (close.close_consumer.request_id, 7)

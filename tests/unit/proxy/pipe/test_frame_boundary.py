@@ -1,4 +1,4 @@
-"""Frames' beginnings in a stream, however it is cut."""
+"""Beginnings of frames in a stream cut at arbitrary places."""
 
 import struct
 from itertools import pairwise
@@ -12,7 +12,7 @@ BODIES = st.lists(st.binary(max_size=20), min_size=1, max_size=8)
 
 
 def stream_of(bodies: list[bytes]) -> tuple[bytes, list[int]]:
-    """Return frames, and where they end."""
+    """Return frames, and their ends."""
     stream, ends = b"", []
     for body in bodies:
         stream += struct.pack(">I", len(body)) + body

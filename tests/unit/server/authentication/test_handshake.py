@@ -1,4 +1,4 @@
-"""CONNECT with credentials of all kinds, as a real broker was recorded to answer it."""
+"""CONNECT with credentials of all kinds, as recorded of a real broker."""
 
 import json
 from functools import cache
@@ -74,5 +74,5 @@ def test_an_anonymous_peers_word_for_others_counts_for_nothing(tmp_path: Path) -
     rules = rules_of("original", tmp_path)
     fields = cases("original", NOW)["anonymous for another"]
     with pytest.raises(RequestError, match="Invalid roles"):
-        # Its role is a proxy's, and it has no client that counts.
+        # The role is a proxy's, without a valid client.
         session_of(connect(fields).connect, None, rules.service, rules.proxies)

@@ -1,4 +1,4 @@
-"""A server's own routes are for superusers, but for those that are listed."""
+"""A server's own routes require superusers, except for listed routes."""
 
 from collections.abc import AsyncIterator
 
@@ -28,7 +28,7 @@ async def _dispatched(_: web.Request) -> web.Response:
 
 @web.middleware
 async def _as_said(request: web.Request, handler) -> web.StreamResponse:
-    """Take the word of the request for who sends it."""
+    """Trust the sender named in the request's header."""
     role, _, original = request.headers.get("X-Who", "").partition(" for ")
     if role:
         named = Principal(original, "none") if original else None

@@ -1,4 +1,4 @@
-"""Credentials over HTTP and in CONNECT, by method and kind of key, as a real broker took them."""
+"""Credentials over HTTP and in CONNECT, by method and kind of key, as recorded of a real broker."""
 
 import json
 import re
@@ -102,9 +102,9 @@ def test_outcomes_are_counted_by_the_recorded_names(tmp_path: Path) -> None:
         if shown[name, labels] != value
     }
     assert different == {
-        # The four good tokens of CONNECT, which upstream does not count.
+        # The four good tokens of CONNECT, not counted by upstream.
         ("pulsar_authentication_success_total", "token"): 4,
-        # The request by which the recorder learned that the broker was ready.
+        # The recorder's readiness request.
         ("pulsar_authentication_failures_total", "INVALID_HEADER"): -1,
     }
 

@@ -1,4 +1,4 @@
-"""Refusals are counted by subject, and told of in the log at most once a second."""
+"""Refusals are counted by subject, and logged at most once a second."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""HTTP requests: who sends them is known, or they are refused."""
+"""HTTP requests are authenticated, or refused."""
 
 import base64
 from collections.abc import AsyncIterator, Mapping
@@ -22,7 +22,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class Asked:
-    """A running endpoint whose one page says whom it serves."""
+    """A running endpoint whose only page returns the caller's role."""
 
     def __init__(self, base: str, client: ClientSession) -> None:
         self._base = base
@@ -82,5 +82,5 @@ def test_the_promise_on_the_security_page_names_every_open_path() -> None:
     page = Path(__file__).parents[4] / "docs" / "security.md"
     _, _, behind = page.read_text(encoding="utf-8").partition("A peer without valid credentials")
     promise, _, _ = behind.partition("\n- ")
-    # The path without a slash leads to the one with it
+    # The path without a slash redirects to the path with a slash
     assert [one for one in OPEN_PATHS if f"`{one}" not in promise] == []

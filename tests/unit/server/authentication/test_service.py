@@ -1,4 +1,4 @@
-"""The service: which provider is asked, and who is anonymous."""
+"""The service: choice of provider, and anonymous roles."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Sessions: whose roles count, and what becomes of credentials that expire."""
+"""Sessions: effective roles, and expiring credentials."""
 
 import base64
 
@@ -18,7 +18,7 @@ PERIOD = 60
 
 
 class Peer:
-    """A connection that keeps what it is told."""
+    """A connection that records reports."""
 
     peer = "10.0.0.1:5"
 
@@ -38,7 +38,7 @@ class Peer:
 
 
 class World:
-    """One session on a clock."""
+    """One session on a manual clock."""
 
     def __init__(self, session: ClientSession, version: int | None = 21) -> None:
         self.clock, self.peer, self.session = CountingClock(), Peer(), session

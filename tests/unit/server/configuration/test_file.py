@@ -1,5 +1,3 @@
-"""Pulsar's file format, read as Java reads it."""
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +50,7 @@ def test_a_malformed_line_is_named_with_file_and_number(line: str) -> None:
 def test_an_escaped_separator_belongs_to_the_key() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_properties(r"a\=b=c", "f")
-    # No key of Pulsar's has one, so the line is refused with the whole of it
+    # No key of Pulsar contains =, so the whole line is refused
     assert caught.value.problems == (
         r"f, line 1: 'a\\=b' is not key=value; put # before a comment",
     )
@@ -61,7 +59,7 @@ def test_an_escaped_separator_belongs_to_the_key() -> None:
 def test_every_malformed_line_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_properties("one\nkey=a\\\n  b\ntwo", "f")
-    # A line that goes on counts as the lines it takes
+    # A continued line counts as several lines
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "f, line 1",
         "f, line 4",

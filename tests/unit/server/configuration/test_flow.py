@@ -39,7 +39,7 @@ def read_keys(keys: dict[str, str], role: str = "broker") -> CheckedKeys:
 def configured(
     keys: dict[str, str], role: str = "broker", *, pulsar_compatible: bool = False
 ) -> FlowConfig:
-    """Read keys of which none is wrong, and about which there is nothing to say."""
+    """Read valid keys that cause no warnings."""
     checked = read_keys(keys, role)
     config = FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible)
     assert (checked.problems, checked.finish()) == ([], ())
@@ -84,7 +84,7 @@ def test_the_models_own_defaults_are_those_of_the_keys() -> None:
     assert configured({}) == FlowConfig()
 
 
-# -- what is given --------------------------------------------------------------------------------
+# -- explicit values ------------------------------------------------------------------------------
 
 
 @ROLES

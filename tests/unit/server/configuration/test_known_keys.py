@@ -1,4 +1,4 @@
-"""Every value is checked against what Pulsar knows of its key."""
+"""Values are checked against Pulsar's knowledge of the key."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys of limits: Pulsar's with its defaults, and ours, which profile pulsar leaves off."""
+"""Keys of limits: Pulsar's with defaults, and ours, off in profile pulsar."""
 
 import pytest
 

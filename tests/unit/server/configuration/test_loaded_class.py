@@ -1,4 +1,4 @@
-"""A class that a configuration names is found, or its sentence says why not."""
+"""A configured class is found, or refused with the reason."""
 
 import sys
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_a_class_path_is_a_module_and_a_class(text: str, expected: bool) -> None
 def test_a_class_is_found_in_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A program that was not started as python -m
+    # A program started without python -m
     (tmp_path / "a_policy_of_mine.py").write_text(
         "from limiter import Admission\nclass Mine(Admission):\n    pass\n"
     )

@@ -33,7 +33,7 @@ def problem(role: type[BrokerConfig | ProxyConfig], **keys: str) -> str:
 
 def test_without_a_port_for_it_there_is_no_tls() -> None:
     made = BrokerConfig.from_properties(FILES)
-    # And what was given for it has no effect
+    # And the given value has no effect
     assert (made.service_port_tls, made.tls, made.web_service_port_tls, made.web_tls) == (None,) * 4
     (notice,) = [one.sentence for one in made.notices if "tls" in one.sentence]
     assert notice.startswith("keys without effect here: tlsCertificateFilePath, tlsKeyFilePath")

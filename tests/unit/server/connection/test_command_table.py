@@ -1,4 +1,4 @@
-"""The table of commands: what is legal in which state, and what becomes of the rest."""
+"""The table of commands: legal commands per state, and the fate of the rest."""
 
 from enum import Enum
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ class State(Enum):
 
 
 def handle(*_: object) -> None:
-    """Handle nothing."""
+    """No-op."""
 
 
 TABLE = CommandTable(

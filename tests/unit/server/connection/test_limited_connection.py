@@ -1,4 +1,4 @@
-"""A connection that does not say who it is in time is closed; one that asks too fast is refused."""
+"""Connections without timely CONNECT are closed; excessive request rates are refused."""
 
 import logging
 import struct
@@ -15,7 +15,7 @@ from tests.unit.server.connection.test_served_connection import PING, Kind, Serv
 
 MEGABYTE = 1024 * 1024
 HALF_FRAME = struct.pack(">I", MEGABYTE) + PING[LENGTH_FIELD_BYTES:]
-"""The beginning of a PING with a megabyte behind it."""
+"""The beginning of a PING with a megabyte behind."""
 
 
 def served(limits: ClientLimits) -> Served:
@@ -86,7 +86,7 @@ async def test_what_gives_something_back_is_never_refused() -> None:
 
 
 def receiving(limits: ClientLimits, size_bytes: int) -> Served:
-    """Return a connection that has received so much of a frame of a megabyte, length included."""
+    """Return a connection that has received part of a frame of a megabyte, length included."""
     found = served(limits)
     found.cnx.decoder.max_message_bytes = MEGABYTE
     found.peer.peer_sends((HALF_FRAME + bytes(MEGABYTE))[:size_bytes])
@@ -114,7 +114,7 @@ async def test_a_frame_that_ends_is_not_counted_any_more() -> None:
 async def test_frames_that_wait_for_their_turn_are_not_unfinished() -> None:
     limits = ClientLimits()
     found = served(limits)
-    # More than a turn's, and a last one that lacks a byte
+    # More than a turn's, and a last frame lacking a byte
     found.peer.peer_sends((PING * (2 * COUNTED_BYTES // len(PING)))[:-1])
     assert found.cnx.decoder.buffered_bytes > COUNTED_BYTES
     assert limits.unfinished.kept_bytes == 0

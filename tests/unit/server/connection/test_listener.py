@@ -18,7 +18,7 @@ LOOPS = pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_
 
 
 class Accepted(asyncio.Protocol):
-    """Tells the test about the one connection it accepts."""
+    """Reports the single accepted connection to the test."""
 
     def __init__(self, transport: asyncio.Future[asyncio.BaseTransport]) -> None:
         self._transport = transport
@@ -35,7 +35,7 @@ class Greets(asyncio.Protocol):
 
 
 async def said_to_clients(failing: int) -> list[bytes]:
-    """Return what clients are told of whom the first have a factory that fails."""
+    """Return the bytes sent to clients, the first of which have a failing factory."""
     made = count(1)
 
     def factory() -> Greets:
@@ -60,7 +60,7 @@ async def said_to_clients(failing: int) -> list[bytes]:
 def test_a_connection_that_cannot_be_made_ends_no_listener(
     new_loop: Callable[[], asyncio.AbstractEventLoop], caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Uvloop ends one of them at each error, and asks none of its clients to leave
+    # Uvloop ends one client at each error, and closes none gracefully
     with asyncio.Runner(loop_factory=new_loop) as runner:
         said = runner.run(said_to_clients(ACCEPTED_A_TURN))
     assert said == [b""] * ACCEPTED_A_TURN + [b"hello"]
@@ -88,7 +88,7 @@ def test_accepted_connections_have_the_send_buffer_that_was_asked_for(
     with asyncio.Runner(loop_factory=new_loop) as runner:
         asked = runner.run(accepted_send_buffer_bytes(65_536))
         kernels_own = runner.run(accepted_send_buffer_bytes(0))
-    # Linux keeps twice what was asked for
+    # Linux keeps twice the requested size
     assert asked == 2 * 65_536
     assert kernels_own != asked
 
@@ -160,7 +160,7 @@ def test_as_many_files_may_be_open_as_the_system_grants() -> None:
 
 
 class Noted(asyncio.Protocol):
-    """Adds the connection it accepts to a list."""
+    """Adds accepted connections to a list."""
 
     def __init__(self, made: list[asyncio.BaseTransport]) -> None:
         self._made = made

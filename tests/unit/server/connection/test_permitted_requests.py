@@ -27,7 +27,7 @@ class Requests:
         self.requests = PermittedRequests(self.served.cnx, rules)
 
     def answers(self) -> list[tuple[int, int]]:
-        """Return request id and code of the errors that came."""
+        """Return request id and code of the error answers."""
         data, found = self.served.takes(), []
         while data:
             total = int.from_bytes(data[:4], "big")

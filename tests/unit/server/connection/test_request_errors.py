@@ -1,4 +1,4 @@
-"""The texts of refusals, which name size, limit and key; and the commands that carry them."""
+"""Texts of refusals, naming size, limit and key; and the commands carrying the texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every client's connection is asked whether it lives, is paused, and is closed in time."""
+"""A client's connection is probed for liveness, paused, and closed in time."""
 
 from enum import Enum
 
@@ -40,7 +40,7 @@ class State(Enum):
 
 
 class Client(ServedConnection):
-    """A connection that keeps what it is told to do."""
+    """A connection that records calls."""
 
     def __init__(self, flow: FlowParts) -> None:
         super().__init__(flow, COMMANDS, 10_000)
@@ -59,7 +59,7 @@ COMMANDS = CommandTable([Row(kind, note, State) for kind in TYPES], (State.GREET
 
 
 class Served:
-    """A client over a transport without a socket, and its process."""
+    """A client over a transport without a socket, and the process."""
 
     def __init__(
         self,
@@ -95,19 +95,19 @@ class Served:
         await settle()
 
     def answers(self) -> None:
-        """Let the peer read everything and answer a PING."""
+        """Make the peer read everything and answer a PING."""
         self.takes()
         self.peer.peer_sends(PONG)
 
     def takes(self) -> bytes:
-        """Let the peer read everything; return it."""
+        """Make the peer read everything; return the connection."""
         self.peer.received.clear()
         while self.peer.get_write_buffer_size():
             self.peer.peer_reads(10**9)
         return bytes(self.peer.received)
 
     def is_paused(self) -> None:
-        """Let the connection be paused because its peer does not read."""
+        """Pause the connection with a non-reading peer."""
         self.cnx.enqueue([ANSWER], len(ANSWER))
         assert not self.cnx.gate.open
 
@@ -334,7 +334,7 @@ async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(
 async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left(
     as_shipped: bool,
 ) -> None:
-    # Paused for all there is
+    # Paused for every reason
     served = Served(as_shipped=as_shipped)
     served.is_paused()
     served.takes()
@@ -417,7 +417,7 @@ async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
     assert served.cnx.closed
 
 
-# -- what is logged -------------------------------------------------------------------------------
+# -- logging --------------------------------------------------------------------------------------
 
 
 async def test_a_log_line_about_a_connection_names_it(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,7 +4,7 @@ from tests.unit.server.connection.test_served_connection import ANSWER, Served
 
 
 def nothing() -> None:
-    """What is called when a frame has left."""
+    """Departure callback of a frame."""
 
 
 async def test_as_shipped_nothing_goes_past_the_queue() -> None:

@@ -1,4 +1,4 @@
-"""Requests that profile pulsar never answers are all counted, and logged within bounds."""
+"""Requests never answered by profile pulsar are all counted, and logged within bounds."""
 
 import pytest
 

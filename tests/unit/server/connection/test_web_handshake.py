@@ -1,4 +1,4 @@
-"""A web port's connection, before its TLS handshake has begun."""
+"""A web port's connection before the TLS handshake."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class Plain(asyncio.Transport):
-    """A transport whose socket cannot be taken: there are no more descriptors."""
+    """A transport without a socket to take: descriptors are exhausted."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("1.2.3.4", 5), "socket": self})

@@ -1,4 +1,4 @@
-"""Every command that broker or proxy serves, in every state, can have every fault."""
+"""Every command served by broker or proxy can have every fault, in every state."""
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -27,7 +27,7 @@ Type = pb.BaseCommand
 
 
 def served(role: str) -> Iterator[tuple[Enum, int]]:
-    """Yield each state with each command that is legal in it."""
+    """Yield each state with each legal command."""
     table, states = (
         (BROKER_COMMANDS, ServerCnxState)
         if role == "broker"
@@ -39,7 +39,7 @@ def served(role: str) -> Iterator[tuple[Enum, int]]:
 
 
 class Victim:
-    """A connection in a state, that notes what it handles and what faults have it do."""
+    """A connection in a state, recording handled commands and effects of faults."""
 
     def __init__(
         self, parts: object, state: Enum, do: Mapping[str, object], **more: object
@@ -74,7 +74,7 @@ class Victim:
 
 
 async def after(victim: Victim, kind: int) -> dict[str, Any]:
-    """Say a command; return what came of it."""
+    """Receive a command; return the outcome."""
     victim.wire.say(complete_command(kind))
     await settle()
     return {
@@ -156,7 +156,7 @@ async def test_behind_each_command_reading_can_be_slow(role: str) -> None:
         victim.wire.say(complete_command(kind))
         await settle()
         assert victim.stopped
-        # As many seconds pass as the second one has bytes
+        # As many seconds pass as the second command has bytes
         victim.clock.advance(victim.frames[-1].total_size)
         assert not victim.stopped
         victim.registry.clear_all()
@@ -177,7 +177,7 @@ async def test_what_follows_the_last_command_of_a_connection_is_not_handled() ->
 async def test_a_command_that_is_not_legal_has_no_fault() -> None:
     victim = Victim(of_broker.parts(), ServerCnxState.START, {"action": "drop"})
     victim.wire.say(complete_command(Type.LOOKUP))
-    # Whoever refuses it does
+    # The handler refuses the command
     assert victim.handled == [Type.LOOKUP]
     victim.leaves()
 

@@ -1,4 +1,4 @@
-"""The document of a fault: what its schema describes is what is taken."""
+"""A fault's document: the schema describes exactly the accepted documents."""
 
 import re
 

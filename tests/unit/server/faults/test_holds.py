@@ -1,4 +1,4 @@
-"""Faults hold up frames of a connection that is read."""
+"""Faults delay frames of a connection that is read."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def frame(size: int = 10) -> Frame:
 
 
 class Way:
-    """Notes what it is told."""
+    """Records reports."""
 
     can_stop = True
 

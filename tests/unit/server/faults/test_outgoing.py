@@ -1,4 +1,4 @@
-"""Faults of what a server sends to its clients."""
+"""Faults of a server's output to clients."""
 
 import pytest
 
@@ -20,7 +20,7 @@ PING = encode_command(complete_command(Type.PING))
 
 
 class Sent:
-    """A connection of a broker, with a peer that reads everything."""
+    """A broker's connection, with a peer that reads everything."""
 
     def __init__(self) -> None:
         self.registry, self.clock = FaultRegistry(), ManualClock()
@@ -34,7 +34,7 @@ class Sent:
         return self.registry.set(Fault.model_validate(fault)).fault_id
 
     def sends(self, *frames: bytes) -> bytes:
-        """Let the broker send frames as one entry; return what arrives."""
+        """Send frames as one entry; return the bytes received."""
         self.cnx.enqueue(frames, sum(map(len, frames)), self._left)
         return self.arrived()
 
@@ -99,7 +99,7 @@ async def test_at_the_bound_nothing_more_is_held_back() -> None:
     assert sent.sends(PING) == PING
     # The peer leaves meanwhile
     sent.wire.transport.breaks()
-    # Nothing is sent any more
+    # Sending has ended
     assert sent.faults._faults.holds.frames == 0
     sent.clock.advance(1)
     assert sent.arrived() == b""

@@ -1,4 +1,4 @@
-"""Which of the commands that fit a fault have it."""
+"""The choice among commands that match a fault."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ WHENS = st.builds(
 
 
 def decisions(when: When, count: int) -> list[int]:
-    """Return the numbers of the commands that have the fault."""
+    """Return the numbers of the commands with the fault."""
     schedule = Schedule(when)
     return [number for number in range(count) if schedule.due()]
 

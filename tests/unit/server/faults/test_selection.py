@@ -1,4 +1,4 @@
-"""Which commands of which client a fault is about."""
+"""A fault's selection by command and client."""
 
 from fnmatch import fnmatchcase
 

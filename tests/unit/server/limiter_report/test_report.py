@@ -1,4 +1,4 @@
-"""What operators are told of a limiter: collected in many turns, and as a table."""
+"""Operators' reports of a limiter: collected in many turns, and formatted as a table."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ NS = "public/default"
 
 
 class Server:
-    """A limiter of 1,000 bytes each with ledgers, and who reports on it."""
+    """A limiter of 1,000 bytes per budget with ledgers, and the reporter."""
 
     def __init__(self, max_bytes: int = 1000, *, ledger: bool = True) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""One connection too many is refused in a real broker's words, until another one is gone."""
+"""Excess connections are refused in a real broker's words, until a connection closes."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ TOO_MANY = "Reached the maximum number of connections"
 
 
 def test_connections_are_refused_as_recorded() -> None:
-    # Tools/record_limits.py records them again.
+    # Recorded with tools/record_limits.py.
     lines = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
     cases = [line for line in lines if line["case"].startswith("connection")]
     limits = ConnectionLimits(ConnectionBounds(most=15, most_of_address=8))
@@ -31,7 +31,7 @@ def test_one_connection_too_many_is_refused_until_it_and_another_are_gone() -> N
     limits = ConnectionLimits(ConnectionBounds(most=2))
     first = [limits.opened(f"10.0.0.{host}:1") for host in range(3)]
     limits.ended("10.0.0.0:1")
-    # The refused one holds a socket still.
+    # The refused connection still holds a socket.
     second = limits.opened("10.0.0.3:1")
     limits.ended("10.0.0.3:1")
     limits.ended("10.0.0.2:1")

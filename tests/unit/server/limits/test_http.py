@@ -1,4 +1,4 @@
-"""A web port refuses what is too much, too large or too late, and says why."""
+"""A web port refuses excessive, oversized and late requests, with the reason."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ class Port:
 
 
 async def read(reader: asyncio.StreamReader) -> tuple[int, str]:
-    """Return status and reason; the connection closes behind them."""
+    """Return status and reason, checking that the connection closes afterwards."""
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     said = json.loads(body) if body.startswith(b"{") else {}
     return int(head.split()[1]), said.get("reason", "")
@@ -115,7 +115,7 @@ async def test_a_connection_that_asks_nothing_is_closed() -> None:
 async def test_who_does_not_read_its_answer_is_cut_off(
     reads: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What it asked for is held until it has read it
+    # The answer is held until read
     is_full, pause = asyncio.Event(), HttpConnection.pause_writing
 
     def paused(cnx: HttpConnection) -> None:

@@ -1,4 +1,4 @@
-"""A rate lets a second's requests pass at once, and one more, and no more for long."""
+"""A rate admits a second's requests immediately, plus one, and no more in the long run."""
 
 from hypothesis import given
 from hypothesis import strategies as st

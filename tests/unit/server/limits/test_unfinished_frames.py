@@ -5,14 +5,14 @@ from server.limits.unfinished_frames import UnfinishedFrames
 
 
 class Keeper:
-    """A connection that keeps a note of its end."""
+    """A connection that records the closing."""
 
     def __init__(self, frames: UnfinishedFrames) -> None:
         self._frames = frames
         self.ended: tuple[int, int] | None = None
 
     def keeps(self, size_bytes: int, number: int = 1) -> None:
-        """Keep so much of its first frame, or of a later one."""
+        """Keep some bytes of the first frame, or of a later frame."""
         self._frames.keeps(self, number, size_bytes)
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
@@ -21,7 +21,7 @@ class Keeper:
 
 
 def three(max_bytes: int) -> tuple[UnfinishedFrames, list[Keeper]]:
-    """Return a bound, and three connections that keep 100 bytes each."""
+    """Return a bound, and three connections keeping 100 bytes each."""
     frames = UnfinishedFrames(max_bytes, Refusals())
     keepers = [Keeper(frames) for _ in range(3)]
     for keeper in keepers:

@@ -1,4 +1,4 @@
-"""Metric families as a real broker writes them."""
+"""Metric families in a real broker's format."""
 
 from collections.abc import Callable, Iterator
 

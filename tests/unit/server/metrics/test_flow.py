@@ -1,4 +1,4 @@
-"""Flow control's samples: what waits, who is paused and why, who was closed."""
+"""Flow control's samples: waiting requests, pauses with reasons, closed peers."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ BY_CAUSE = {
 
 
 class Exported:
-    """The totals of a process and what is exported of them."""
+    """The totals of a process and the exported samples."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()

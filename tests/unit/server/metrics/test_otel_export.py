@@ -1,4 +1,4 @@
-"""Readings leave in a thread: in order, bounded, and with one warning when they cannot."""
+"""Readings are sent from a thread: in order, bounded, with a single warning on failure."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ SUCCESS, FAILURE = MetricExportResult.SUCCESS, MetricExportResult.FAILURE
 
 
 class ScriptedExporter(MetricExporter):
-    """Answers what it was told to, and success after that; may be held up."""
+    """Scripted answers, then success; may be held."""
 
     def __init__(self, answers: Sequence[MetricExportResult] = ()) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ async def test_a_drain_does_not_wait_for_a_collector_that_was_away_already() -> 
     await until(lambda: sending.failing)
     exporter.go_on.clear()
     sending.send(readings(1)[0])
-    # No time passes on this clock
+    # This clock stands still
     await sending.close(ManualClock())
     assert exporter.shutdowns == 1
     await until(lambda: not alive())

@@ -1,4 +1,4 @@
-"""The OTEL_* variables: whether metrics are sent, where to, and what is wrong with them."""
+"""The OTEL_* variables: switch, target, and invalid values."""
 
 import pytest
 

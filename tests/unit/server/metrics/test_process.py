@@ -1,4 +1,4 @@
-"""Metrics of the process and of its event loop."""
+"""Metrics of the process and the event loop."""
 
 from prometheus_client import CollectorRegistry
 
@@ -46,7 +46,7 @@ def test_a_late_event_loop_is_seen_in_the_histogram() -> None:
     registry = CollectorRegistry()
     registry.register(lag)
     lag.start()
-    # Five callbacks in time, then some that come 60 ms late, then none
+    # Five punctual callbacks, then some 60 ms late, then none
     clock.advance(0.55)
     clock.advance(0.35, late_seconds=0.06)
     lag.stop()

@@ -1,4 +1,4 @@
-"""A scrape is written in steps, one at a time."""
+"""A scrape is written in steps, without overlap."""
 
 import asyncio
 from collections.abc import Collection, Generator

@@ -1,4 +1,4 @@
-"""The line of a change says who made it, also through a proxy, and what it was."""
+"""The audit line of a change names the author, also through a proxy, and the change."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Of a connection's commands the last ones are kept, and no credentials."""
+"""A connection's last commands are kept, without credentials."""
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import FrameDecoder, encode_command

@@ -1,4 +1,4 @@
-"""The description of what every server has."""
+"""The OpenAPI description common to all servers."""
 
 from server.seeing.openapi import document
 from server.seeing.own_operations import OWN_OPERATIONS
@@ -6,6 +6,6 @@ from server.seeing.own_operations import OWN_OPERATIONS
 
 def test_each_of_our_own_operations_has_a_name_of_its_own() -> None:
     paths = document("Floodgate", OWN_OPERATIONS)["paths"]
-    # With a slash at the end it is another path
+    # A trailing slash makes a different path
     names = [one["operationId"] for item in paths.values() for one in item.values()]
     assert sorted(set(names)) == sorted(names)

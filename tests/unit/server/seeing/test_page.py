@@ -1,4 +1,4 @@
-"""The page for people is one file that asks nobody but its own server."""
+"""The page for people is one file that contacts only the serving server."""
 
 import re
 from typing import cast

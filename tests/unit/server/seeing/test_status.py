@@ -1,4 +1,4 @@
-"""``/status.html`` says OK while clients are served and the operator's file is there."""
+"""``/status.html`` is OK while clients are served and the operator's file exists."""
 
 from pathlib import Path
 from typing import cast

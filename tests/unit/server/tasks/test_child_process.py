@@ -52,7 +52,7 @@ async def test_a_child_starts_without_a_copy_of_the_servers_memory(
     child = ChildProcess.started(ECHO)
     child.kill()
     await child.gone()
-    # With a function to call before the program, or another user, all of it would be copied.
+    # A pre-exec function or another user would make the parent's whole memory be copied.
     assert set(started[0]) == {"stdin", "stdout", "process_group"}
 
 

@@ -1,4 +1,4 @@
-"""Memory that was freed and is kept."""
+"""Memory kept after being freed."""
 
 from server.tasks.freed_memory import (
     KEPT_BYTES,
@@ -72,7 +72,7 @@ async def test_nobody_looks_after_the_stop() -> None:
 
 def test_the_heap_of_this_machine_tells_what_is_in_use() -> None:
     heap = c_heap()
-    if heap is not None:  # a C library that does not tell is no error
+    if heap is not None:  # a C library without figures is no error
         before = heap.size().in_use_bytes
         kept = bytearray(10_000_000)
         assert heap.size().in_use_bytes - before >= len(kept)

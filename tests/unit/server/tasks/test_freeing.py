@@ -1,4 +1,4 @@
-"""Lists that are let go of: long ones elsewhere, and in steps."""
+"""Freed lists: long lists in a thread, and in steps."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from server.tasks.freeing import free
 
 
 class Freed:
-    """Notes the thread in which it goes."""
+    """Records the thread of the deletion."""
 
     threads: list[threading.Thread]
 

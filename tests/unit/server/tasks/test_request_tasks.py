@@ -1,4 +1,4 @@
-"""The tasks of one connection: one exception boundary, and one end."""
+"""The tasks of a connection: a common exception boundary, and a common end."""
 
 import asyncio
 import logging

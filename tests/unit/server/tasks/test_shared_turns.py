@@ -1,4 +1,4 @@
-"""Work of many that shares a turn of the event loop."""
+"""Small jobs sharing turns of the event loop."""
 
 import itertools
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ async def test_a_turn_ends_when_its_time_is_used_up() -> None:
     for _ in range(6):
         turns._next_turn()
         seen.append(len(ran))
-    # Each turn ends behind the work that was long
+    # Each turn ends after a long job
     assert seen[:4] == [0, 1, 2, 3]
 
 

@@ -1,4 +1,4 @@
-"""One piece of work for all who ask for the same."""
+"""Concurrent identical requests share one piece of work."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ from tests.support.clocks.settle import settle, started
 
 
 class Work:
-    """Counts how often it is begun, and ends when the test says so."""
+    """Counts starts, and ends on command."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -51,9 +51,9 @@ async def test_nor_for_who_asks_in_the_turn_of_its_end() -> None:
     flights, work = SingleFlight[int](), Work()
     first = await started(flights.join("key", work))
     work.go_on.set()
-    # This one's turn comes right behind the last step of the work
+    # This waiter's turn directly follows the last step of the work
     second = asyncio.create_task(flights.join("key", work))
-    # Who finds out of date what it is given may ask again and again
+    # A caller finding the result outdated may retry again and again
     assert await asyncio.gather(first, second) == [1, 2]
     assert len(flights) == 0
 

@@ -1,4 +1,4 @@
-"""Contexts of certificates: refused in a sentence, and read again when they change."""
+"""TLS contexts: refused in a sentence, and reloaded when certificates change."""
 
 import errno
 import logging
@@ -45,7 +45,7 @@ def to_broker(trust: str, pair: tuple[str, str] = ("", ""), **more: object) -> C
 
 
 def shake(server: TlsLayer, client: TlsLayer) -> None:
-    """Carry the bytes of both sides until both are established, or one fails."""
+    """Carry both sides' bytes until both are established, or one fails."""
     client.start()
     for _ in range(6):
         server.receive(client.take_outgoing())
@@ -101,7 +101,7 @@ def test_a_client_shows_its_certificate(pem: PemFiles, others: PemFiles) -> None
         assert subject(server) == "a-client"
         with pytest.raises(RemoteProtocolError, match="CERTIFICATE_VERIFY_FAILED"):
             both(settings, to_broker(pem.trust, unknown))
-    # It shows none
+    # The client shows no certificate
     server, _ = both(asks, to_broker(pem.trust))
     assert subject(server) is None
     with pytest.raises(RemoteProtocolError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
@@ -183,7 +183,7 @@ def test_keys_of_connections_to_brokers_are_named_as_such() -> None:
 
 
 class Replaced:
-    """A port whose files are replaced, each time by others of a new authority."""
+    """A port whose files are replaced, each time by files of a new authority."""
 
     def __init__(self, folder: Path, refresh_seconds: int) -> None:
         self._folder = folder
@@ -201,7 +201,7 @@ class Replaced:
         self.pem = PemFiles(self._folder)
 
     def takes(self, server: TlsLayer | None = None, host: str = SERVER) -> bool:
-        """Tell whether the port has the newest certificate, and trusts its authority."""
+        """Tell whether the port has the newest certificate, and trusts the newest authority."""
         settings = to_broker(self.pem.trust, self.pem.pair("client", "a-client"))
         try:
             client = ClientTls(settings, self.clock).layer(host)
@@ -270,7 +270,7 @@ def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: Pem
 
 
 def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
-    # A file with that of the server, and that of who signed it
+    # A file with the server's certificate and the signer's
     sooner, later = datetime(2040, 1, 2, tzinfo=UTC), datetime(2041, 1, 2, tzinfo=UTC)
     pem = PemFiles(tmp_path)
     certificate, key = pem.pair("server", SERVER, until=later)
@@ -281,7 +281,7 @@ def test_it_is_known_when_the_first_certificate_expires(tmp_path: Path) -> None:
     pem.pair("server", SERVER, until=later)
     tls.layer()
     assert tls.contexts.expires_at == later.timestamp()
-    # Who shows none has none that expires
+    # A client without a certificate has none that expires
     assert ClientTls(to_broker(pem.trust), ManualClock()).contexts.expires_at is None
 
 
@@ -290,7 +290,7 @@ def test_a_listeners_context_hands_over_the_newest(tmp_path: Path, host: str) ->
     port = Replaced(tmp_path, 0)
     context = port.tls.http_context
     port.replace()
-    # With the trust of the new files; a client that asks for an address names nobody
+    # With the trust of the new files; a client connecting by address sends no name
     assert port.takes(TlsLayer(context, server_side=True), host)
 
 
@@ -308,7 +308,7 @@ def test_a_file_that_is_gone_between_two_looks_at_it_changes_nothing(
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", gone)
-    # What is raised while a connection is accepted ends the listener
+    # An exception while accepting ends the listener
     after = tls.contexts.current()
     assert after is before
     assert tls.contexts.failed_total == 1

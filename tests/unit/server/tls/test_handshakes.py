@@ -1,4 +1,4 @@
-"""TLS handshakes under way: their time, their end, and what they are counted as."""
+"""TLS handshakes in progress: time limits, ends, and counters."""
 
 from server.tls.handshakes import TlsHandshakes
 from tests.support.clocks.manual_clock import ManualClock
@@ -32,7 +32,7 @@ def test_a_handshake_that_stops_half_way_is_cut_off_in_time() -> None:
     assert (handshakes.under_way, peer.ends) == (1, [])
     clock.advance(0.1)
     handshakes.lost(peer)
-    # It is counted once
+    # Counted once
     assert (handshakes.under_way, peer.ends) == (0, ["reset"])
     assert (handshakes.timed_out_total, handshakes.failed_total) == (1, 0)
 

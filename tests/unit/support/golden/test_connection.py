@@ -18,7 +18,7 @@ PONG = parse_command("type: PONG pong { }")
 
 @contextlib.contextmanager
 def server_that_sends(data: bytes, *, close: bool) -> Iterator[str]:
-    """A server that answers the first bytes it reads by ``data``, whatever they were."""
+    """Run a server that answers the first bytes read with ``data``."""
     done = threading.Event()
 
     def serve() -> None:

@@ -1,4 +1,4 @@
-"""What the proof of no loss calls wrong, and what it does not."""
+"""Errors found by the proof of no loss, and permitted histories."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.messages.truth import KEYS, Truth
 
 
 def test_what_has_a_receipt_is_missing_until_it_comes() -> None:
-    # An entry with a receipt, and one without
+    # An entry with a receipt, and an entry without
     truth = published(1, 1)
     del truth.places[1]
     before = truth.awaited()
@@ -53,7 +53,7 @@ def test_an_acknowledgement_without_an_answer_says_nothing() -> None:
     truth.unanswered(truth.asked([(0, 0)]))
     truth.begin_epoch()
     awaited, _ = truth.awaited(), truth.delivered(0, {0})
-    # It may come, and if it does it was not acknowledged
+    # Delivery is optional, and a delivered entry was not acknowledged
     assert (awaited, truth.wrong.came_back) == ([], [])
     assert truth.is_owed(0)
 
@@ -74,12 +74,12 @@ def test_what_is_given_back_must_come_again() -> None:
 
 
 def test_an_entry_whose_producer_left_before_its_receipt_is_not_owed() -> None:
-    # It was stored, and came
+    # Stored and delivered
     truth = published(1)
     truth.places.clear()
     truth.producer_left([0])
     truth.delivered(0, {0})
-    # It is acknowledged, and everything is given back
+    # Acknowledged, with all permits released
     acknowledge(truth, 0, {0})
     truth.gave_back([0])
     assert truth.awaited() == []
@@ -87,7 +87,7 @@ def test_an_entry_whose_producer_left_before_its_receipt_is_not_owed() -> None:
 
 def test_an_entry_that_overtakes_another_is_out_of_order() -> None:
     truth = published(1, 1, 1)
-    # Acknowledged entries may be left out, others not
+    # Only acknowledged entries may be missing
     acknowledge(truth, 0, {0})
     truth.delivered(2, {0})
     assert truth.wrong.out_of_order == ["Exclusive 2 before [1]"]
@@ -96,7 +96,7 @@ def test_an_entry_that_overtakes_another_is_out_of_order() -> None:
 @pytest.mark.parametrize(("kind", "count"), [(SubType.Shared, 0), (SubType.Key_Shared, 1)])
 def test_order_is_promised_by_type_and_key(kind: SubType.SubType.ValueType, count: int) -> None:
     truth = published(*[1] * (KEYS + 2), kind=kind)
-    # The second of one key comes first, and the first of another
+    # The second of one key arrives first, and the first of another
     truth.delivered(KEYS, {0})
     truth.delivered(1, {0})
     assert len(truth.wrong.out_of_order) == count

@@ -1,4 +1,4 @@
-"""Peers that speak frames by hand: what they leave when they are not let in."""
+"""Peers that speak frames by hand: cleanup after a refusal."""
 
 import asyncio
 import socket

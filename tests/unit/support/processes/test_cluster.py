@@ -1,4 +1,4 @@
-"""Servers in the test's own loop: what they are when a test fails."""
+"""Servers in the test's event loop: their state when a test fails."""
 
 import pytest
 

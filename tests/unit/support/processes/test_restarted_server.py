@@ -1,4 +1,4 @@
-"""A server process that is killed and started again."""
+"""A server process that is killed and restarted."""
 
 from pathlib import Path
 

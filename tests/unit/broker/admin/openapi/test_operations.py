@@ -1,4 +1,4 @@
-"""The description of the admin REST says what its endpoints are, and what their handlers read."""
+"""The OpenAPI description agrees with the admin REST's endpoints and handlers."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ BODY_READERS = {
 }
 BY_HANDLER = {one.handler.__qualname__: one for one in ENDPOINTS}
 RESOURCES = Path(broker.admin.resources.__file__).parent
-# Policies in the table say in their rows what they read.
+# Rows of the table of policies declare the parameters that policies read.
 SOURCES = sorted(path for path in RESOURCES.rglob("*.py") if path.name != "endpoints.py")
 
 
@@ -82,13 +82,13 @@ def test_every_body_that_a_handler_reads_has_a_schema() -> None:
 def read_anywhere(
     read_by: Callable[[ast.AST], Iterator[str]],
 ) -> Iterator[tuple[str, set[str]]]:
-    """Yield each function of the resources with what it reads."""
+    """Yield each function of the resources with the query parameters read by the function."""
     for path in SOURCES:
         yield from reads(path, read_by).items()
 
 
 def reads(path: Path, read_by: Callable[[ast.AST], Iterator[str]]) -> dict[str, set[str]]:
-    """The parameters of the query that each handler reads, itself or by what it calls here."""
+    """Return the query parameters read by each handler and by the functions it calls here."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = dict(_functions(tree, ""))
     own = {
@@ -125,7 +125,7 @@ def _called(function: ast.AST, owner: str) -> set[str]:
 
 
 def _read_by(node: ast.AST) -> Iterator[str]:
-    """Yield what ``flag(request, x)``, ``request.query.get(x)`` and ``request.query[x]`` read."""
+    """Yield the names of ``flag(request, x)``, ``request.query.get(x)``, ``request.query[x]``."""
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "request.query":
         yield from _text(node.slice)
     if not isinstance(node, ast.Call):

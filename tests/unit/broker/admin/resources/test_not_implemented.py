@@ -1,5 +1,3 @@
-"""The list of calls that are not implemented names none that is."""
-
 import re
 from collections.abc import Iterable
 from typing import cast
@@ -13,7 +11,7 @@ from broker.admin.routes import endpoints
 
 
 def calls(endpoints: Iterable[Endpoint]) -> list[tuple[str, str]]:
-    """Method and path, whatever the path's variables are called."""
+    """Return method and path, with the names of the path's variables removed."""
     return [(one.method, re.sub(r"\{(?!domain)\w+\}", "{}", one.path)) for one in endpoints]
 
 

@@ -1,4 +1,4 @@
-"""Batches taken apart and put together again, in each compression."""
+"""Batches unpacked and repacked, in each compression."""
 
 import os
 import zlib
@@ -64,7 +64,7 @@ def test_a_batch_without_compression_is_written_as_a_real_broker_wrote_it() -> N
     metadata = metadata_of(pb.NONE, 0)
     metadata.num_messages_in_batch = 2
     changed = parse_metadata(with_some(metadata, list(messages_of(batch, 2)), [0, 1]))
-    # Also a batch of which all is left says so.
+    # A fully retained batch is marked, too.
     assert changed.uncompressed_size == len(batch)
     assert list(changed.compacted_batch_indexes) == [0, 1]
 

@@ -1,4 +1,4 @@
-"""Entries that are left of a topic, found by their positions in it."""
+"""Compacted entries, found by their positions in the topic."""
 
 import sqlite3
 from contextlib import closing
@@ -44,7 +44,7 @@ async def test_entries_are_read_from_a_position_of_their_topic(
     first: Position, expected: list[Position]
 ) -> None:
     compacted = await left()
-    # A read ends with a ledger, and the next goes on.
+    # A read ends with a ledger; the next read continues.
     found = await compacted.fetch(first, 100, 1_000_000)
     assert [entry.position for entry in found] == expected
     assert len(compacted) == 4
@@ -73,7 +73,7 @@ async def test_a_damaged_entry_hides_no_other_one(tmp_path: Path, damaged: int) 
         compacted = await left(store)
         damage(path, compacted, damaged)
         for number, place in enumerate(PLACES):
-            compacted._read_up_to = LATEST, 0  # Else it is not looked for.
+            compacted._read_up_to = LATEST, 0  # Forces a search.
             if number == damaged:
                 with pytest.raises(MessageStoreError, match="is damaged in the message database"):
                     await compacted.fetch(place, 100, 1_000_000)

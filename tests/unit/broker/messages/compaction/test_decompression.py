@@ -1,4 +1,4 @@
-"""Payloads decompressed, whatever size their producers announce."""
+"""Payloads decompress regardless of the size announced by the producer."""
 
 import zlib
 

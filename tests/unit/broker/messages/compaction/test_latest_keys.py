@@ -20,7 +20,7 @@ def entries(*data: bytes) -> list[Entry]:
 
 
 def left(*data: bytes) -> list[int]:
-    """Return the numbers of the entries that are left of these."""
+    """Return the numbers of the retained entries."""
     keys = LatestKeys()
     for _ in keys.note(entries(*data)):
         pass

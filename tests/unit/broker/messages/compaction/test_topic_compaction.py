@@ -1,4 +1,4 @@
-"""The compaction of a topic, and consumers that read what it has left."""
+"""A topic's compaction, and consumers reading the compacted view."""
 
 import asyncio
 from dataclasses import replace
@@ -36,7 +36,7 @@ def payloads(client: RecordingClient) -> list[bytes]:
 async def reading(
     topic: StoredTopic, name: str = "reader", permits: int = 1_000
 ) -> tuple[RecordingClient, Consumer]:
-    """Return a client that reads the compacted view from its subscription's place on."""
+    """Return a client reading the compacted view from the subscription's position."""
     client = RecordingClient()
     subscription = topic.subscriptions.get(name)
     if subscription is None:
@@ -49,7 +49,7 @@ async def reading(
 
 
 async def stored(*, entries_per_ledger: int = 50_000) -> StoredTopic:
-    """Return a topic with five messages of two keys and none."""
+    """Return a topic with five messages: two keys, and messages without a key."""
     topic = await StoredTopic.loaded(MemoryMessageStore(max_entries_per_ledger=entries_per_ledger))
     for payload, key in ((b"a1", "a"), (b"b1", "b"), (b"none", None), (b"a2", "a"), (b"b2", "b")):
         topic.publish(payload, key)
@@ -171,7 +171,7 @@ async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_g
     client, consumer = await reading(topic)
     assert sum(info.entries for info in topic.ledger.ledgers) == 0
     assert payloads(client) == [b"a2", b"b2"]
-    # It acknowledges one that is not left, then the first that is, and comes again.
+    # The client acknowledges a removed entry, then the first retained entry, and reconnects.
     found = topic.compaction.compacted
     assert found is not None
     first = (await found.fetch(Position(0, 0), 1, 1))[0].position
@@ -216,7 +216,7 @@ async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
     assert list(parse_metadata(client.messages[0]).compacted_batch_indexes) == [1]
     assert consumer.permits == 7
     assert topic.compaction.removed == 2
-    # What was left out before is not left out again.
+    # A second compaction does not count earlier removals again.
     await topic.compact()
     assert topic.compaction.removed == 0
 
@@ -370,7 +370,7 @@ async def test_with_its_subscription_goes_what_compactions_have_left(turns: int 
     topic = await stored()
     await topic.compact()
     topic.publish(b"a3", "a")
-    if turns is not None:  # The next one is under way.
+    if turns is not None:  # The next compaction is running.
         topic.compaction.start()
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -397,7 +397,7 @@ async def test_what_cannot_be_deleted_with_the_subscription_is_with_the_next_loa
         topic.subscriptions.get(SUBSCRIPTION).delete()  # type: ignore[union-attr]
         await topic.unload()
         assert "are not deleted: the disk is gone" in caplog.text
-        await (await StoredTopic.loaded(topic.store)).unload()  # It is loaded nevertheless.
+        await (await StoredTopic.loaded(topic.store)).unload()  # Loading succeeds nevertheless.
         assert len(topic.store.names()) == 3
     await StoredTopic.loaded(topic.store)
     assert topic.store.names() == ["persistent://t/n/x"]

@@ -1,4 +1,4 @@
-"""Topics are loaded by their first client, and closed, deleted and loaded again."""
+"""Topics are loaded by their first client, closed, deleted and reloaded."""
 
 import asyncio
 from dataclasses import replace
@@ -35,17 +35,17 @@ NAMESPACE = NamespaceName("public", "default")
 NAME = TopicName.parse("t")
 FOREIGN = TopicName.parse("foreign")
 RULES = SubscriptionRules()
-"""A topic of a bundle that this broker does not own."""
+"""A topic of a bundle not owned by this broker."""
 Type = pb.BaseCommand
 
 
 class HeldStore(MemoryMessageStore):
-    """A store whose ledgers open when the test says so.
+    """A store whose ledgers open when a test permits.
 
     Attributes:
-        may_open: Set: they do.
-        opened: How many were asked for.
-        error: Why nothing can be stored; None if it can.
+        may_open: Set to let ledgers open.
+        opened: Number of requested ledgers.
+        error: Error of every open; None for success.
     """
 
     def __init__(self) -> None:
@@ -457,7 +457,7 @@ async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes
 
 
 async def compacted(loaded: Loaded) -> str:
-    """Compact a topic that has messages; return the ledger of what is left."""
+    """Compact a topic with messages; return the compacted ledger."""
     topic = await loaded.topic()
     cnx = loaded.connection()
     add(topic, cnx.producer())
@@ -477,7 +477,7 @@ async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_
     elsewhere = "persistent://public/another/t"
     await loaded.store.open_ledger(elsewhere)
     await loaded.topics.forget(Bundle(NAMESPACE, ALL_HASHES))
-    assert set(loaded.store.names()) == {str(NAME), left, elsewhere}  # It serves the first.
+    assert set(loaded.store.names()) == {str(NAME), left, elsewhere}  # NAME is served
 
 
 async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(

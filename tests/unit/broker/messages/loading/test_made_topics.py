@@ -1,4 +1,4 @@
-"""Topics that were made without a client."""
+"""Topics created without a client."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which topics a client may use, and which of them are made for it."""
+"""Which topics a client may use, and which topics are created for the client."""
 
 from __future__ import annotations
 

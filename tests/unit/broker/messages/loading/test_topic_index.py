@@ -25,7 +25,7 @@ def test_topics_are_found_until_they_go() -> None:
         [*topics, direct],
     ]
     assert all(index.get(one.full_name) is one for one in index)
-    assert not index.discard(topic("p"))  # Another one of this name.
+    assert not index.discard(topic("p"))  # A different topic of the same name.
     assert all(index.discard(one) for one in (*topics, direct))
     assert len(index) == 0
     assert not any(index.within(scope) for scope in scopes)

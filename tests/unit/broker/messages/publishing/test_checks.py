@@ -1,4 +1,4 @@
-"""The messages that are refused, and with which words."""
+"""Refused messages, and the sentences of the refusals."""
 
 from dataclasses import replace
 from typing import Any
@@ -94,7 +94,7 @@ def claimed(
 @pytest.mark.parametrize(
     ("count", "size", "packed", "believed"),
     [
-        (1, 0, False, True),  # Also what is no batch has one message.
+        (1, 0, False, True),  # A message outside a batch counts as one, too.
         (3, 18, False, True),
         (4, 18, False, False),
         (0, 18, False, False),
@@ -154,6 +154,6 @@ def test_metadata_that_takes_long_to_parse_is_not_parsed() -> None:
     found = refusal_of_metadata(large, rules)
     assert found is not None
     assert found.code == pb.NotAllowedError
-    # What is cut short closes the connection, as whatever cannot be read.
+    # Truncated input closes the connection, like all unreadable input.
     assert refusal_of_metadata(large[:-2], rules) is None
     assert refusal_of_metadata(b"", rules) is None

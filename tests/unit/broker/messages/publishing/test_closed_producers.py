@@ -1,5 +1,3 @@
-"""The producers of a connection that the broker closed."""
-
 from broker.messages.publishing.closed_producers import MAX_CLOSED, ClosedProducers
 from tests.support.clocks.manual_clock import ManualClock
 

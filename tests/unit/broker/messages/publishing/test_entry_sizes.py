@@ -1,5 +1,3 @@
-"""Entries are counted by their size."""
-
 from broker.messages.publishing.entry_sizes import EntrySizes
 
 

@@ -1,5 +1,3 @@
-"""Messages are counted by the time they took."""
-
 import math
 
 from broker.messages.publishing.latency import PublishLatency

@@ -1,4 +1,4 @@
-"""The publish times by which a topic's entries are found."""
+"""A topic's index of publish times."""
 
 from broker.messages.publishing.publish_times import MOST_AHEAD_MS, PublishTimes
 from tests.support.clocks.manual_clock import ManualClock

@@ -1,4 +1,4 @@
-"""Receipts made by hand are those that Google's encoder makes."""
+"""Hand-written receipts equal those of Google's encoder."""
 
 import pytest
 

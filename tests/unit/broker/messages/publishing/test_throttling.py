@@ -1,4 +1,4 @@
-"""The limits of publishing pause connections, and let them go on."""
+"""Publish limits pause and resume connections."""
 
 from broker.messages.publishing.throttling import (
     ConnectionPublishes,

@@ -1,4 +1,4 @@
-"""Every message store, for the tests that all of them have to pass."""
+"""The message stores under conformance tests."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every message store has to do."""
+"""Conformance tests of message stores."""
 
 import pytest
 

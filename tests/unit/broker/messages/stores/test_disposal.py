@@ -10,7 +10,7 @@ from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedge
 
 
 async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
-    # A turn that is over behind its first block.
+    # A turn without time left after the first block.
     times = iter(range(1_000))
     monkeypatch.setattr(disposal, "perf_counter", lambda: next(times) / 2)
     monkeypatch.setattr(disposal, "TURN_SECONDS", 0.4)

@@ -1,4 +1,4 @@
-"""Room for messages: bounds of a topic, a namespace and the process."""
+"""Capacity for messages: bounds of a topic, a namespace and the process."""
 
 import pytest
 

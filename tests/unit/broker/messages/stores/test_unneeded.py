@@ -1,4 +1,4 @@
-"""Room that is freed of messages that no subscription needs."""
+"""Space freed of messages needed by no subscription."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ MESSAGE = len(entry_bytes(producer_name="p1")) + ENTRY_COST_BYTES
 
 
 class Full(Loaded):
-    """Topics in a store that has room for ten messages."""
+    """Topics in a store with capacity for ten messages."""
 
     def __init__(self, **keys: str) -> None:
         super().__init__(**keys)
@@ -27,7 +27,7 @@ class Full(Loaded):
         self.store.room.bounds = self.store.room.bounds._replace(process=10 * MESSAGE)
 
     async def published(self, name: TopicName, messages: int) -> PersistentTopic:
-        """Return a topic with a subscription that has messages left."""
+        """Return a topic with a subscription that has a backlog."""
         await self.names.create_namespace(NAMESPACE)
         topic = await self.topics.get(name)
         if not len(topic.subscriptions):

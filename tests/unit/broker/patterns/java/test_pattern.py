@@ -1,4 +1,4 @@
-"""Patterns as Java 17 reads them; each row was asked of it."""
+"""Patterns as read by Java 17; every row was recorded with Java."""
 
 import pytest
 import regex
@@ -145,7 +145,7 @@ def test_repetitions_that_the_engine_need_not_write_out_weigh_little(pattern: st
 
 @pytest.mark.parametrize("pattern", ["()(?!x)", "(?=)a", "(?<=)a", "(?:)a", "((?i))a", "(?>)a"])
 def test_a_group_is_never_written_empty(pattern: str) -> None:
-    """The engine takes the square of the time to repeat an empty one."""
+    """The engine repeats an empty group in quadratic time."""
     written = translated(pattern)
     assert regex.search(r"\((?:\?(?:[:=!>]|<[=!]))?\)", written.replace("(?!x)", "")) is None
 
@@ -155,7 +155,7 @@ def test_half_of_a_pair_is_written_so_that_it_can_be_sent() -> None:
 
 
 def test_a_class_may_have_any_number_of_members() -> None:
-    """One group in another for each would end at the engine's most nested."""
+    """Nested groups, each in another, would exceed the engine's nesting limit."""
     members = "".join(chr(0x4E00 + 2 * index) for index in range(1_000))
     compiled = regex.compile(translated(f"[{members}](?!x)"), cache_pattern=False)
     assert compiled.fullmatch(members[-1])

@@ -1,4 +1,4 @@
-"""Who reads whom, as a real broker was seen to decide."""
+"""Which schema reads which, as recorded of a real broker."""
 
 from time import process_time
 
@@ -61,7 +61,7 @@ def test_the_new_one_is_written_first_then_read(strategy: str) -> None:
     with pytest.raises(IncompatibleDefinitionsError) as caught:
         check(new, [old], strategy)
     assert (caught.value.writer, caught.value.reader) == (new, old)
-    # And where the old one can read it:
+    # And where the old schema can read the new:
     lenient = read(record(optional("a")))
     with pytest.raises(IncompatibleDefinitionsError) as caught:
         check(new, [lenient], strategy)

@@ -1,4 +1,4 @@
-"""Definitions read, and written as Java's library writes them."""
+"""Definitions, read and written as by Java's library."""
 
 import json
 
@@ -8,7 +8,7 @@ from broker.schemas.avro.definition import UnreadableDefinitionError, read, show
 from tests.support.schemas import field, record
 
 ENUM = {"type": "enum", "name": "E", "namespace": "n.m", "symbols": ["X", "Y"], "default": "X"}
-# As a real broker printed it.
+# As printed by a real broker.
 SHOWN = """{
   "type" : "record",
   "name" : "A",

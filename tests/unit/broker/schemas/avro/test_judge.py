@@ -1,4 +1,4 @@
-"""The judge that asks processes of its own."""
+"""The judge with separate processes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ A = record(field("a"))
 
 
 class Setup:
-    """A judge whose time is in the test's hand."""
+    """A judge on a manual clock."""
 
     def __init__(self, clock: ManualClock, judge: ProcessJudge) -> None:
         self.clock = clock

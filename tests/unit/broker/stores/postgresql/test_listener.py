@@ -1,4 +1,4 @@
-"""The connection that listens: how it notices that it is lost, and how it comes back."""
+"""The listening connection: how loss is noticed and the connection restored."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.support.clocks.settle import settle
 
 
 class FakeConnection:
-    """A connection that a test notifies, breaks or makes deaf."""
+    """A connection that a test notifies, breaks or silences."""
 
     def __init__(self) -> None:
         self.listeners: dict[str, Callable[..., None]] = {}
@@ -64,7 +64,7 @@ class FakeServer:
 
 
 class Listening:
-    """A listener and what it heard."""
+    """A listener and the received notifications."""
 
     def __init__(self) -> None:
         self.server, self.clock = FakeServer(), ManualClock()

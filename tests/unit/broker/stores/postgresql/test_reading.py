@@ -1,4 +1,4 @@
-"""A namespace is read in parts, whatever it is that there is much of."""
+"""A namespace is read in parts, whichever part is large."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MANY = 3 * reading.ROWS_PER_FETCH + 1
 
 
 class RowsOf:
-    """A connection to a database of one namespace; remembers how much it was asked for at once."""
+    """A connection to a database of one namespace; records the sizes of requests."""
 
     def __init__(self, names: Sequence[bytes], bases: Sequence[bytes]) -> None:
         self._tables = {
@@ -47,7 +47,7 @@ class RowsOf:
 
 
 class Fetched:
-    """Rows that are handed over some at a time."""
+    """Rows returned in portions."""
 
     def __init__(self, rows: list[Row], handed: list[int]) -> None:
         self._rows, self._handed = rows, handed

@@ -1,4 +1,4 @@
-"""What is brought up to date: one task a thing, until it has worked."""
+"""Resynchronization: one task per subject, retried until success."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from tests.support.clocks.settle import settle
 
 
 class Work:
-    """Counts what is done; waits and fails as a test says."""
+    """Counts runs, which wait and fail as scripted."""
 
     def __init__(self) -> None:
         self.done: list[str] = []

@@ -1,4 +1,4 @@
-"""The store in a shared database: what is its own beside what every store does."""
+"""The store in a shared database: behaviour beyond the conformance tests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -44,7 +44,7 @@ MANY_NAMED = {
     "some_partitioned": postgresql_reading._SOME_PARTITIONED,
     "some_topics": postgresql_reading._SOME_TOPICS,
 }
-"""Statements that take names of a namespace by the thousand."""
+"""Statements that take thousands of names of a namespace."""
 
 
 @asynccontextmanager
@@ -261,7 +261,7 @@ async def test_what_is_selected_is_found_by_indexes_whatever_the_statistics(
 
 
 async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) -> None:
-    # Statements that ran while the database knew that there was nothing
+    # Statements from before the database had rows
     async with opened(postgresql(postgresql_url)) as store, store.use() as used:
         for table in ("topics", "partitioned", "properties"):
             await used.execute(f"VACUUM ANALYZE floodgate.{table}")
@@ -282,7 +282,7 @@ async def test_no_plan_made_for_an_empty_table_outlives_it(postgresql_url: str) 
 async def seen_by(
     store: PostgresqlStore, work: Coroutine[object, object, object]
 ) -> list[tuple[str, tuple[object, ...]]]:
-    """The statements that some work sends, with their values."""
+    """Return the statements sent by ``work``, with their values."""
     async with store.use() as connection:
         recorded, use = Recorded(connection), store._connections.use
         store._connections.use = lambda: nullcontext(recorded)
@@ -292,7 +292,7 @@ async def seen_by(
 
 
 class Recorded:
-    """A connection that remembers its statements."""
+    """A connection that records statements."""
 
     def __init__(self, connection: object) -> None:
         self._connection = connection

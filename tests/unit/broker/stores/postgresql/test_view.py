@@ -1,4 +1,4 @@
-"""What a broker tells of a namespace that others change, too; without a database."""
+"""A broker's view of a namespace with several writers; without a database."""
 
 import asyncio
 from collections.abc import Sequence

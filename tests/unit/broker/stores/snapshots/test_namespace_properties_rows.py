@@ -12,7 +12,7 @@ SEQUENCE = TopicSequence.from_sorted(NAMES)
 
 
 def taken(rows: np.ndarray, names: TopicSequence = SEQUENCE) -> tuple[TopicSequence, int]:
-    """Return the names at some rows, and how many steps it took."""
+    """Return the names at some rows, and the number of steps."""
     work, steps = names_at_rows(names, rows), 0
     try:
         while True:

@@ -1,4 +1,4 @@
-"""What partition counts cost, and what a change of them costs."""
+"""The cost of partition counts and of their changes."""
 
 import gc
 import tracemalloc
@@ -12,7 +12,7 @@ from broker.stores.snapshots.partition_counts import FILLED_BYTES, LEAF_BYTES, P
 
 
 def name(number: int) -> str:
-    """A name of 88 bytes, of which others of its namespace share 34."""
+    """Return a name of 88 bytes, 34 of them shared by the namespace's names."""
     return f"persistent://tenant/namespace-{number * 7919 % 100_003:06}.{number:051}"
 
 
@@ -25,7 +25,7 @@ def test_a_partitioned_topic_costs_less_than_its_name() -> None:
     gc.collect()
     snapshot = tracemalloc.take_snapshot()
     tracemalloc.stop()
-    # What the module made, whatever other threads do meanwhile
+    # Allocations of the module, regardless of other threads
     own = snapshot.filter_traces([tracemalloc.Filter(True, partition_counts.__file__)])
     taken = sum(statistic.size for statistic in own.statistics("filename"))
     assert 20 < taken / len(made) < 70
@@ -63,7 +63,7 @@ def test_many_names_fill_leaves_that_have_room_for_more() -> None:
 def test_forgetting_leaves_no_crumbs() -> None:
     made = PartitionCounts.of(COUNTS)
     names = list(made)
-    # From both ends, one by one, all but every fiftieth
+    # From both ends, singly, all but every fiftieth
     for row in [*range(0, 2_500), *reversed(range(2_500, 5_000))]:
         if row % 50:
             made = made.changed({names[row]: 0})

@@ -1,4 +1,4 @@
-"""Columns of properties: what they cost, and what a change costs."""
+"""The cost of property columns and of their changes."""
 
 from collections.abc import Sequence
 
@@ -109,7 +109,7 @@ def test_values_that_nobody_has_any_more_are_forgotten() -> None:
     ("values", "bytes_a_topic"), [(50, 7), (3_000, 16), (100_000, 30)], ids=["few", "some", "own"]
 )
 def test_two_properties_cost_a_few_bytes_a_topic(values: int, bytes_a_topic: int) -> None:
-    # Where each topic has a value of its own, that is there, too
+    # Each topic's distinct value is included, too
     size = 20_000
     rows = [[("team", f"team-{row % values}"), ("env", "prod")] for row in range(size)]
     assert columns(rows).nbytes / size < bytes_a_topic

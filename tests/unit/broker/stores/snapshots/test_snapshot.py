@@ -1,4 +1,4 @@
-"""One version of a namespace, built in steps when it is large."""
+"""A version of a namespace, built in steps for large namespaces."""
 
 import random
 
@@ -19,7 +19,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def some_names(letters: str, domain: str = "persistent") -> list[bytes]:
-    """100 names, some of them twice, in no order."""
+    """Return 100 unordered names with duplicates."""
     chance = random.Random(3)
     texts = ["".join(chance.choices(LETTERS[letters], k=3)) for _ in range(100)]
     return [topic(text, domain=domain) for text in texts]

@@ -1,4 +1,4 @@
-"""The store on disk: what survives, and what it keeps in memory."""
+"""The store on disk: persistence and memory."""
 
 import asyncio
 import os
@@ -266,7 +266,7 @@ async def test_a_file_of_the_former_schema_is_opened(tmp_path: Path) -> None:
     async with sqlite(tmp_path) as store:
         await store.delete_namespace(NamespaceName.parse("other/b"))
         assert await store.delete_tenant("other")
-        # What is deleted does not come back with the next start.
+        # Deleted rows stay deleted after a restart.
         assert list(await store.tenants()) == ["tenant"]
 
 
@@ -329,7 +329,7 @@ async def test_what_no_broker_has_written_is_told_in_a_sentence(
 
 
 async def read_all(store: SqliteStore) -> None:
-    """Read what a broker reads when it starts, and when it is asked."""
+    """Read as a broker does at startup and at requests."""
     await store.tenants()
     await store.configuration()
     await store.policy_documents()

@@ -1,4 +1,4 @@
-"""A run of a dispatcher does so much and no more, whatever there is; the rest follows in others."""
+"""Bounded work per turn of a dispatcher, whatever the backlog."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ def dispatcher_of(subscription: Subscription) -> SharedDispatcher:
 
 
 async def have(consumer: Consumer, messages: int) -> None:
-    """Return when a consumer was sent so many messages."""
+    """Return when a consumer was sent ``messages`` messages."""
     while consumer.messages_out < messages:
         await settle()
 
@@ -74,7 +74,7 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
     monkeypatch.setattr(topic.ledger, "read", counted)
     subscription.flow(consumer, 2 * READ_ENTRIES)
     await settle()
-    # In each ledger the first hundred, or what is no whole hundred
+    # In each ledger the first hundred entries, or an incomplete hundred
     assert cnx.entries == [0, 999]
     assert sum(reads) <= 4 * READ_ENTRIES
 
@@ -83,7 +83,7 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
 async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
     kind: SubType.ValueType,
 ) -> None:
-    # All was given back, and acknowledged then
+    # All was released, then acknowledged
     topic, subscription = await of_many()
     positions = topic.publish(MANY)
     consumer, cnx = consume(subscription, kind, MANY)
@@ -105,7 +105,7 @@ async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
 async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(
     kind: SubType.ValueType,
 ) -> None:
-    # Half of it was given back, a consumer has the other half
+    # Half of the messages were released, a consumer holds the other half
     topic, subscription = await of_many()
     positions = topic.publish(MANY, key="k")
     consumer, cnx = consume(subscription, kind, MANY)
@@ -117,7 +117,7 @@ async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(
     cnx.take_entries()
     subscription.skip(MANY - 2)
     dispatcher.run()
-    # Half of what was skipped is still to leave
+    # Half of the skipped messages remain to leave
     assert MANY // 2 - LEAVING_A_TURN <= len(consumer.pending) <= MANY // 2
     while dispatcher._leaving:
         await settle()
@@ -135,7 +135,7 @@ async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
     dispatcher = dispatcher_of(subscription)
     maps = (consumer.pending, dispatcher._holders)
     subscription.remove_consumer(consumer)
-    # The next begins anew at once, and nothing of before is looked at
+    # The next delivery restarts immediately, without looking at earlier messages
     assert all(0 < len(one) < MANY for one in maps)
     assert (len(consumer.pending), len(dispatcher._holders)) == (0, 0)
     await settle()
@@ -145,7 +145,7 @@ async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
 async def test_who_has_no_room_is_asked_once_for_each_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Of many consumers one has room, and gets 20 at a time
+    # Of many consumers only one has permits, 20 at a time
     topic, subscription = await of_many()
     topic.publish(READ_ENTRIES)
     members = [consume(subscription, SHARED)[0] for _ in range(50)]
@@ -161,7 +161,7 @@ async def test_who_has_no_room_is_asked_once_for_each_read(
     dispatcher = dispatcher_of(subscription)
     monkeypatch.setattr(Consumer, "takes_messages", property(counted))
     dispatcher.run()
-    # Whether they have room at all, twice; and whose turn it is
+    # Two checks for permits, then the choice of the next consumer
     assert members[-1].messages_out == READ_ENTRIES
     assert asked.count(members[0]) == 3
 
@@ -173,7 +173,7 @@ async def test_many_consumers_are_work_too() -> None:
         consumer, _ = consume(subscription, SHARED, cnx=None)
     consumer.flowed(10)
     dispatcher_of(subscription).run()
-    # A read of one entry, as each ledger has one, and the next turn reads on
+    # A read of one entry, as each ledger has one entry; the next turn continues
     assert consumer.messages_out == 1
     await have(consumer, 10)
 
@@ -186,7 +186,7 @@ async def test_very_long_ack_sets_are_work_too() -> None:
     subscription.acknowledge(consumer, ids(*positions, ack_set=LARGEST_ACK_SET))
     consumer.flowed(2 * READ_ENTRIES * MOST_MESSAGES)
     dispatcher_of(subscription).run()
-    # What was read together goes out together
+    # Entries of one read are dispatched together
     assert consumer.entries_out == READ_ENTRIES
     await settle()
     assert consumer.entries_out == 2 * READ_ENTRIES
@@ -222,7 +222,7 @@ async def test_who_leaves_within_its_command_holds_up_nobody() -> None:
 
 
 async def test_hashes_of_a_leaver_drain_until_all_that_it_had_has_left_it() -> None:
-    # It has two messages, and a third of their key waits for them
+    # The consumer has two messages, and a third message of their key is waiting
     topic, subscription = await of_many()
     topic.publish(LEAVING_A_TURN + 1, key="k")
     leaver, _ = consume(subscription, KEY_SHARED, LEAVING_A_TURN + 1, name="a")

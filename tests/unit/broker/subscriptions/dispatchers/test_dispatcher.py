@@ -1,4 +1,4 @@
-"""The common part of all dispatchers: a read that fails, and a dispatch."""
+"""The common part of all dispatchers: failed reads, and dispatch."""
 
 import pytest
 
@@ -23,7 +23,7 @@ KINDS = (
 
 
 def fails(subscription: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have whatever a subscription delivers fail in a way that nobody thought of."""
+    """Make every delivery of a subscription fail with an unexpected error."""
 
     def fail(*_: object) -> int:
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""Entries that are not in memory: they are fetched, and what happens meanwhile."""
+"""Fetching entries that are not in memory, and concurrent events."""
 
 import asyncio
 import sqlite3
@@ -33,10 +33,10 @@ INDIVIDUALLY = [SHARED, KEY_SHARED]
 
 
 class Fetches:
-    """The reads of a topic that are not answered from memory; a test may hold them up.
+    """A topic's reads not answered from memory, held by tests.
 
     Attributes:
-        begun: How many there were.
+        begun: Number of reads.
     """
 
     def __init__(self, ledger: ManagedLedger) -> None:
@@ -58,27 +58,26 @@ class Fetches:
         return held
 
     def hold(self) -> None:
-        """Let what is fetched wait for ``release``."""
+        """Hold reads until ``release``."""
         self._may_end.clear()
 
     def release(self) -> None:
-        """Let fetches end."""
         self._may_end.set()
 
 
 class Stored(KeptTopic):
-    """A topic of which nothing is in memory.
+    """A topic with no entry in memory.
 
     Attributes:
         path: The database.
-        fetches: The reads from it.
+        fetches: Reads from the database.
     """
 
     path: Path
     fetches: Fetches
 
     async def stored(self, count: int, **how: object) -> list[Position]:
-        """Store messages, so that they are read from the database."""
+        """Store messages, evicted from memory."""
         positions = self.publish(count, **how)
         await self.ledger.flushed()
         return positions
@@ -112,7 +111,7 @@ async def topic(tmp_path: Path) -> AsyncIterator[Stored]:
 
 
 async def delivered(subscription: Subscription) -> None:
-    """Return when everything that can be delivered is, and nothing is being fetched."""
+    """Return when all deliverable entries are delivered and no fetch is running."""
     await settle()
     dispatcher = subscription.dispatcher
     while dispatcher._fetching is not None or dispatcher._is_due:
@@ -129,7 +128,7 @@ def places(cnx: KeptConnection) -> list[tuple[int, int]]:
 async def consuming(
     topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType, permits: int = 1_000
 ) -> tuple[Subscription, object, KeptConnection]:
-    """Consume from the first message on; a Failover consumer is the active one already."""
+    """Consume from the first message; a Failover consumer is already active."""
     subscription = topic.subscriptions().create("s", earliest=True)
     consumer, cnx = consume(subscription, kind, permits)
     if kind == FAILOVER:
@@ -413,7 +412,7 @@ async def test_a_damaged_entry_holds_up_its_subscription_and_is_tried_again(
 
 
 async def compacted_topic(store: MessageStore) -> StoredTopic:
-    """A topic of which compaction has left five messages, and that has two more."""
+    """Return a topic with five messages kept by compaction, and two newer messages."""
     topic = await StoredTopic.loaded(store)
     for number in range(10):
         topic.publish(b"%d" % number, key=str(number % 5))

@@ -1,4 +1,4 @@
-"""Key_Shared: a key has one consumer at a time, and its messages keep their order."""
+"""Key_Shared: a key has one consumer at a time, and messages of a key keep their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEYS = [f"k{number}" for number in range(20)]
 
 
 def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
-    """Return what a STICKY consumer asks for."""
+    """Return a STICKY consumer's request."""
     wanted = [pb.IntRange(start=first, end=last) for first, last in ranges]
     return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=wanted)
 

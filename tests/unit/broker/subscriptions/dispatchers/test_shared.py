@@ -1,4 +1,4 @@
-"""Shared: consumers in turn, redelivery, limits of what is unacknowledged, delays."""
+"""Shared: round-robin consumers, redelivery, limits of unacknowledged messages, delays."""
 
 import gc
 from dataclasses import replace
@@ -25,7 +25,7 @@ async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() 
     topic = await kept_topic(ledger_entries=100)
     subscription = topic.subscriptions().create("s")
     topic.publish(60)
-    # Both have room before anything is delivered
+    # Both consumers have permits before the first delivery
     _, first = consume(subscription, SHARED, 30)
     _, second = consume(subscription, SHARED, 30)
     await settle()
@@ -96,7 +96,7 @@ async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -
     consumer, cnx = consume(subscription, SHARED, 2)
     await settle()
     cnx.take_entries()
-    # The same twice, and one that it does not have
+    # A repeated position, and a position not held by the consumer
     subscription.redeliver(consumer, ids(positions[0], positions[0], positions[3]), None)
     subscription.flow(consumer, 2)
     await settle()
@@ -107,7 +107,7 @@ async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -
 
 
 async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelivered() -> None:
-    # A batch that waits to be delivered a second time
+    # A batch waiting for redelivery
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(batch=3)
@@ -216,7 +216,7 @@ async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -
     _, second = consume(subscription, SHARED, 100)
     await settle()
     before = second.entries
-    # What waits to be delivered again still is
+    # Messages waiting for redelivery still are
     subscription.remove_consumer(one)
     await settle()
     assert (first.entries, before) == ([0, 1, 2, 3], [])
@@ -224,7 +224,7 @@ async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -
 
 
 async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
-    # Due within the next tick goes out at once (recorded)
+    # Messages due within the next tick are sent immediately (recorded)
     topic = await kept_topic()
     now_ms = topic.clock.wall_ms()
     subscription = topic.subscriptions().create("s")
@@ -258,7 +258,7 @@ async def test_a_policy_without_a_tick_delivers_each_message_at_its_time(tick_ms
 
 
 def counts(subscription: Subscription) -> tuple[int, int]:
-    """Messages that are shown as delayed, and as waiting to be delivered again."""
+    """Return the numbers of messages shown as delayed, and as waiting for redelivery."""
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
     return len(dispatcher.delayed), len(dispatcher.replay)
@@ -407,7 +407,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
     cnx.take_entries()
-    # All, and parts of it, many times
+    # The whole range, and parts, many times
     for _ in range(100):
         subscription.redeliver(consumer, [], None)
         subscription.redeliver(consumer, ids(*positions[:5]), None)
@@ -415,7 +415,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     dispatcher.run()
     dispatcher.run()
     dispatcher.run()
-    # Two turns to let them leave, one to deliver, each once more
+    # Two turns for leaving, one for delivery, each with a spare turn
     await settle()
     assert cnx.messages[0].redelivery_count == 1
     assert cnx.entries[:5] == [0, 1, 2, 3, 4]
@@ -425,14 +425,14 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
 async def test_large_messages_end_a_turn_sooner(
     kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Each is as much work as many small ones
+    # Each large message is as much work as many small messages
     monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
     topic = await kept_topic(ledger_entries=1_000)
     subscription = topic.subscriptions().create("s")
     topic.publish(250)
     consumer, _ = consume(subscription, kind, 250)
     assert subscription.dispatcher is not None
-    # What was read together goes out together
+    # Entries of one read are dispatched together
     subscription.dispatcher.run()
     assert consumer.messages_out == dispatcher.READ_ENTRIES
     await settle()
@@ -460,7 +460,7 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
     subscription.redeliver(consumer, [], None)
     await settle()
     gc.collect()
-    # A look at a million of them would hold up everybody
+    # Looking at a million of them would block the event loop
     shared = subscription.dispatcher
     assert isinstance(shared, SharedDispatcher)
     maps = (consumer.pending, shared._holders, shared._redeliveries)
@@ -469,7 +469,7 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
 
 
 async def test_what_comes_again_can_be_given_back_again() -> None:
-    # The first of two was given back, and acknowledged before it had left
+    # The first of two messages was released, and acknowledged before redelivery
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     positions = topic.publish(3)
@@ -506,7 +506,7 @@ async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
 
 
 async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
-    # A consumer that has much.
+    # A consumer with a large backlog.
     topic = await kept_topic(ledger_entries=7)
     subscription = topic.subscriptions().create("s")
     topic.publish(100)
@@ -516,7 +516,7 @@ async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
     assert isinstance(dispatcher, SharedDispatcher)
     for _ in range(3):
         subscription.skip(1)
-    # What is kept of it until its turn names what was skipped, and nothing else.
+    # Until its turn, the dispatcher keeps only the names of skipped entries.
     assert [len(list(one.positions)) for one in dispatcher._leaving] == [1, 1, 1]
     assert consumer.unacked == 100
 
@@ -571,7 +571,7 @@ async def skipped(skips: list[int], redelivered: set[int]) -> None:
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, SharedDispatcher)
     assert dispatcher.unacked == first.unacked + second.unacked
-    # All that is left is delivered, once there is room.
+    # The remaining messages are delivered once there are permits.
     first.subscription.flow(first, 100)
     for _ in range(4):
         await settle()

@@ -1,4 +1,4 @@
-"""Exclusive and Failover: one consumer gets everything, in order."""
+"""Exclusive and Failover: one consumer receives all messages, in order."""
 
 from collections.abc import Sequence
 
@@ -83,7 +83,7 @@ async def test_a_consumer_that_does_not_read_is_sent_nothing_until_it_does() -> 
 
 
 def told(cnx_commands: list[pb.BaseCommand]) -> list[bool]:
-    """Return what a Failover consumer was told, in order."""
+    """Return the active-consumer changes sent to a Failover consumer."""
     kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
     return [one.active_consumer_change.is_active for one in cnx_commands if one.type == kind]
 
@@ -107,7 +107,7 @@ async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> N
     topic.publish(1)
     consumer, _ = consume(subscription, FAILOVER, 10)
     topic.clock.advance(0.6)
-    # All go, and one comes
+    # All consumers leave, and one joins
     subscription.remove_consumer(consumer)
     _, cnx = consume(subscription, FAILOVER, 10)
     topic.clock.advance(0.4)
@@ -127,7 +127,7 @@ async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> Non
 
 
 async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
-    # Of "b" and "a" the ring of this topic's name chooses one; the other is not active
+    # The topic's hash ring chooses between "a" and "b"; the other consumer is passive
     topic = await kept_topic()
     subscription = topic.subscriptions().create("s")
     consumers = {}
@@ -194,7 +194,7 @@ async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns(
     kinds = [one.type for one in cnx.commands]
     assert kinds[-1] == pb.BaseCommand.CLOSE_CONSUMER
     assert (standby.entries, active in subscription.consumers) == ([], False)
-    # When it returns
+    # When the consumer returns
     _, again = consume(subscription, FAILOVER, 10, name=active.name)
     topic.clock.advance(1.0)
     await settle()

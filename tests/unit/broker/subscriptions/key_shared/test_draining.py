@@ -1,4 +1,4 @@
-"""Hashes that wait for their old consumer; tests/properties has random ones."""
+"""Hashes waiting for their former consumer; tests/properties has random sequences."""
 
 from broker.subscriptions.key_shared.draining import (
     FORGOTTEN_AT_ONCE,
@@ -11,7 +11,7 @@ from tests.support.stepwise import finished
 
 
 def draining_from_a() -> DrainingHashes[str]:
-    """Return what is known when b took over hashes 1 to 9 and a holds two entries of 5."""
+    """Return the state after b took over hashes 1 to 9 while a holds two entries of hash 5."""
     draining: DrainingHashes[str] = DrainingHashes()
     draining.delivered("a", 5)
     draining.delivered("a", 5)
@@ -60,7 +60,7 @@ def test_acknowledgements_of_what_nobody_holds_free_nothing() -> None:
 
 
 def test_only_the_old_consumer_ends_the_wait() -> None:
-    # B got one out of order.
+    # B received an entry out of order.
     draining = draining_from_a()
     draining.delivered("b", 5)
     assert not draining.settled("b", 5)

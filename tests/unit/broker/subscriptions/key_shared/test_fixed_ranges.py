@@ -1,4 +1,4 @@
-"""STICKY: the ranges that consumers ask for, and the refusals of a real broker."""
+"""STICKY: requested ranges, and the refusals of a real broker."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from broker.subscriptions.key_shared.halved_ranges import HASHES, HalvedRanges
 from broker.subscriptions.key_shared.moved_hashes import MovedHashes
 from server.connection.request_errors import RequestError
 
-# As a real 4.2.4 with subscriptionKeySharedUseConsistentHashing=false gave them (recorded).
+# Recorded of a real 4.2.4 with subscriptionKeySharedUseConsistentHashing=false.
 JOINED = {
     "a": {"a": (0, 65536)},
     "b": {"a": (32769, 65536), "b": (0, 32768)},

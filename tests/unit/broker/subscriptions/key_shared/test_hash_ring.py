@@ -47,7 +47,7 @@ def test_a_second_consumer_of_a_name_has_points_of_its_own() -> None:
     both = ring.ranges(first)
     ring.remove(first)
     ring.add(third)
-    # Who comes third takes the number that became free, and so the same points.
+    # A third consumer takes the freed number, and so the same points.
     assert alone != both
     assert ring.ranges(third) == both
     assert ring.ranges(first) == []

@@ -1,4 +1,4 @@
-"""Subscriptions of a topic that stores nothing, as recorded of a real broker."""
+"""Subscriptions of a non-persistent topic, as recorded of a real broker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IDS = count(1)
 
 @dataclass
 class Topic:
-    """A topic that stores nothing."""
+    """A non-persistent topic."""
 
     name: TopicName = TopicName.parse("non-persistent://t/n/x")  # noqa: RUF009
     policies: EffectivePolicies = DEFAULTS
@@ -45,7 +45,7 @@ async def joined(
     subscription: str = "s",
     **options: object,
 ) -> tuple[RecordingClient, Consumer]:
-    """Return a client and its consumer, which has subscribed and sent its permits."""
+    """Return a client and a subscribed consumer with permits sent."""
     asked = Subscribe(subscription=subscription, subType=sub_type, topic="x", consumer_id=1)
     asked.request_id = 1
     client = RecordingClient()
@@ -117,7 +117,7 @@ async def test_a_client_that_does_not_read_misses_messages() -> None:
 
 
 async def test_one_failover_consumer_hears_everything_and_only_a_late_standby_is_told() -> None:
-    # Of these two names the topic's ring gives it to the first that came.
+    # For these two names the topic's ring chooses the first consumer.
     there = subscriptions()
     first, _ = await joined(there, Subscribe.Failover, 9, name="a", priority_level=0)
     second, _ = await joined(there, Subscribe.Failover, 9, name="b", priority_level=1)
@@ -230,7 +230,7 @@ async def test_a_refused_consumer_leaves_no_subscription_behind() -> None:
 
 
 async def test_who_waited_for_the_last_to_leave_is_heard_like_all_others() -> None:
-    # A client that was given the subscription before its only consumer left.
+    # A client that received the subscription before the only consumer left.
     there = subscriptions()
     _, leaving = await joined(there)
     asked = Subscribe(subscription="s", subType=Subscribe.Shared, topic="x")

@@ -1,4 +1,4 @@
-"""Numbers by place, in pieces; tests/properties has them beside a plain mapping."""
+"""Numbers by place, in pieces; tests/properties compares with a plain mapping."""
 
 import gc
 
@@ -8,7 +8,7 @@ PIECE = 1 << PIECE_BITS
 
 
 def of_entries(count: int) -> PlaceMap:
-    """Return a map of so many neighbours in ledger 7."""
+    """Return a map of ``count`` neighbouring entries in ledger 7."""
     places = PlaceMap()
     for entry in range(count):
         places.put((7, entry), entry)
@@ -32,7 +32,7 @@ def test_no_dict_of_it_grows_large_and_the_collector_passes_over_each() -> None:
 
 def test_what_is_taken_out_again_leaves_no_pieces_behind() -> None:
     places = of_entries(0)
-    # One after the other comes and goes, in many pieces
+    # Alternating additions and removals, in many pieces
     for entry in range(0, 50 * PIECE, PIECE):
         places.put((7, entry), 1)
         places.pop((7, entry))

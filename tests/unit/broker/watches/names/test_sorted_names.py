@@ -1,4 +1,4 @@
-"""A set of names in Java's order, of which each change makes a new version."""
+"""A persistent set of names in Java's order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from proto.topic_hash import EMPTY_HASH, in_java_order, topics_hash
 
 T = "persistent://tenant/ns/"
 ADDED_LEAVES = 21
-"""Leaves that one step of a merge adds at most."""
+"""The most leaves added by a step of a merge."""
 
 
 def names_of(*texts: str) -> SortedNames:
@@ -44,7 +44,7 @@ def depth(node: Node | None) -> int:
     return 1 + max(depth(node[LEFT]), depth(node[RIGHT]))
 
 
-# -- what it is -----------------------------------------------------------------------------------
+# -- content --------------------------------------------------------------------------------------
 
 
 def test_the_empty_set_has_nothing() -> None:
@@ -189,7 +189,7 @@ def made(how: str, all_names: list[bytes]) -> SortedNames:
         for name in (*all_names[::2], *all_names[1::2]):
             names = names.with_name(name)
         return names
-    # Every leaf anew, so that none is shared with a full set.
+    # New leaves only, so that no leaf is shared with a full set.
     names = SortedNames.from_sorted(all_names)
     for name in all_names[::3]:
         names = names.without_name(name)
@@ -198,7 +198,7 @@ def made(how: str, all_names: list[bytes]) -> SortedNames:
 
 @pytest.mark.parametrize("how", ["at once", "one by one", "thinned"])
 def test_the_estimate_is_near_what_a_set_takes(how: str) -> None:
-    # What Python and CRCs keep to use it again is not the set's
+    # Memory kept for reuse by Python and by the cache of CRCs is not the set's
     all_names = numbered(8_000)
     made(how, all_names)
     gc.collect()
@@ -236,7 +236,7 @@ def put_together(names: list[bytes]) -> SortedNames:
 def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(
     make: Callable[[list[bytes]], SortedNames],
 ) -> None:
-    # Left to itself, it would look at all of them at once.
+    # Otherwise the collector would visit all leaves in one run.
     before = gc.get_threshold()
     gc.set_threshold(1_000_000, *before[1:])
     try:
@@ -252,7 +252,7 @@ def test_names_are_not_copied() -> None:
     assert all(one is other for one, other in zip(names.names(), given, strict=True))
 
 
-# -- for other sets -------------------------------------------------------------------------------
+# -- arguments of other types ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", [1, 3, 40, 500])
@@ -264,7 +264,7 @@ def test_a_set_gives_its_own_objects_for_equal_names(step: int) -> None:
 
 
 def test_what_the_set_lacks_comes_as_it_is_given() -> None:
-    # Beside what it has, before it, between its leaves and behind it
+    # Next to existing names, before them, between leaves and behind them
     names = SortedNames.from_sorted(numbered(1_000))
     asked = in_java_order([*numbered(1_000)[90:110], *(name + b"x" for name in numbered(1_002))])
     asked = in_java_order([*asked, b"a", b"z"])

@@ -1,4 +1,4 @@
-"""What a change of some names makes of sets."""
+"""The effect of a change of names on sets."""
 
 import pytest
 
@@ -13,7 +13,7 @@ T = b"persistent://t/n/"
 
 
 class Watcher:
-    """Somebody who watches."""
+    """Stand-in watcher."""
 
 
 def watched(*names: bytes) -> WatchedSet:
@@ -23,7 +23,7 @@ def watched(*names: bytes) -> WatchedSet:
 
 
 def changed(noted: SetDifferences, name: bytes, *sets: WatchedSet) -> None:
-    """Add a name to sets and note it."""
+    """Add a name to sets and record the change."""
     versions = [one.names for one in sets]
     for one in sets:
         one.names = one.names.with_name(name)

@@ -1,4 +1,4 @@
-"""Versions of sets as they are sent: one copy for all who are sent the same at a time."""
+"""Encoded versions of sets: one copy shared by simultaneous recipients."""
 
 import asyncio
 import sys
@@ -45,7 +45,7 @@ async def test_a_copy_is_shared_while_somebody_keeps_it_and_no_longer(count: int
 
 @pytest.fixture
 def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a version take a turn for each leaf."""
+    """Make a version yield after each leaf."""
     monkeypatch.setattr(encoded_names, "NAMES_A_PART", 10)
 
 

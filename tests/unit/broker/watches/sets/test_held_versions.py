@@ -1,4 +1,4 @@
-"""Versions that are held count once, and only while they are."""
+"""Held versions are counted once, and only while held."""
 
 from collections.abc import Generator
 from typing import TypeVar

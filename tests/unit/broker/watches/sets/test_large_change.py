@@ -1,4 +1,4 @@
-"""Many names at once: each set is merged as a whole, and everybody is told when it can be."""
+"""Large changes: each set is merged as a whole, and watchers are notified when possible."""
 
 import pytest
 
@@ -30,7 +30,7 @@ async def test_many_names_at_once_are_told_to_all_whose_set_has_changed() -> Non
 
 
 async def test_equal_sets_are_one_still_after_many_names_came_at_once() -> None:
-    # Two patterns that keep the same
+    # Two patterns matching the same names
     followed = await Followed.of("a", "b")
     one, other = await followed.listener(AS), await followed.listener("t/n/a+.*")
     assert one.watched.names is other.watched.names
@@ -77,7 +77,7 @@ async def test_who_leaves_while_many_names_come_harms_nobody(
 
 
 async def test_a_set_that_had_many_names_already_stays_as_it_is() -> None:
-    # It was made from a store that is ahead of its feed
+    # The set was built from a store ahead of the feed
     followed = await Followed.of("a")
     await followed.listener()
     await followed.change(added=many("a"))

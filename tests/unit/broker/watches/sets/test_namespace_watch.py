@@ -1,4 +1,4 @@
-"""A followed namespace: what the feed says reaches who watches, and what it lacks is listed."""
+"""A followed namespace: the feed's changes reach watchers, and gaps are closed by listing."""
 
 import asyncio
 import gc
@@ -49,7 +49,7 @@ async def test_who_leaves_while_names_are_read_takes_them_from_nobody() -> None:
 
 
 async def test_what_changes_while_names_are_read_is_told_once() -> None:
-    # The store was asked before the change, and answers after it
+    # The store was queried before the change, and answers after the change
     followed = await Followed.of("a1")
     followed.store.go_on.clear()
     asking = await started(followed.watch.watched_set(".*"))
@@ -105,7 +105,7 @@ async def test_what_is_watched_no_more_is_freed_in_turns_of_its_own() -> None:
     assert len(disposal) == 0
 
 
-# -- changes as the feed tells them ---------------------------------------------------------------
+# -- changes from the feed ------------------------------------------------------------------------
 
 
 async def test_a_change_is_applied_to_the_sets_its_names_belong_to() -> None:
@@ -129,7 +129,7 @@ async def test_a_change_that_is_known_already_is_ignored() -> None:
 
 
 async def test_a_change_without_its_names_is_never_taken_for_known() -> None:
-    # The store was put back to an older state
+    # The store was restored to an older state
     followed = await Followed.of("a1")
     listener = await followed.listener()
     followed.store._snapshots.clear()
@@ -151,7 +151,7 @@ async def test_after_a_gap_the_namespace_is_listed_again_and_told_at_once() -> N
 
 
 async def test_after_listing_again_the_feed_goes_on_from_the_newest() -> None:
-    # Three changes of which the first is lost, and the store knows all of them
+    # Three changes, of which the first is lost; the store has all
     followed = await Followed.of("a1")
     listener = await followed.listener()
     for name in ("a2", "a3", "a4"):
@@ -190,7 +190,7 @@ async def test_what_was_told_before_changes_were_missed_is_told_as_it_differs() 
     # Known are 1, 2 and 3
     followed = await Followed.of("a1", "a2", "a3")
     listener = await followed.listener()
-    # The store was away; now there are 2, 4 and 5
+    # The store was unavailable; now the topics are 2, 4 and 5
     await followed.change(added=["a4"], removed=["a1"])
     await followed.change(added=["a5"], removed=["a3"])
     followed.watch.push(Change(NAMESPACE, 3, complete=False))
@@ -219,7 +219,7 @@ async def test_system_topics_and_the_other_domain_are_not_watched() -> None:
 
 
 async def test_a_namespace_that_is_deleted_and_made_again_is_followed_through() -> None:
-    # Another broker deletes it
+    # A second broker deletes the topic
     followed = await Followed.of("a1")
     listener = await followed.listener()
     await followed.change(removed=["a1"])
@@ -231,7 +231,7 @@ async def test_a_namespace_that_is_deleted_and_made_again_is_followed_through() 
     await followed.change(added=["a2"])
     await followed.change(added=["a3"])
     await followed.tell()
-    # One after the other, or at once
+    # Sequentially, or simultaneously
     assert texts(listener.watched.names) == texts(listener.names) == ["a2", "a3"]
     assert [added for added, _ in listener.updates] in (
         [[], ["a2"], ["a3"]],

@@ -1,4 +1,4 @@
-"""Following a namespace when something breaks: nothing is lost, and nobody else is harmed."""
+"""Following a namespace under faults: no change is lost, and failures stay isolated."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ async def test_too_many_changes_that_wait_are_replaced_by_a_listing(
     monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
     followed = await Followed.of("a1")
     listener = await followed.listener()
-    # Five come in one turn
+    # Five arrive in one turn
     for name in ("a2", "a3", "a4", "a5", "a6"):
         await followed.change(added=[name])
     while followed.feed._queued:
@@ -51,7 +51,7 @@ async def test_a_store_that_cannot_be_listed_is_asked_again_and_nothing_is_lost(
         asked.append(followed.store.asked)
     await followed.change(removed=["a1"])
     await followed.tell()
-    # Asked again after 0.1 s, then after up to 0.2 s
+    # Repeated after 0.1 s, then after up to 0.2 s
     assert asked[0] == asked[1] == asked[2] - 1 == asked[3] - 1 == asked[4] - 2
     assert listener.updates == []
     followed.store.fails = False
@@ -115,7 +115,7 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     first, second = await followed.listener(), await followed.listener()
     tell, soon = first.changed, asyncio.get_running_loop().call_soon
     monkeypatch.setattr(first, "changed", lambda update: (soon(second.leave), tell(update)))
-    # The second leaves at the pause after the first was told
+    # The second watcher leaves at the pause after the first was notified
     await followed.change(added=["a2"])
     await followed.tell()
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
@@ -124,7 +124,7 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(
 async def test_what_some_are_told_leaves_before_the_others_are_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Two watchers, told in turns of their own, the first over a connection
+    # Two watchers, notified in separate turns, the first over a connection
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed, served = await Followed.of("a1"), Served()
     served.peer.reads_at_once = True
@@ -215,7 +215,7 @@ async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
 async def test_who_watches_with_a_pattern_that_takes_too_long_is_given_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # What only a backtracking engine can compile
+    # A pattern only for a backtracking engine
     followed = await Followed.of("b1")
     async with followed.filter.workers:
         stuck, other = await followed.listener(r"(?=t)t/n/(?:a|a)+b"), await followed.listener()

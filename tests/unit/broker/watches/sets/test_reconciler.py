@@ -1,4 +1,4 @@
-"""What those are told who are behind: once made for all who are behind by the same."""
+"""Updates for lagging watchers: made once for all with the same lag."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ def names_of(*texts: str) -> SortedNames:
 
 
 def told(update: SetUpdate | None) -> tuple[list[str], list[str], str]:
-    """What an update says: came, went, and the hash after it."""
+    """Return an update's added names, removed names, and resulting hash."""
     assert update is not None
     command = pb.BaseCommand.FromString(update.command.frame(1)[8:]).watchTopicUpdate
     assert command.topics_hash == update.after.hash

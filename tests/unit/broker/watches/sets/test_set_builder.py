@@ -1,4 +1,4 @@
-"""The first version of a set, made while its namespace goes on changing."""
+"""A set's first version, built while the namespace changes."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ AS = "t/n/a.*"
 
 
 async def reading(*names: str) -> Followed:
-    """Return a namespace that somebody watches; what is asked of it from now on is held."""
+    """Return a watched namespace; later reads of the store are held."""
     followed = await Followed.of(*names)
     await followed.listener("t/n/none")
     followed.filter.asked.clear()
@@ -56,7 +56,7 @@ async def test_what_comes_while_the_store_is_asked_is_in_the_set_once() -> None:
     await settle()
     listener = Listener(await making)
     await followed.tell()
-    # The store told of it before the feed did
+    # The store reported the change before the feed
     assert texts(listener.watched.names) == ["a1", "a2"]
     assert listener.updates == []
 
@@ -65,7 +65,7 @@ async def test_what_comes_while_the_store_is_asked_is_in_the_set_once() -> None:
 async def test_what_is_back_as_it_was_when_the_set_is_made_is_in_it_as_it_is(
     there_at_first: bool,
 ) -> None:
-    # The store has changed, its follower does not know yet
+    # The store has changed, the follower has not noticed yet
     followed = await reading("a1", *["a2"] * there_at_first)
     first, second = ("removed", "added") if there_at_first else ("added", "removed")
     await followed.change(**{first: ["a2"]})

@@ -1,4 +1,4 @@
-"""The watched sets of a namespace: equal ones are held once, and changed once."""
+"""The watched sets of a namespace: equal sets are held once, and changed once."""
 
 import tracemalloc
 
@@ -17,7 +17,7 @@ def sets_of(count: int = 100) -> WatchedSets:
 
 
 def add(sets: WatchedSets, pattern: str, names: SortedNames) -> WatchedSet:
-    """Add a set as its maker does."""
+    """Add a set as the set's maker does."""
     like = sets.like(names)
     try:
         while True:
@@ -27,7 +27,7 @@ def add(sets: WatchedSets, pattern: str, names: SortedNames) -> WatchedSet:
 
 
 def some(sets: WatchedSets, step: int = 2) -> SortedNames:
-    """Names of a set as the namespace's objects, in a tree of their own."""
+    """Return names of a set as the namespace's objects, in a separate tree."""
     return SortedNames.from_sorted(list(sets.everything.names())[::step])
 
 
@@ -51,7 +51,7 @@ def test_different_sets_are_held_beside_each_other() -> None:
     add(sets, "one", some(sets, 2))
     held = sets.held_bytes
     other = add(sets, "other", some(sets, 3))
-    # Not its names, which they share
+    # Without the shared names
     assert sets.held_bytes - held == SET_BYTES + other.names.own_bytes
     assert other.names.own_bytes < other.names.name_bytes
 
@@ -103,13 +103,13 @@ def test_what_is_charged_is_near_what_is_used() -> None:
 def test_what_is_charged_follows_every_change() -> None:
     sets = sets_of()
     one, other = add(sets, "one", some(sets)), add(sets, "other", some(sets, 3))
-    # Both change, one of them alone, and one is given a version of its own
+    # Both sets change, one of them separately, and one receives a different version
     sets.change(b"persistent://t/n/x", [one, other], added=True)
     sets.change(b"persistent://t/n/y", [one], added=True)
     sets.change(numbered(1)[0], [one, other], added=False)
     sets.replace(other, SortedNames.from_sorted(numbered(3)))
     sets.replace(other, one.names)
-    # As if they had been so from the beginning
+    # As if the sets had been equal from the beginning
     fresh = WatchedSets(sets.everything)
     for watched in (one, other):
         fresh.add(watched.pattern, watched.names)
@@ -120,7 +120,7 @@ def test_what_is_charged_follows_every_change() -> None:
 
 
 def test_a_set_that_was_forgotten_is_changed_at_no_cost() -> None:
-    # It is forgotten while a change of many sets is under way
+    # The set is forgotten during a change of many sets
     sets = sets_of()
     gone, other = add(sets, "gone", some(sets)), add(sets, "other", some(sets, 3))
     sets.discard(gone)

@@ -1,4 +1,4 @@
-"""``floodgate-admin``: what it asks, what it writes, how it fails."""
+"""``floodgate-admin``: requests, output and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOPIC = "/admin/v2/persistent/acme/orders/eu"
 
 @contextlib.contextmanager
 def in_a_thread() -> Iterator[StandInAdmin]:
-    """Run a stand-in beside a command line that has a loop of its own."""
+    """Run a stand-in server beside a command line with a separate event loop."""
     started, stop = threading.Event(), asyncio.Event()
     running: list[tuple[asyncio.AbstractEventLoop, StandInAdmin]] = []
 
@@ -80,7 +80,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return run_line
 
 
-# -- what is asked --------------------------------------------------------------------------------
+# -- requests -------------------------------------------------------------------------------------
 
 ASKED = {
     "topics create acme/orders/eu -p team=red,tier=1":
@@ -145,7 +145,7 @@ def test_a_listing_asks_for_what_its_options_say(
     assert set(stand_in.lines) == lines
 
 
-# -- what is written ------------------------------------------------------------------------------
+# -- output ---------------------------------------------------------------------------------------
 
 
 def test_names_go_out_one_a_line(stand_in: StandInAdmin, run: Run) -> None:
@@ -366,7 +366,7 @@ def test_a_full_disk_is_one_sentence(
 
 
 def status_with(output: TextIO | None, words: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return the exit status of a call that writes to this output."""
+    """Return the exit status of a call writing to the given output."""
     monkeypatch.setattr(sys, "stdout", output)
     monkeypatch.setattr(sys, "argv", ["floodgate-admin", *words.split()])
     with pytest.raises(SystemExit) as ended:
@@ -374,7 +374,7 @@ def status_with(output: TextIO | None, words: str, monkeypatch: pytest.MonkeyPat
     return int(ended.value.code or 0)
 
 
-# -- how it fails ---------------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------------
 
 
 def test_a_refusal_is_one_sentence_with_the_servers_reason_and_a_hint(

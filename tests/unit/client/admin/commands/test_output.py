@@ -1,4 +1,4 @@
-"""client.admin.commands.output: names that are written while more of them come."""
+"""Names are written while further names arrive."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from client.admin.errors import AdminDisconnectedError
 
 
 class Pager:
-    """A standard output that takes nothing until it is told to."""
+    """A standard output that blocks until released."""
 
     def __init__(self) -> None:
         self.turned = threading.Event()
@@ -60,7 +60,7 @@ async def test_no_more_than_the_bound_is_taken(
     streaming = asyncio.create_task(Output(as_json=False).stream(batches()))
     for _ in range(500):
         await asyncio.sleep(0)
-    # One is being written, one waits for a place.
+    # One name is being written, one waits for a place.
     assert len(taken) == 5 + 2
     pager.turned.set()
     await streaming

@@ -1,4 +1,4 @@
-"""What a command line's words become, and what is said of those that are none."""
+"""Conversion of command-line words, and the sentences about invalid words."""
 
 import pytest
 import typer
@@ -8,15 +8,11 @@ from client.admin.commands.values import one_of
 
 @pytest.mark.parametrize("text", ["FULL", "full", "Full"])
 def test_a_name_is_found_in_capitals_or_not(text: str) -> None:
-    # GIVEN names that an option takes
     parse = one_of("FULL", "BACKWARD")
-    # WHEN one of them is given THEN it is spelled as the broker spells it
     assert parse(text) == "FULL"
 
 
 def test_a_name_that_is_none_is_refused_with_those_there_are() -> None:
-    # GIVEN names that an option takes
     parse = one_of("FULL", "BACKWARD")
-    # WHEN another one is given THEN the sentence says which there are
     with pytest.raises(typer.BadParameter, match="'FUL' should be one of: FULL, BACKWARD"):
         parse("FUL")

@@ -16,7 +16,7 @@ from tests.support.clocks.settle import settle, started
 
 
 class Link:
-    """The way to the broker, open or not; what a test says is answered."""
+    """The link to the broker, open or closed; answers are released by tests."""
 
     consumer_id = 3
     persistent = True
@@ -37,12 +37,12 @@ class Link:
             raise self.error
 
     def ids(self) -> list[tuple[int, list[int]]]:
-        """The entries of each id that was sent, and its bits."""
+        """Return the entries and bits of each sent id."""
         return [(one.entryId, list(one.ack_set)) for ack in self.sent for one in ack.message_id]
 
 
 class Acks:
-    """Acknowledgements with their link and clock."""
+    """Acknowledgements with link and clock."""
 
     def __init__(self, **options: Any) -> None:
         self.link, self.clock = Link(), ManualClock()
@@ -168,7 +168,7 @@ async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(
         receipts.append(case.acks.receipt())
     errors = [receipt.exception() for receipt in receipts if receipt is not None]
     assert [type(error) for error in errors] == [NotConnected] * 4
-    # And what did not have to be forgotten is sent
+    # And the remaining acknowledgements are sent
     case.link.cnx = case.link
     case.link.hold.set()
     await case.acks.sent()

@@ -1,4 +1,4 @@
-"""Entries fall due in steps, and there are not more of them than the bound."""
+"""Entries fall due in steps, and the bound on steps holds."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class Times:
-    """Due times, and what fell due."""
+    """Due times, and the entries that fell due."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -43,7 +43,7 @@ def test_one_that_is_due_earlier_moves_the_timer() -> None:
 def test_what_is_removed_or_cleared_never_falls_due() -> None:
     one = Times()
     one.times.add((1, 1), 1.0)
-    one.times.add((1, 1), 9.0)  # Keeps its time.
+    one.times.add((1, 1), 9.0)  # Keeps the due time.
     assert one.times.remove((1, 1))
     assert not one.times.remove((1, 1))
     one.times.add((1, 2), 1.0)
@@ -63,13 +63,13 @@ def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_of_many_only_some_are_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given five that fall due in two steps, and one later
+    # Given five entries due in two steps, and a later entry
     monkeypatch.setattr(due_times, "MOST_AT_ONCE", 2)
     one = Times()
     for entry, seconds in enumerate((1.0, 1.0, 1.0, 1.15, 1.15, 9.0)):
         one.times.add((1, entry), seconds)
     # When both are due
     one.clock.advance(1.5)
-    # Then each has a turn of its own
+    # Then each step has a separate turn
     assert one.due == [[(1, 0), (1, 1)], [(1, 2)], [(1, 3), (1, 4)]]
     assert list(one.times) == [(1, 5)]

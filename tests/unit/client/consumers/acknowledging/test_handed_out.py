@@ -1,4 +1,4 @@
-"""What the program has is acknowledged, or comes again."""
+"""Messages held by the program are acknowledged, or redelivered."""
 
 import asyncio
 
@@ -306,7 +306,7 @@ async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
 
 
 async def test_a_batch_that_ends_cumulatively_is_done_with() -> None:
-    # Given a batch whose last message was acknowledged alone
+    # Given a batch whose last message was acknowledged separately
     broker = ModelBroker()
     broker.publish(3)
     consumer = await opened(
@@ -333,7 +333,7 @@ async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -
 
 
 async def test_what_is_sent_again_for_one_reason_is_not_for_the_other() -> None:
-    # Given a batch of which a part was refused, and another part is not acknowledged in time
+    # Given a batch partly refused, and partly not acknowledged in time
     broker = ModelBroker()
     broker.publish(2)
     consumer = await opened(
@@ -367,7 +367,7 @@ async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() ->
 
 
 async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch() -> None:
-    # Given an acknowledgement of the consumer's own that was dropped
+    # Given an acknowledgement by the consumer that was dropped
     broker = ModelBroker()
     broker.publish(2)
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)

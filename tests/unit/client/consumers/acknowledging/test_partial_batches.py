@@ -1,4 +1,4 @@
-"""Batches know which of their messages are acknowledged."""
+"""Batches track their acknowledged messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is not acknowledged in time, or refused, is sent again when its time is up."""
+"""Unacknowledged and refused messages are redelivered when due."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.support.clocks.manual_clock import ManualClock
 
 
 class Times:
-    """A redelivery, and what it had sent again."""
+    """A redelivery, and the redelivered ids."""
 
     def __init__(self, **options: Any) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""Entries are counted as they come; chunks are put together, and versions of schemas waited for."""
+"""Arriving entries are counted; chunks are assembled, and schema versions awaited."""
 
 import asyncio
 import itertools
@@ -33,7 +33,7 @@ from tests.support.messages.entries import (
 
 
 class Asked:
-    """Knows versions once a test says so."""
+    """Versions known when a test permits."""
 
     def __init__(self) -> None:
         self.versions: set[bytes] = set()
@@ -51,7 +51,7 @@ class Asked:
 
 
 class Asking(Schema):
-    """A schema whose versions are asked for."""
+    """A schema that fetches versions."""
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(None, None, None, "asking")
@@ -62,7 +62,7 @@ class Asking(Schema):
 
 
 class Taken:
-    """The consumer's part: what arrived, and what is held."""
+    """The consumer's side: arrived messages, and held entries."""
 
     def __init__(self) -> None:
         self.entries: list[int] = []
@@ -90,7 +90,7 @@ class Taken:
 
 
 class Line:
-    """Arrivals that a test feeds."""
+    """Arrivals fed by a test."""
 
     def __init__(self) -> None:
         self.asked, self.taken = Asked(), Taken()
@@ -99,7 +99,7 @@ class Line:
         self.arrivals = Arrivals(self.taken, cluster, TOPIC, options, MAX_UNCOMPRESSED_BYTES)
 
     def come(self, entry_id: int, version: bytes) -> None:
-        """Let an entry come that was written by a version."""
+        """Feed an entry written by a schema version."""
         producer = SendingProducer(1, "p", schema_version=version)
         self.read(entry_id, message_entry(OutgoingMessage(b"x", 0), producer, NOW))
 
@@ -111,7 +111,7 @@ class Line:
         *,
         dropped: bool = False,
     ) -> None:
-        """Let an entry come."""
+        """Feed an entry."""
         data = entry_bytes(entry)
         position = pb.MessageIdData(ledgerId=1, entryId=entry_id)
         command = pb.CommandMessage(consumer_id=1, message_id=position, ack_set=ack_set)
@@ -157,7 +157,7 @@ async def test_what_waits_is_dropped_with_the_connection(line: Line) -> None:
 
 
 async def test_a_batch_takes_as_many_permits_as_it_has_messages_left(line: Line) -> None:
-    # Given a consumer that keeps what comes
+    # Given a consumer that keeps all arrivals
     line.taken.count_freed = lambda *_: None  # type: ignore[method-assign]
     line.read(1, batch_of(plain(70)), ack_set=[0b11, -1])
     line.read(2, batch_of(plain(3)), dropped=True)
@@ -192,7 +192,7 @@ async def test_chunks_that_become_no_message_are_not_held(line: Line) -> None:
     large = ChunkedMessage(OutgoingMessage(bytes(1_000), 1), PRODUCER, NOW, 400)
     line.read(0, large.entry(0))
     incomplete = line.arrivals.incomplete
-    # When the second does not come
+    # When the second does not arrive
     line.read(2, large.entry(2))
     assert (incomplete, line.arrivals.incomplete) == (1, 0)
     assert (line.taken.held, line.taken.held_bytes) == (0, 0)

@@ -1,4 +1,4 @@
-"""The inbox merges topics fairly, and a message is taken by one who still wants it."""
+"""The inbox merges topics fairly, and delivers only wanted messages."""
 
 import asyncio
 from collections import deque
@@ -15,7 +15,7 @@ from tests.support.clocks.settle import settle, started
 
 
 class Text(str):
-    """A message, as far as the inbox looks at it."""
+    """A message, reduced to the attributes read by the inbox."""
 
     @property
     def size_bytes(self) -> int:
@@ -23,7 +23,7 @@ class Text(str):
 
 
 class Topic:
-    """Messages of one topic; those that start with "-" nobody wants."""
+    """Messages of one topic; those starting with "-" are unwanted."""
 
     more_may_come = True
 
@@ -108,7 +108,7 @@ async def test_a_message_that_comes_as_the_time_is_up_is_not_lost(arrives_first:
     if not arrives_first:
         topic.come("a")
     await settle()
-    # Then one of them has it
+    # Then one receiver has the message
     assert first.done()
     taken = [one.result() for one in (first, second) if one.done() and not one.exception()]
     assert (taken, inbox.queued) == (["a"], 0)
@@ -145,7 +145,7 @@ async def test_who_waits_for_a_batch_without_end_takes_what_there_is(inbox: Inbo
 
 
 async def test_a_batch_without_a_timeout_ends_when_one_topic_can_send_no_more(inbox: Inbox) -> None:
-    # Given a topic that may send, and has nothing
+    # Given an empty topic with permits
     full, _ = Topic(inbox), Topic(inbox)
     receiving = await started(batch(inbox, 10, -1, -1))
     full.come("a")
@@ -178,7 +178,7 @@ async def test_who_finds_nothing_tells_every_topic(inbox: Inbox) -> None:
 
 
 def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inbox: Inbox) -> None:
-    # Given topics that know that nothing is there
+    # Given topics known to be empty
     latest, quiet, attached, always = (Topic(inbox) for _ in range(4))
     inbox.add(always, always_told=True)
     inbox.tell_sources()
@@ -187,7 +187,7 @@ def test_those_are_told_again_to_which_something_came_and_who_want_it_always(inb
     inbox.tell_again(attached)
     for _ in range(2):
         inbox.tell_sources()
-    # Then the latest is told each time: it may want more
+    # Then the latest receiver is reported each time: the receiver may want more
     told = [one.found_nothing_count for one in (latest, quiet, attached, always)]
     assert told == [3, 1, 2, 3]
 

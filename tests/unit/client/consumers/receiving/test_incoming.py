@@ -1,4 +1,4 @@
-"""What comes is counted, read, skipped and asked for."""
+"""Arriving entries are counted, read, skipped and requested."""
 
 import asyncio
 
@@ -60,7 +60,7 @@ async def test_who_waits_goes_on_asking_when_an_entry_becomes_no_message() -> No
 
 
 async def test_who_comes_after_an_entry_that_became_no_message_asks_again() -> None:
-    # Given a topic that was told that nothing is there, and an entry while nobody waited
+    # Given a topic reported as empty, and an entry that arrived without a receiver
     consumer = await opened(ModelBroker(), receiver_queue_policy="bytes")
     (await started(consumer.receive())).cancel()
     await settle()
@@ -99,7 +99,7 @@ async def test_a_batch_that_cannot_be_read_gives_back_the_permits_that_it_took()
 
 
 async def test_a_batch_of_which_a_part_was_acknowledged_before_is_whole_with_the_rest() -> None:
-    # Given a consumer before this one that acknowledged a part
+    # Given an earlier consumer that acknowledged a part
     broker = ModelBroker()
     broker.publish(3)
     broker.entries[0].left = 0b110

@@ -1,4 +1,4 @@
-"""A position says what stands before it, and progress goes on from what was taken."""
+"""A position names the preceding message, and progress continues from the taken messages."""
 
 from types import SimpleNamespace
 from typing import Any

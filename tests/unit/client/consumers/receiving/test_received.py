@@ -1,4 +1,4 @@
-"""What arrived is counted until it is taken or dropped, message by message."""
+"""Arrived messages are counted singly until taken or dropped."""
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.receiving.received import Received
@@ -10,7 +10,7 @@ from tests.support.messages.entries import batch_of, plain, received
 
 
 class Consumer:
-    """Wants every message but some, and counts what is gone."""
+    """Wants every message but some, and counts removed messages."""
 
     def __init__(self, unwanted: tuple[int, ...] = ()) -> None:
         self.unwanted = unwanted
@@ -54,7 +54,7 @@ def test_the_last_message_of_an_entry_takes_the_rest_of_its_bytes() -> None:
 def test_messages_that_nobody_wants_are_gone_with_their_entry() -> None:
     consumer = Consumer(unwanted=(0, 2))
     consumer.append(3)
-    consumer.append(1)  # All of it is unwanted.
+    consumer.append(1)  # The whole entry is unwanted.
     assert consumer.taken() == [b"1"]
     assert consumer.left == [4, 200]
     assert consumer.received.queued == 0

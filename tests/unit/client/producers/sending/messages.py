@@ -1,4 +1,4 @@
-"""Messages that a program has given to a producer."""
+"""Messages handed to a producer by a program."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ from client.producers.sending.pending_message import PendingMessage
 
 
 def pending(payload: bytes = b"x", *, waits: bool = True, **parts: Any) -> PendingMessage:
-    """Return a message with such parts, which nobody has taken yet."""
+    """Return an untaken message with the given parts."""
     result = asyncio.get_running_loop().create_future()
     message = PendingMessage(payload, 0, result, waits=waits)
     for name, value in parts.items():

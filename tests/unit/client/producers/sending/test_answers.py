@@ -1,4 +1,4 @@
-"""The ids that programs get: of a message alone, in a batch, and in parts."""
+"""The ids returned to programs: of a single message, in a batch, and in chunks."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Batches are sent when they are full, when they are due, and when somebody waits for them."""
+"""Batches are sent when full, when due, and when flushed."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ async def test_batches_by_key_have_one_key_each_and_rising_numbers() -> None:
     for content, key in ((b"0", "b"), (b"1", "a"), (b"2", "a"), (b"3", "b")):
         producer.send_nowait(content, partition_key=key)
     broker.clock.advance(0.01)
-    # A broker that removes duplicates has seen no larger number before each of them
+    # A broker with deduplication has seen no larger number before each of them
     assert batches(broker) == [[b"1", b"2"], [b"0", b"3"]]
     assert [one.metadata.partition_key for one in broker.sent] == ["a", "b"]
     assert [one.send.sequence_id for one in broker.sent] == [2, 3]

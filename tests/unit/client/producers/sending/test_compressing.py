@@ -1,4 +1,4 @@
-"""Large messages are made into entries beside the loop, if anybody waits for them."""
+"""Large messages are encoded in a thread while a caller waits."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ LARGE = 200_000
 
 
 class Writer:
-    """Notes who makes an entry, and makes it or fails."""
+    """Records the thread making an entry, and succeeds or fails."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.threads: list[threading.Thread] = []
@@ -35,7 +35,7 @@ class Writer:
 
 
 class Sender:
-    """A line whose messages are made into entries."""
+    """A line whose messages become entries."""
 
     def __init__(self, error: Exception | None = None) -> None:
         options = ProducerOptions(compression_type=CompressionType.ZLib)

@@ -1,4 +1,4 @@
-"""Messages become entries: alone, together, or in parts, which hold their bytes from then on."""
+"""Messages become entries: single, batched or chunked; entries hold the bytes from then on."""
 
 import random
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Callers of flush go on when what they wait for is answered, and not before."""
+"""Callers of flush continue exactly when the awaited messages are answered."""
 
 from client.producers.sending.flushing import Flushers
 from tests.support.clocks.settle import settle, started

@@ -1,4 +1,4 @@
-"""Entries are written in order, as far as the connection takes them, and again on another."""
+"""Entries are written in order, as the connection permits, and again after reconnecting."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tests.unit.client.producers.sending.messages import pending
 
 
 class Cnx:
-    """A connection that takes what it is told to."""
+    """A scripted connection."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What a message holds, and how its program learns that it failed."""
+"""A message's contents, and how a failure reaches the program."""
 
 import pytest
 

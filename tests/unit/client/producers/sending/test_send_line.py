@@ -1,4 +1,4 @@
-"""Messages get their place, then their memory, in the order of asking; who leaves holds nothing."""
+"""Messages get a place, then memory, in order of request; cancelled requests hold nothing."""
 
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from tests.unit.client.producers.sending.messages import pending
 
 
 class Line(SendLine):
-    """A line, and what has gone through it."""
+    """A line, and the messages that passed."""
 
     def __init__(self, limit_bytes: int = 1_000, places: int = 10) -> None:
         self.memory = MemoryLimitController(limit_bytes)
@@ -56,7 +56,7 @@ async def test_who_leaves_hands_its_turn_to_the_next() -> None:
     first, second = pending(), pending()
     line.enter(first)
     line.enter(second)
-    held.release()  # Granted to the first, which leaves before it is told.
+    held.release()  # Granted to the first request, cancelled before the notification.
     assert line.leave(first)
     assert not line.leave(first)
     line.go_on()

@@ -1,4 +1,4 @@
-"""Questions of tests: how many clients read what how fast, and a storm that needs known limits."""
+"""Questions for tests: clients with read rates, and a storm with known limits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ BIG = NamespaceShape("acme/big", 40_000, 40_000 * 95)
 def clients(
     count: int, library: str = "", name: str = "", timeout: float = 30, **read: Any
 ) -> Group:
-    """So many clients of a library, or that list once, and how they read."""
+    """Return clients of a library, or clients that list once, with their read rate."""
     said: dict[str, Any] = {"name": library or "once", "count": count, "read": read}
     if library:
         return Discover.model_validate({**said, "library": library, "timeout": timeout})
@@ -24,13 +24,13 @@ def clients(
 
 
 def question(*groups: Group, shapes: tuple[NamespaceShape, ...] = (BIG,), **said: Any) -> Question:
-    """What is asked; without groups for 40 clients that read 500 kB/s."""
+    """Return a question; by default for 40 clients reading 500 kB/s."""
     values = {"goal": Goal(), "profile": "pulsar", "today": Setting(Limits()), **said}
     return Question(groups or (clients(40, timeout=90, rate=500_000),), shapes, **values)
 
 
 def needs(heap_mb: int, direct_mb: int) -> Callable[[Question, Setting], Outcome]:
-    """A storm that meets any goal with these limits or larger ones, on all servers."""
+    """Return a storm that meets any goal with at least the given limits on all servers."""
 
     def storm(asked: Question, setting: Setting) -> Outcome:
         del asked

@@ -1,4 +1,4 @@
-"""An advice keeps limits that hold, raises those that do not, and ends in its time."""
+"""An advice keeps sufficient limits, raises insufficient limits, and ends in time."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_limits_in_force_that_hold_are_kept() -> None:
 
 
 def test_limits_in_force_that_hold_by_luck_are_raised() -> None:
-    # They pass as asked, but are within the growth stall's reach
+    # The limits pass as given, but are within the growth stall's reach
     lucky = question(goal=GOAL, today=Setting(Limits(heap_mb=5, direct_mb=100)))
     advice = advise(lucky, needs(1, 1))
     assert advice.setting is not None
@@ -113,7 +113,7 @@ def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
 
 
 def test_limits_in_force_make_room_for_what_is_raised_beside_them() -> None:
-    # They pass, and fit what may be accounted, but their direct memory is too small
+    # The limits pass, and fit the accountable memory, but direct memory is too small
     goal = Goal(back_within_seconds=65, accounted_mb=30)
     today = Setting(Limits(heap_mb=26, direct_mb=4))
     advice = advise(question(clients(40, timeout=90), goal=goal, today=today), needs(5, 4))
@@ -190,7 +190,7 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
 
 
 def test_no_real_storm_has_more_memory_than_may_be_accounted(tmp_path: Path) -> None:
-    # Limits that take nearly all of it
+    # Limits that take nearly all of the memory
     goal = Goal(back_within_seconds=65, accounted_mb=70)
     advice = advise(question(goal=goal, today=TIGHT), needs(8, 40))
     tried: list[int] = []

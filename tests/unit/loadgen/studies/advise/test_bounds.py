@@ -1,4 +1,4 @@
-"""What no setting can undercut: the largest answer, the burst, and a client's patience."""
+"""Lower bounds of settings: the largest answer, the burst, and a client's patience."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_no_limit_is_below_the_largest_answer() -> None:
 
 
 def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
-    # 40 readers that hold 4 MB for 8 s each, within 64 s of which 3 are for serving them
+    # 40 readers holding 4 MB for 8 s each, within 64 s including 3 s of service
     slow = question(network_bytes=0, goal=Goal(back_within_seconds=64))
     setting = start(slow)
     at_once = -(-40 // 7)
@@ -44,7 +44,7 @@ def test_direct_memory_begins_with_whole_rounds_of_readers() -> None:
 
 
 def test_first_guesses_of_all_clients_and_the_largest_list_fit_the_heap() -> None:
-    # A quarter more clients, and the largest namespace half as large again
+    # A quarter more clients, and a largest namespace of one and a half times the size
     asked = question(clients(1_000, "java-watch"), shapes=(SMALL, BIG))
     safe = safe_limits(asked)
     needed = 1_250 * FIRST_ESTIMATE_BYTES + 1.5 * BIG.charged_bytes

@@ -1,4 +1,4 @@
-"""Where no limit helps, the advice says so with the figure, and says where the switch hangs."""
+"""Where no limit helps, the advice gives the figure, and warns where the switch hangs a Pulsar."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from loadgen.studies.advise.question import NamespaceShape, Question
 from tests.unit.loadgen.studies.advise.asked import clients, question
 
 MEGABYTE = NamespaceShape("acme/orders", 10_000, 980_000)
-# What a real broker was seen to send though a frame may have 5,253,116 bytes.
+# Sent by a real broker although a frame may have 5,253,116 bytes.
 HUGE = NamespaceShape("acme/huge", 60_000, 5_726_658)
 
 
 def load(*shapes: NamespaceShape, count: int = 1000, slow: int = 0, **said: object) -> Question:
-    """Java clients, and some that read nothing."""
+    """Return Java clients, including non-reading clients."""
     read = {"rate": said.pop("rate", None)}
     groups = [clients(count - slow, "java-watch", **read)]
     groups += [clients(slow, "cpp", never=True)] if slow else []
@@ -67,7 +67,7 @@ def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(
 
 
 def test_only_clients_of_namespaces_that_are_too_large_are_too_slow() -> None:
-    # 1 MB in 10 s, and 10 kB at once
+    # 1 MB in 10 s, and 10 kB in one burst
     small = NamespaceShape("acme/small", 100, 10_000)
     mixed = load(small, MEGABYTE, rate=100_000, goal=Goal(back_within_seconds=5))
     (found,) = obstacles(mixed)

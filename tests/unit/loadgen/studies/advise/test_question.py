@@ -1,6 +1,7 @@
-"""The question becomes a document, and its run an outcome.
+"""The question becomes a document, and the document's run an outcome.
 
-Namespaces are tried with their true sizes; of many sizes number, total and largest are true."""
+Namespaces are tried with true sizes; for many sizes number, total and largest are true.
+"""
 
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def test_a_storm_has_the_clients_of_a_scenario() -> None:
 
 
 def test_only_requests_that_the_run_did_not_cut_are_refused(tmp_path: Path) -> None:
-    # One is back and polls when the run ends; one is refused; one came back too late
+    # A client is back and polls when the run ends; a client is refused; a client came back too late
     requests = [
         request(client=0),
         request(client=0, outcome="timeout", reason=RUN_ENDED),
@@ -131,7 +132,7 @@ def test_times_that_were_measured_stand_in_the_document_instead_of_the_profiles(
         (300, 0, 0.1, 7),
         (30, 0, 0.1, 0),  # Few wait.
         (300, 5, 0.1, 0),  # Readers hold direct memory.
-        (300, 0, 1.0, 0),  # The processor is what they wait for.
+        (300, 0, 1.0, 0),  # The processor is the bottleneck.
     ],
 )
 def test_a_stall_is_hundreds_that_wait_while_nobody_is_answered_and_nothing_is_done(

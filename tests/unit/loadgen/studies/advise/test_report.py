@@ -1,4 +1,4 @@
-"""Fragments are what the servers read, and nothing but the keys that were advised."""
+"""Fragments are valid server files, with only the advised keys."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The search finds limits that bear every strain, and the edge below them."""
+"""The search finds limits sufficient for every strain, and the edge below."""
 
 from dataclasses import replace
 
@@ -45,14 +45,14 @@ def test_only_the_limit_that_is_too_small_grows() -> None:
 
 
 def test_what_begins_above_the_most_is_not_paired_with_a_limit_that_grew() -> None:
-    # Today's heap is most of what may be accounted
+    # Today's heap is most of the accountable memory
     tries = Tries(needs(5, 60), GOAL)
     found = tries.climb(setting(80, 20), setting(25, 75), [ASKED])
     assert found.broker.accounted_mb <= 100
 
 
 def test_a_strain_that_all_memory_does_not_bear_asks_for_no_more() -> None:
-    # A processor that is too slow is no reason for memory.
+    # A slow processor is no reason for memory.
     tries = Tries(lambda asked, _: met(back=50 if asked is HARDER else 100), GOAL)
     assert tries.climb(setting(6), setting(90), [ASKED, HARDER]) == setting(6)
 

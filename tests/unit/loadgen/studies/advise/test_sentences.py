@@ -1,4 +1,4 @@
-"""Every sentence of the page is said somewhere, and what is said is a sentence of the page."""
+"""Every sentence of the page is produced somewhere, and every produced sentence is on the page."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ CODE = "".join(file.read_text(encoding="utf-8") for file in FILES)
 
 @pytest.mark.parametrize("name", sentences())
 def test_no_sentence_is_left_over(name: str) -> None:
-    # What stands in braces is a server, a profile or a subject
+    # Braces hold a server, a profile or a subject
     begun = name.rpartition("-")[0]
     assert f'"{name}"' in CODE or f'"{begun}-{{' in CODE
 

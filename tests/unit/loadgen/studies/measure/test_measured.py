@@ -1,4 +1,4 @@
-"""Probes of a broker whose times are known show these, each with a range that holds them."""
+"""Probes of a broker with known times find the times, each within a range."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -85,10 +85,10 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads")
     assert found.kept == kept
     assert times.accept == PULSAR.accept
-    # and what was seen one at a time lies in the ranges
+    # and single measurements lie within the ranges
     assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
     assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
-    # so that limits are sought for a broker as slow as that
+    # so that limits are sought for an equally slow broker
     names = [found.fitted.times[f"{each}_name"] for each in ("list", "match", "watch")]
     assert times.band == pytest.approx(max(each.high / each.value for each in names))
 
@@ -106,7 +106,7 @@ def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A page of metrics of many topics takes a broker longer than what is measured.
+    # A metrics page of many topics takes a broker longer than the measured work.
     fake = FakeExperiment(rows, server_version="4.2.4")
     find(tmp_path, monkeypatch, fake)
     assert {options.service_url for _, options in fake.run} == {"pulsar://127.0.0.1:6650"}

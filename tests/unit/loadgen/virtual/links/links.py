@@ -1,4 +1,4 @@
-"""A pipe between a sender of the tests and a sink that reads as it is told."""
+"""A pipe between a test's sender and a scripted sink."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from loadgen.virtual.loop import VirtualLoop
 
 
 class CountingSink:
-    """Keeps what was sent, and reads when the test says."""
+    """Keeps sent bytes, and reads on command."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -19,7 +19,7 @@ class CountingSink:
         self.pieces += map(bytes, buffers)
 
     def arriving(self) -> None:
-        """Nothing is read by itself."""
+        """No-op."""
 
     def arrived(self) -> None:
         self.arrivals += 1
@@ -28,7 +28,7 @@ class CountingSink:
         self.end = reset
 
     def read(self, size: int) -> int:
-        """Read at most so much; return how much."""
+        """Read at most ``size`` bytes; return the number read."""
         taken = min(size, self.pipe.visible - self.pipe.read)
         if taken:
             self.pipe.was_read(self.pipe.read + taken)
@@ -36,7 +36,7 @@ class CountingSink:
 
 
 def joined(loop: VirtualLoop, buffers: KernelBuffers) -> tuple[Pipe, CountingSink]:
-    """Return a pipe whose sender goes on as soon as it may, and its sink."""
+    """Return a pipe whose sender resumes when permitted, and the sink."""
     sink = CountingSink()
     pipe = Pipe(loop, buffers, None, lambda: pipe.go_on())
     pipe.sink, sink.pipe = sink, pipe

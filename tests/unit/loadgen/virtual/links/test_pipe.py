@@ -33,7 +33,7 @@ def loop() -> VirtualLoop:
 def check(pipe: Pipe, buffers: KernelBuffers) -> None:
     assert 0 <= pipe.read <= pipe.visible <= pipe.moved <= pipe.taken <= pipe.sent
     assert pipe.unacknowledged <= max(buffers.send_bytes, buffers.first_send_bytes)
-    # The first lump that follows is a little more than the packet that was freed for it.
+    # The first lump that follows is a little larger than the freed packet.
     more = buffers.second_bytes - buffers.first_packet_bytes
     assert pipe.moved - pipe.read <= buffers.receive_bytes + more
 
@@ -97,7 +97,7 @@ def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_
         while pipe.unsent:
             taken = sink.read(rate // 10)
             await asyncio.sleep(0.001)
-            sink.read(rate // 10 - taken)  # of what came when that was the last
+            sink.read(rate // 10 - taken)  # of the bytes available at the last read
             await asyncio.sleep(0.099)
         return loop().time() - asked
 
@@ -105,7 +105,7 @@ def test_a_slow_reader_s_last_bytes_are_written_when_linux_was_measured_to_take_
 
 
 def test_a_full_window_opens_again_when_a_whole_packet_was_read() -> None:
-    # Measured on the loopback: what had been read, what came, what the sender's kernel had
+    # Measured on the loopback: bytes read before, bytes received, bytes in the sender's kernel
     measured = [
         (40_000, 34_362, 96_630),
         (162_022, 94_826, 142_239),

@@ -1,4 +1,4 @@
-"""Whoever guesses at passwords costs little, and keeps nobody else out."""
+"""Password guessing costs little, and locks no other user out."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ LONGEST = b"x" * MAX_PASSWORD_BYTES
 
 
 class Asked:
-    """A provider, and what it has hashed."""
+    """A provider, and the recorded hashes."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         users = {"ann": b"right", "bob": b"right", "cid": LONGEST}
@@ -50,7 +50,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 async def flood(asked: Asked, count: int) -> list[asyncio.Task[str | None]]:
-    """Guess so often that whoever guesses on is refused late."""
+    """Guess until further guesses are refused with a delay."""
     tasks = [asyncio.create_task(asked.role(b"no%d:wrong" % one)) for one in range(count)]
     await asyncio.gather(*tasks[: int(FREE_A_SECOND)])
     return tasks
@@ -85,7 +85,7 @@ async def test_a_flood_from_one_address_is_hashed_no_more_than_it_may(asked: Ask
 
 async def test_a_flood_delays_no_right_password_of_its_address(asked: Asked) -> None:
     assert await asked.role(b"ann:right") == "ann"
-    tasks = await flood(asked, MOST_LATE)  # Time stands still, and who was wrong waits for it.
+    tasks = await flood(asked, MOST_LATE)  # Time stands still, and failed callers wait.
     assert await asked.role(b"ann:right") == "ann"
     assert await asked.role(b"bob:right") == "bob"
     assert not all(task.done() for task in tasks)

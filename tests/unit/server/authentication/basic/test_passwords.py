@@ -1,5 +1,3 @@
-"""Password files and their hashes."""
-
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -13,7 +11,7 @@ from server.authentication.basic.passwords import (
     read_passwords,
 )
 
-# As `openssl passwd -apr1` and htpasswd -d wrote them.
+# As written by `openssl passwd -apr1` and htpasswd -d.
 HASHES = [
     (b"myPassword", "$apr1$qHDFfhPC$nITSVHgYbDAK1Y0acGRnY0"),
     (b"s3cret pass word long 1234567", "$apr1$abcdefgh$E.LhB.RAPT/n2ZKtasjCD."),

@@ -1,4 +1,4 @@
-"""Names and passwords: whoever guesses learns nothing."""
+"""Names and passwords: guessing reveals no information."""
 
 from pathlib import Path
 

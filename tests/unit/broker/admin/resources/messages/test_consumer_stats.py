@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def found(steps: Generator[None, None, T]) -> T:
-    """Take all steps; return what comes of them."""
+    """Take all steps; return the result."""
     while True:
         try:
             next(steps)
@@ -81,7 +81,7 @@ async def test_hashes_that_drain_are_shown_where_any_can(disorder: bool, shown: 
 
 
 def consumers(*names: str) -> list[dict[str, Any]]:
-    """Return consumers with these names, each with a permit."""
+    """Return consumers with given names, each with a permit."""
     added = (
         "msgRateOut messageAckRate msgThroughputOut bytesOutCounter msgOutCounter msgRateRedeliver "
         "availablePermits unackedMessages drainingHashesClearedTotal"

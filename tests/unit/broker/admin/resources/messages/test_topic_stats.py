@@ -11,14 +11,14 @@ async def test_each_consumer_is_a_step() -> None:
     for number in range(20):
         consume(subscription, pb.CommandSubscribe.Key_Shared, name=f"c{number}")
     steps = list(subscription_stats(subscription, Wanted()))
-    # Once for itself, once for its hashes that drain
+    # A step for each consumer, and a step for each consumer's draining hashes
     assert len(steps) == 40
 
 
 def together(
     partitions: dict[str, dict[str, object]], count: int, *, one_by_one: bool
 ) -> dict[str, Any]:
-    """Put statistics together in one go."""
+    """Merge statistics in one step."""
     steps = partitioned_stats(partitions, count, one_by_one=one_by_one)
     while True:
         try:

@@ -1,5 +1,3 @@
-"""What one transaction writes."""
-
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +18,13 @@ from tests.support.stores.message_stores import digest
 
 
 class Topic:
-    """A topic that hears nothing."""
+    """A topic that ignores all reports."""
 
     def stored(self, last: Position) -> None:
-        """Hear nothing."""
+        """Ignore."""
 
     def not_stored(self, error: MessageStoreError) -> None:
-        """Hear nothing."""
+        """Ignore."""
 
 
 @pytest.fixture
@@ -39,7 +37,7 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def rows(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:
-    """The rows of a table, whose checksums are right, without them."""
+    """Return a table's rows, checksums verified and removed."""
     found = connection.execute(f"SELECT * FROM {table}").fetchall()
     assert all(map(is_intact, found))
     return sorted(row[:-1] for row in found)
@@ -174,6 +172,6 @@ def test_a_dropped_ledgers_row_goes_with_its_last_entries(connection: sqlite3.Co
 
 
 def count_of(connection: sqlite3.Connection) -> int:
-    """How many entries the database has."""
+    """Return the number of entries in the database."""
     (count,) = connection.execute("SELECT COUNT(*) FROM entries").fetchone()
     return count

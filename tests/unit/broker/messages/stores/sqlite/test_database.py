@@ -1,4 +1,4 @@
-"""The file of a database: who has it, its format, its rows' checksums, and what errors mean."""
+"""The database file: owner, format, row checksums, meanings of errors."""
 
 import errno
 import os

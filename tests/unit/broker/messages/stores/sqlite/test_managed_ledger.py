@@ -1,4 +1,4 @@
-"""The ledgers of a topic whose entries are not stored."""
+"""A topic's ledgers before their entries are stored."""
 
 import sqlite3
 from pathlib import Path

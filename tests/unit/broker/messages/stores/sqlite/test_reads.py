@@ -1,4 +1,4 @@
-"""Reads from a database whose rows are not as they were written."""
+"""Reads from a damaged database."""
 
 import asyncio
 import sqlite3
@@ -26,7 +26,7 @@ COUNT = 12
 
 
 def change(path: Path, statement: str, *values: object) -> None:
-    """Change rows of a database beside its broker."""
+    """Change a database's rows while the broker is running."""
     with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute(statement, values).rowcount
 
@@ -40,7 +40,7 @@ def row_id(position: Position) -> int:
 async def stored(
     folder: Path, *, skip_damaged: bool = False
 ) -> AsyncIterator[tuple[ManagedLedger, list[Position], Path]]:
-    """A topic of which nothing is in memory, its entries' positions, and its database."""
+    """Return a topic with no entry in memory, the entries' positions, and the database."""
     path = folder / "messages.db"
     store = sqlite_store(path, skip_damaged=skip_damaged, recent_bytes=0)
     async with opened(store):
@@ -49,7 +49,7 @@ async def stored(
 
 
 async def all_of(ledger: ManagedLedger) -> list[int]:
-    """The numbers of all entries that are read, each compared with what was written."""
+    """Read all entries, compare them with the written entries, return their numbers."""
     numbers: list[int] = []
     first = EARLIEST
     while entries := await ledger.fetch(first, 3, 1_000):
@@ -170,7 +170,7 @@ async def test_where_damaged_entries_are_left_out_the_next_whole_one_says_their_
 
 
 def damage_page_of(path: Path, position: Position) -> None:
-    """Overwrite the page with an entry, which is in no write-ahead log any more."""
+    """Overwrite the page of an entry that has left the write-ahead log."""
     content = bytearray(path.read_bytes())
     begin = content.index(b"entry %d" % position.entry_id)
     page = begin - begin % PAGE
@@ -182,7 +182,7 @@ PAGE = 16 * 1024
 
 
 async def with_damaged_page(folder: Path) -> Path:
-    """A database with an entry a page, of which the page of the third is no page any more."""
+    """Return a database with a page for each entry, the third page destroyed."""
     path = folder / "messages.db"
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -252,7 +252,7 @@ async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry_and_gives_none
                 ledger.append(what + b" %d" % number + bytes(PAGE // 2), digest())
             await ledger.flushed()
     content = bytearray(path.read_bytes())
-    # Pages that were split before have older bytes of it too.
+    # Pages split earlier contain stale bytes of the entry, too.
     source, place = (content.rindex(one) // PAGE * PAGE for one in (of, to))
     content[place : place + PAGE] = content[source : source + PAGE]
     path.write_bytes(content)
@@ -263,7 +263,7 @@ async def test_a_page_that_belongs_elsewhere_hides_no_whole_entry_and_gives_none
 
 
 class FailingConnection:
-    """Reads nothing, as from a disk that is gone."""
+    """A connection whose reads fail, as on a lost disk."""
 
     def execute(self, statement: str, values: object = ()) -> None:
         error = sqlite3.OperationalError("disk I/O error")
@@ -271,7 +271,7 @@ class FailingConnection:
         raise error
 
     def close(self) -> None:
-        """Close nothing."""
+        """No-op."""
 
 
 @pytest.mark.parametrize("skip_damaged", [False, True])

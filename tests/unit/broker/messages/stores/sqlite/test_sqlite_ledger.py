@@ -1,4 +1,4 @@
-"""One ledger's figures, and what of it is in memory."""
+"""A ledger's figures, and the ledger's entries in memory."""
 
 from itertools import accumulate
 
@@ -15,7 +15,7 @@ MARKS = 256
 
 
 def ledger_of(sizes: list[int], confirmed: int | None = None) -> SqliteLedger:
-    """A ledger with entries of these sizes, of which the first are stored."""
+    """Return a ledger with entries of given sizes, the first ``stored`` of them stored."""
     ledger = SqliteLedger(1, 1)
     for size in sizes:
         ledger.add(bytes(size), digest())

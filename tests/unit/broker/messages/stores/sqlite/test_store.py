@@ -1,4 +1,4 @@
-"""A database from start to end: its catalog, what is damaged in it, what is dropped from it."""
+"""A database from creation to end: catalog, damage, deletions."""
 
 import asyncio
 import sqlite3
@@ -49,7 +49,7 @@ async def make(path: Path) -> None:
 
 
 def change(path: Path, statement: str) -> None:
-    """Change rows of a database that no broker has."""
+    """Change the rows of a database not opened by a broker."""
     with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute(statement).rowcount
 
@@ -168,7 +168,7 @@ async def test_a_schema_that_is_no_text_is_said_in_a_sentence(path: Path) -> Non
 
 @pytest.fixture(params=[b"something else", b"\xff" * 5_000])
 def no_database(request: pytest.FixtureRequest, path: Path) -> Iterator[None]:
-    """Put a file there that is none, and see that it is left as it is."""
+    """Create a file that is no database; check that opening leaves the file unchanged."""
     path.write_bytes(request.param)
     yield
     assert path.read_bytes() == request.param
@@ -212,7 +212,7 @@ async def test_a_database_whose_ledgers_have_all_numbers_takes_no_more(path: Pat
             await store.open_ledger(OTHER_TOPIC)
 
 
-# -- topics that are closed and opened again --------------------------------------------------
+# -- closing and reopening topics -------------------------------------------------------------
 
 
 async def test_two_that_open_a_topic_at_once_have_the_same_one_with_its_newest_cursors(
@@ -284,7 +284,7 @@ async def test_a_topic_whose_entries_wait_for_room_is_opened_again_once_they_are
 
 
 class Stored(Noting):
-    """Notes what a ledger tells, and that it did."""
+    """Records a ledger's reports."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -296,7 +296,7 @@ class Stored(Noting):
         self.event.set()
 
 
-# -- what is dropped --------------------------------------------------------------------------
+# -- deletions --------------------------------------------------------------------------------
 
 
 async def test_what_was_not_yet_deleted_of_dropped_ledgers_is_deleted_after_the_next_start(
@@ -307,7 +307,7 @@ async def test_what_was_not_yet_deleted_of_dropped_ledgers_is_deleted_after_the_
         ledger = await store.open_ledger(TOPIC)
         positions = await filled(ledger, 12)
         await settle()
-        # Its transaction is written, and then nothing can be deleted any more.
+        # The transaction is written, then all deletions fail.
         made[0].errors += [None, sqlite3.OperationalError("interrupted")]
         ledger.trim(positions[10], 0, 0)
         await ledger.flushed()
@@ -353,8 +353,8 @@ async def test_a_topic_whose_entries_wait_for_room_is_not_deleted_in_part_of_the
             await store.delete_ledger(TOPIC)
         assert store.holds(TOPIC)
         assert [info.entries for info in ledger.ledgers] == [2]
-        assert store.room.taken.entries == 3  # The older ledger makes room meanwhile.
-    # The end gave up what waited.
+        assert store.room.taken.entries == 3  # The older ledger is evicted meanwhile.
+    # Shutdown gave up waiting deletions.
     async with opened(sqlite_store(path)) as store:
         again = await store.open_ledger(TOPIC)
         found = await again.fetch(EARLIEST, 9, 99)

@@ -1,4 +1,4 @@
-"""Group commit, a full disk, and the errors that end all writing."""
+"""Group commit, a full disk, and errors that end all writing."""
 
 import asyncio
 import logging
@@ -35,11 +35,11 @@ class Disk:
 
 
 class Topic:
-    """A topic with one ledger, that notes what it hears.
+    """A topic with one ledger, recording reports.
 
     Attributes:
-        told: Up to where it was stored, each time.
-        error: Why it was not.
+        told: Position of each report of stored entries.
+        error: Reason of the failure.
     """
 
     def __init__(self, ledger_id: int, writer: DatabaseWriter) -> None:
@@ -49,13 +49,13 @@ class Topic:
         self._writer = writer
 
     def append(self, data: bytes = b"data") -> None:
-        """Add an entry to what is written next."""
+        """Add an entry to the next transaction."""
         batch = self._writer.batch()
         position = Position(self.ledger.ledger_id, self.ledger.add(data, digest()))
         batch.add_entry(self, self.ledger, position, data, digest())
 
     def stored(self, last: Position) -> None:
-        """Note up to where it is stored."""
+        """Record the stored position."""
         self.told.append(last.entry_id)
 
     def not_stored(self, error: MessageStoreError) -> None:
@@ -65,7 +65,7 @@ class Topic:
 
 
 class World:
-    """A writer with two topics, on a disk that a test fills."""
+    """A writer with two topics, on a disk filled by tests."""
 
     def __init__(self, path: Path, disk: Disk) -> None:
         self.disk = disk
@@ -92,25 +92,24 @@ class World:
             self.ended.set()
 
     async def writing(self) -> None:
-        """Store an entry of the first topic, of which the transaction waits to begin."""
+        """Store an entry of the first topic, whose transaction waits to begin."""
         self.connection.hold()
         self.one.append()
         await settle()
 
     def fill(self) -> None:
-        """Leave the file no page more than it has."""
+        """Leave the file no free page."""
         self.connection.execute("PRAGMA max_page_count=1")
 
     def leave_free(self, free_bytes: int) -> None:
-        """Have so much free on the disk, whatever there is."""
+        """Set the free space of the disk."""
         self.disk.f_bavail = free_bytes // self.disk.f_frsize
 
     def make_room(self) -> None:
-        """Let the file grow again."""
         self.connection.execute("PRAGMA max_page_count=100000")
 
     async def filled(self) -> None:
-        """Have both topics wait for room, the second one behind the first."""
+        """Make both topics wait for space, the second topic behind the first."""
         await self.writer.flushed()
         self.fill()
         self.one.append(bytes(2 * PAGE))
@@ -120,13 +119,13 @@ class World:
         await settle()
 
     async def tried_again(self) -> None:
-        """Let the clock come to the next try, and wait until that has ended."""
+        """Advance the clock to the next retry, and wait for the retry's end."""
         self.ended.clear()
         self.clock.advance(RETRY_SECONDS)
         await self.ended.wait()
 
     def stored(self, query: str) -> list[Any]:
-        """What the database has, without what SQLite keeps for the writer."""
+        """Return the database's content, except SQLite's reserve for the writer."""
         with closing(sqlite3.connect(self.file.path)) as reader:
             return [value for (value,) in reader.execute(query)]
 
@@ -136,7 +135,7 @@ class World:
         return [row_id >> ENTRY_BITS for row_id in found]
 
     def ledgers(self) -> list[int]:
-        """The ledgers that are known."""
+        """Return the known ledgers."""
         return self.stored("SELECT ledger_id FROM ledgers ORDER BY ledger_id")
 
     def cursors(self) -> list[bytes]:
@@ -459,7 +458,7 @@ async def test_an_input_error_on_a_disk_without_room_is_want_of_room(world: Worl
     assert not world.file.has_no_room(error)
 
 
-# -- a disk that is nearly full ---------------------------------------------------------------
+# -- a nearly full disk -----------------------------------------------------------------------
 
 
 async def test_entries_that_would_leave_no_room_to_delete_others_wait(world: World) -> None:
@@ -519,7 +518,7 @@ async def test_a_ledger_that_is_dropped_before_its_entries_are_stored_is_deleted
 
 
 async def nearly_filled(world: World) -> None:
-    """Have an entry of the first topic wait for room, and one of the other one stored."""
+    """Make an entry of the first topic wait for space, with an entry of the second topic stored."""
     world.other.append()
     await world.writer.flushed()
     world.leave_free(RESERVE_BYTES)
@@ -528,7 +527,7 @@ async def nearly_filled(world: World) -> None:
         await world.writer.flushed()
 
 
-# -- a database that others lock --------------------------------------------------------------
+# -- a locked database ------------------------------------------------------------------------
 
 
 async def test_a_database_that_another_process_locks_is_written_once_it_lets_go(
@@ -546,7 +545,7 @@ async def test_a_database_that_another_process_locks_is_written_once_it_lets_go(
     assert caplog.messages[-1].endswith("is written again")
 
 
-# -- what is deleted --------------------------------------------------------------------------
+# -- deletions --------------------------------------------------------------------------------
 
 
 async def test_a_dropped_ledger_is_deleted_behind_what_was_written_with_it(world: World) -> None:
