@@ -30,7 +30,7 @@ GROUPS = frozenset(
     {"connect", "lookup", "partitions", "topics", "frames", "watch", "odd", "messaging"}
 )
 INCOMPLETE = "messaging/exclusive_taken_over_after_close"
-"""The recording is incomplete: a broker, too, answers its recorded requests otherwise."""
+"""The recording is incomplete: a real broker, too, answers its requests otherwise."""
 SCHEMAS = ("messaging/schemas", "broker")
 """Runs last, since the case creates its topic's first schema."""
 CASES = sorted(

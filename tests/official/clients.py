@@ -83,9 +83,7 @@ def go_client() -> OfficialClient:
             for program in ("", "loading", "faulted", "patient"):
                 built = str(folder / (program or "driver"))
                 run("Go", "go", "build", "-o", built, f"./{program}", cwd=HERE / "go")
-    own = {
-        "deduplicated": {"known": -1}
-    }  # the client drops the broker's value until its first send
+    own = {"deduplicated": {"known": -1}}  # unknown to the client until its first send
     return OfficialClient("Go", (str(folder / "driver"),), _IN_PYTHON_ONLY, own)
 
 

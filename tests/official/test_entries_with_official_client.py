@@ -187,7 +187,7 @@ def outgoing() -> list[OutgoingMessage]:
 
 
 def receive(count: int) -> Callable[[pulsar.Client], list[pulsar.Message]]:
-    """Return a function that receives messages with the official client, reading all their fields."""
+    """Return a function that receives messages with the official client and reads their fields."""
 
     def take(client: pulsar.Client) -> list[pulsar.Message]:
         consumer = client.subscribe(

@@ -42,7 +42,7 @@ class Played:
 
     @property
     def calls(self) -> Iterable[tuple[RestCall, RestAnswer, RestAnswer, RestComparison]]:
-        """Yield each call with both answers and their comparison; no calls of a dropped exchange."""
+        """Yield each call with both answers and their comparison; none for a dropped exchange."""
         if self.compared is None:
             return ()
         return zip(self.exchange.calls, self.real, self.ours, self.compared, strict=True)
