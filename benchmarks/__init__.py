@@ -1,1 +1,1 @@
-"""Benchmarks beside what a user would pick instead: python -m benchmarks."""
+"""Benchmarks against a user's alternatives: python -m benchmarks."""

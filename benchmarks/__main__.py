@@ -82,7 +82,7 @@ def _run(name: str, options: BenchOptions, steps: StepDisplay) -> BenchResult:
 
 
 def results_document(results: dict[str, BenchResult], options: BenchOptions) -> dict[str, Any]:
-    """Return what the results file holds."""
+    """Return the contents of the results file."""
     return {
         "schema_version": SCHEMA_VERSION,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -106,7 +106,7 @@ def _show(results: dict[str, BenchResult], path: Path) -> None:
 
 
 def main() -> None:
-    """Run the command line; what could not be measured is one sentence and exit code 1."""
+    """Run the command line; a failed measurement is a sentence and exit code 1."""
     try:
         app()
     except (BenchError, LoadgenError) as error:

@@ -1,4 +1,4 @@
-"""The other side of ``controlled_process``: a process that reads commands and answers them."""
+"""Child side of ``controlled_process``: a process that reads and answers commands."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 async def answer_commands(ready: Mapping[str, Any], handlers: Mapping[str, Handler]) -> None:
-    """Say what is ready, then answer commands until there are no more.
+    """Write the first line, then answer commands until the input ends.
 
     Args:
         ready: The first line.
-        handlers: By command; each is called with what else the command says.
+        handlers: By command; each is called with the command's other fields.
     """
     _write(ready)
     loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""A process of a benchmark or proof that does what it is told, one command after the other.
+"""Process of a benchmark or proof that executes commands sequentially.
 
-A command is a line of JSON on its standard input, ``{"do": NAME, ...}``; its answer is a line of
-JSON on its standard output. The end of its input ends it.
+A command is a line of JSON on standard input, ``{"do": NAME, ...}``; its answer is a line of JSON
+on standard output. The process exits when its input ends.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ END_SECONDS = 60.0
 
 
 class ControlledProcess:
-    """One such process, ready for commands.
+    """Running process, ready for commands.
 
     Attributes:
-        ready: What it said first.
+        ready: Its first line.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], module: str, log: Path) -> None:
@@ -38,20 +38,20 @@ class ControlledProcess:
 
     @property
     def pid(self) -> int:
-        """Its id."""
+        """Return the process id."""
         return self._process.pid
 
     def ask(self, command: str, seconds: float = PATIENCE_SECONDS, **what: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Give it a command and return its answer.
+        """Send a command and return its answer.
 
         Raises:
-            BenchError: It ended, or did not answer in time.
+            BenchError: The process ended, or did not answer in time.
         """
         self.tell(command, **what)
         return self._answer(seconds)
 
     def tell(self, command: str, **what: Any) -> None:  # noqa: ANN401
-        """Give it a command whose answer is taken later, with ``answer``."""
+        """Send a command; ``answer`` returns the answer later."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"do": command, **what}).encode() + b"\n")
@@ -60,10 +60,10 @@ class ControlledProcess:
             raise self._failure("has ended") from None
 
     def answer(self, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
-        """Return the answer of the oldest command that has not been answered.
+        """Return the answer of the oldest unanswered command.
 
         Raises:
-            BenchError: It ended, or did not answer in time.
+            BenchError: The process ended, or did not answer in time.
         """
         return self._answer(seconds)
 
@@ -87,7 +87,7 @@ def controlled_process(module: str, log: Path, *arguments: str) -> Iterator[Cont
     """Run a module that answers commands, for a block.
 
     Raises:
-        BenchError: It did not start.
+        BenchError: The process did not start.
     """
     with log.open("wb") as file:
         process = subprocess.Popen(
@@ -104,7 +104,7 @@ def controlled_process(module: str, log: Path, *arguments: str) -> Iterator[Cont
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let a process end by itself; kill it when it does not."""
+    """Wait for a process to exit; kill it after a timeout."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

@@ -1,4 +1,4 @@
-"""Samples of an event loop's lag, seen from within, and of its garbage collections."""
+"""Samples of an event loop's lag and garbage collections, from within the loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTERVAL_SECONDS = 0.005
 
 
 class LagSampler:
-    """Samples the running loop every 5 ms; the mutable state is what it saw since last asked."""
+    """Samples the running loop every 5 ms; its state is the samples since the last ``take``."""
 
     def __init__(self) -> None:
         self._lags: list[float] = []
@@ -23,12 +23,12 @@ class LagSampler:
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
-        """Sample from now on."""
+        """Start sampling."""
         gc.callbacks.append(self._collecting)
         self._arm()
 
     def take(self) -> dict[str, float]:
-        """Return what was seen since the last call; times in milliseconds."""
+        """Return the samples since the last call; times in milliseconds."""
         lags, pauses = sorted(self._lags), self._pauses
         self._lags, self._pauses = [], []
         return {

@@ -1,4 +1,4 @@
-"""The processes of a benchmark that are not servers of this project: yardsticks and clients."""
+"""A benchmark's processes outside the project's servers: yardsticks and clients."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PATIENCE_SECONDS = 600.0
 
 
 class BenchError(Exception):
-    """A benchmark could not be measured; one sentence."""
+    """A benchmark could not be measured; a sentence."""
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A server to compare with, ready for clients."""
+    """Server to compare with, ready for clients."""
 
     pid: int
     host: str
@@ -34,10 +34,10 @@ class Yardstick:
 
 @contextmanager
 def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
-    """Start a module that prints ``READY name host port``; end it with the block.
+    """Run a module that prints ``READY name host port``, for a block.
 
     Raises:
-        BenchError: It ended instead.
+        BenchError: The module ended early.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, cwd=ROOT
@@ -52,19 +52,19 @@ def yardstick(module: str, *arguments: str) -> Iterator[Yardstick]:
 
 
 def run_json(module: str, *arguments: str) -> dict[str, Any]:
-    """Run a module to its end and return the JSON it printed.
+    """Run a module to its end and return its JSON output.
 
     Raises:
-        BenchError: It failed; with its last line.
+        BenchError: The module failed; with its last line.
     """
     return json_of(module, sys.executable, "-m", module, *arguments)
 
 
 def json_of(name: str, *command: str) -> dict[str, Any]:
-    """Run a command to its end and return the JSON it printed.
+    """Run a command to its end and return its JSON output.
 
     Raises:
-        BenchError: It failed; with its name and last line.
+        BenchError: The command failed; with its name and last line.
     """
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Processor time of another process, from the kernel's own books (Linux)."""
+"""Processor time of another process, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/PID/stat behind the command's closing bracket, of which `state` is the first.
+# Fields of /proc/PID/stat after the command's closing bracket, where `state` is the first.
 _USER, _SYSTEM = 11, 12
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the seconds of processor time a process has used, in user and kernel mode.
+    """Return a process's processor seconds, in user and kernel mode.
 
     Raises:
-        OSError: There is no such process.
+        OSError: The process does not exist.
     """
     stat = Path(f"/proc/{pid}/stat").read_text()
-    # The command's name may hold spaces and brackets; what follows the last one is numbers.
+    # The command's name may hold spaces and brackets; only numbers follow its closing bracket.
     fields = stat.rpartition(")")[2].split()
     return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS_PER_SECOND

@@ -1,4 +1,4 @@
-"""All benchmarks. A new one is a module with ``run(options) -> BenchResult`` and a line here."""
+"""All benchmarks. A benchmark is a module with ``run(options) -> BenchResult`` and a line here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bench:
-    """One benchmark: its module is imported when it runs."""
+    """Benchmark, whose module is imported when run."""
 
     title: str
     module: str
@@ -23,7 +23,7 @@ class Bench:
         """Measure.
 
         Raises:
-            BenchError: It could not be measured.
+            BenchError: The benchmark could not be measured.
         """
         measure: Callable[[BenchOptions], BenchResult]
         measure = importlib.import_module(self.module).run

@@ -1,4 +1,4 @@
-"""The result of a benchmark: figures over rounds, with their goals, and remarks."""
+"""Result of a benchmark: figures over rounds, with their goals, and remarks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """The amount of measuring.
+    """Options of a benchmark run.
 
     Attributes:
-        rounds: Interleaved rounds; a figure has one value a round.
-        seconds: How long each side is measured in a round.
-        full: Whether benchmarks with a large variant run that one.
-        note: Told what is going on, for the progress display.
+        rounds: Interleaved rounds; a figure has a value per round.
+        seconds: Duration of each side's measurement in a round.
+        full: Whether benchmarks run their large variant.
+        note: Receives progress texts.
     """
 
     rounds: int = 7
@@ -29,14 +29,14 @@ class BenchOptions:
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured quantity: a value for each round.
+    """Measured quantity: a value for each round.
 
     Attributes:
-        name: What was measured.
+        name: Name of the quantity.
         unit: ``listings/s``, ``ms``, ``ratio`` and so on.
-        values: One for each valid round, in order; at least one.
-        goal: What the median should reach; None for a figure that only informs.
-        at_most: Whether the goal is not to be exceeded, because less is better.
+        values: A value for each valid round, in order; at least one.
+        goal: Goal for the median; None for an informative figure.
+        at_most: Whether the goal is an upper bound, because less is better.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """The median of the rounds."""
+        """Return the median of the rounds."""
         return statistics.median(self.values)
 
     @property
     def met(self) -> bool | None:
-        """True if the median reaches the goal; None without one."""
+        """Return whether the median reaches the goal; None without a goal."""
         if self.goal is None:
             return None
         return self.median <= self.goal if self.at_most else self.median >= self.goal
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the results file holds."""
+        """Return the entry in the results file."""
         return {
             "name": self.name,
             "unit": self.unit,
@@ -74,12 +74,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Everything one benchmark found.
+    """Result of a benchmark.
 
     Attributes:
         figures: The table's rows.
-        remarks: Sentences below the table, such as how many rounds were invalid.
-        rounds: What was measured in each round, invalid ones included.
+        remarks: Sentences below the table, such as the number of invalid rounds.
+        rounds: Measurements of each round, including invalid rounds.
     """
 
     figures: Sequence[Figure]
@@ -87,7 +87,7 @@ class BenchResult:
     rounds: Sequence[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the results file holds."""
+        """Return the entry in the results file."""
         return {
             "figures": [figure.to_json() for figure in self.figures],
             "remarks": list(self.remarks),

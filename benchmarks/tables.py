@@ -1,4 +1,4 @@
-"""Results as tables for people; they fit a terminal of 100 columns."""
+"""Results as tables for people; the tables fit a terminal of 100 columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMINAL_COLUMNS = 100
 
 
 def result_table(title: str, result: BenchResult) -> Table:
-    """Return one benchmark's figures, with its remarks below."""
+    """Return a benchmark's figures, with its remarks below."""
     table = Table(
         title=title,
         title_justify="left",

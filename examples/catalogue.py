@@ -1,12 +1,12 @@
-r"""A listing plug-in of your own (PIP-452): a team's topics, from a file that somebody else keeps.
+r"""A listing plug-in (PIP-452): a team's topics, from a file maintained elsewhere.
 
     FLOODGATE_CATALOGUE=teams.csv python -m broker \
         --set pulsarResourcesExtendedClassName=examples.catalogue:Catalogue \
         --set enableBrokerTopicListWatcher=false
 
-Each line of the file is a team and a full topic name: ``payments,persistent://shop/orders/paid``.
-A consumer with the property ``catalogue.team=payments`` then sees these topics only. Any other
-property is left alone: Java's consumers send *all* their properties, build numbers included.
+Each line of the file is a team and a full topic name: ``payments,persistent://shop/orders/paid``. A
+consumer with the property ``catalogue.team=payments`` then sees only these topics. Other properties
+are ignored: Java's consumers send *all* their properties, build numbers included.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ TEAM_PROPERTY = "catalogue.team"
 
 
 class Catalogue(DefaultPulsarResourcesExtended):
-    """A plug-in that lists a team's topics from a file; without a team, the namespace's."""
+    """Plug-in that lists a team's topics from a file; without a team, the namespace's topics."""
 
     def __init__(self) -> None:
         super().__init__()
         self._topics: Mapping[tuple[NamespaceName, str], Sequence[TopicName]] = {}
 
     def initialize(self, context: BrokerContext) -> None:
-        """Read the file: what is wrong with it ends the start, in the broker's own words."""
+        """Read the file; an error stops the start with the broker's own message."""
         super().initialize(context)
         path = os.environ.get(PATH_VARIABLE)
         if not path:
@@ -50,7 +50,7 @@ class Catalogue(DefaultPulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return names in any order; the broker sorts them, and refuses those of elsewhere."""
+        """Return names in any order; the broker sorts them, and refuses foreign names."""
         team = properties.get(TEAM_PROPERTY)
         if team is None:
             return await super().list_topics_of_namespace(namespace, mode, properties)
@@ -62,7 +62,7 @@ def topics_by_team(path: Path) -> Mapping[tuple[NamespaceName, str], Sequence[To
     """Read a catalogue.
 
     Raises:
-        ValueError: A line is not a team and a topic; says which.
+        ValueError: A line is not a team and a topic; names the line.
     """
     found: dict[tuple[NamespaceName, str], list[TopicName]] = defaultdict(list)
     with path.open(encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""The figures of the examples and their words: percentiles, medians and ranges."""
+"""Figures of the examples and their text: percentiles, medians and ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 class PolicyChoice(StrEnum):
-    """The policies that an example can run."""
+    """Policies of an example run."""
 
     FIFO = "fifo"
     FAIR = "fair"
@@ -30,16 +30,16 @@ class PolicyChoice(StrEnum):
 
     @property
     def policies(self) -> tuple[AdmissionPolicy, ...]:
-        """The policies, fifo first."""
+        """Return the policies, fifo first."""
         return tuple(AdmissionPolicy) if self is PolicyChoice.BOTH else (AdmissionPolicy(self),)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitFigures:
-    """The waiting times of one group's requests, and how they ended.
+    """Waiting times and endings of a group's requests.
 
-    A request that was refused after a wait counts with that wait, so that refusals do not make
-    the waits look shorter; one that found the queue full did not wait and counts with 0.
+    A request refused after a wait counts with its wait, so refusals do not shorten the figures; a
+    request refused at a full queue counts with 0.
 
     Units: requests, seconds.
     """
@@ -56,12 +56,12 @@ class WaitFigures:
 
     @property
     def refused(self) -> int:
-        """All that were not served."""
+        """Return the number of unserved requests."""
         return self.timed_out + self.queue_full + self.stalled
 
 
 def wait_figures(waits: npt.NDArray[np.float64], endings: npt.NDArray[np.int64]) -> WaitFigures:
-    """Summarize the waits of a group; ``endings`` says how each of its requests ended."""
+    """Summarize the waits of a group; ``endings`` is each request's ending."""
     counts = np.bincount(endings, minlength=len(Ending))
     p50, p99, p999, longest = (percentile(waits, percent) for percent in (50, 99, 99.9, 100))
     return WaitFigures(
@@ -91,17 +91,17 @@ def with_range(values: Sequence[float], write: Callable[[float], str]) -> str:
 
 
 def format_wait(seconds: float) -> str:
-    """Write a wait in seconds, to the millisecond below one second; ``0 s`` for none."""
+    """Write a wait in seconds, to the millisecond below a second; ``0 s`` for no wait."""
     if seconds == 0:
         return "0 s"
     return f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def format_count(value: float) -> str:
-    """Write a whole number with its thousands apart."""
+    """Write a whole number with thousands separators."""
     return f"{value:,.0f}"
 
 
 def format_part(part: float) -> str:
-    """Write a part of one as a percentage."""
+    """Write a fraction as a percentage."""
     return f"{100 * part:.1f} %"

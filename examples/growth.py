@@ -1,8 +1,8 @@
 """The hold-and-wait stall: requests that hold their estimate and wait for the rest.
 
-A listing holds a permit of the estimated size, learns the actual size, and asks for the
-difference. When the holders together hold the limit, none of them can go on before another one
-gives up. This example asks the real limiter, on a virtual clock, what becomes of them.
+A listing holds a permit of the estimated size, learns the actual size, and requests the difference.
+When the holders together hold the limit, each waits for another to give up. This example runs the
+real limiter on a virtual clock.
 
 Source: PIP-442, AsyncSemaphoreImpl.update.
 """
@@ -27,7 +27,7 @@ LIMIT_PERMITS = 100
 MAX_QUEUE_SIZE = 10_000
 TIMEOUT_SECONDS = 25.0
 STEP_SECONDS = 0.01
-"""The time of a listing under its estimate, and the time it then holds its actual size."""
+"""Duration of a listing under its estimate, and of its actual size afterwards."""
 SPREAD_SECONDS = 0.01
 """With a seed, requests arrive within this time; each step lasts a half to three halves."""
 NAMESPACE = "tenant/namespace"
@@ -35,7 +35,7 @@ NAMESPACE = "tenant/namespace"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """So many requests, each holding ``estimate`` until it knows that it needs ``actual``."""
+    """Number of requests, each holding ``estimate`` until it learns its ``actual`` size."""
 
     requests: int
     estimate: int
@@ -56,16 +56,16 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class CaseFigures:
-    """The outcomes of the requests of one case.
+    """Outcomes of a case's requests.
 
     Attributes:
         completed: Requests that got their actual size.
-        timed_out: Requests that were given up after the timeout, with or without an estimate.
-        stalled: Growth that was refused at once, because nothing else could end the stall.
-        overdrafts: Growth that was granted beyond the limit, to end a stall.
-        first_completed_seconds: When the first request was complete; None if none was.
-        last_completed_seconds: When the last one was.
-        high_water_permits: The most that was held at once.
+        timed_out: Requests that gave up after the timeout, with or without an estimate.
+        stalled: Growth refused immediately, because no release could end the stall.
+        overdrafts: Growth granted beyond the limit, to end a stall.
+        first_completed_seconds: Time of the first completed request; None without completions.
+        last_completed_seconds: Time of the last completed request.
+        high_water_permits: Most permits held simultaneously.
     """
 
     completed: int
@@ -78,12 +78,12 @@ class CaseFigures:
 
 
 def times_at_once(requests: int) -> list[Times]:
-    """Return the times without chance: all at once, all steps alike."""
+    """Return equal times: simultaneous arrivals, equal steps."""
     return [Times()] * requests
 
 
 def times_of_seed(requests: int, seed: int) -> list[Times]:
-    """Return times spread by chance; the same for both policies."""
+    """Return random times; the same for both policies."""
     chance = random.Random(seed)
     spread, step = SPREAD_SECONDS, STEP_SECONDS
     return [
@@ -97,10 +97,10 @@ def times_of_seed(requests: int, seed: int) -> list[Times]:
 
 
 def simulate(case: Case, times: Sequence[Times], policy: AdmissionPolicy) -> CaseFigures:
-    """Run one case through the real limiter.
+    """Run a case through the real limiter.
 
     Raises:
-        LimiterFaultError: The limiter lost something, or granted more than it may.
+        LimiterFaultError: The limiter lost a permit or waiter, or exceeded its limit.
     """
     run = _Run(case, policy)
     for number, one in enumerate(times):
@@ -111,7 +111,7 @@ def simulate(case: Case, times: Sequence[Times], policy: AdmissionPolicy) -> Cas
 
 
 class _Run:
-    """The requests of one case on their way: estimate, listing, actual size, sending."""
+    """Requests of a case: estimate, listing, actual size, sending."""
 
     def __init__(self, case: Case, policy: AdmissionPolicy) -> None:
         self.clock = VirtualClock()
@@ -128,7 +128,7 @@ class _Run:
         self._refused = dict.fromkeys(Ending, 0)
 
     def arrive(self, connection: int, times: Times) -> None:
-        """Ask for the estimate."""
+        """Request the estimate."""
         ask(
             partial(
                 self.semaphore.request, self._case.estimate, owner=connection, namespace=NAMESPACE
@@ -143,7 +143,7 @@ class _Run:
         self.clock.call_at(self.clock.now() + times.listing, self._grow, times, permit)
 
     def _grow(self, times: Times, permit: Permit) -> None:
-        """Ask for what the listing really needs, now that it is there."""
+        """Request the listing's actual size, now known."""
         ask(
             partial(self.semaphore.request_update, permit, self._case.actual),
             partial(self._send, times, permit),
@@ -163,7 +163,7 @@ class _Run:
         self.semaphore.release(permit)
 
     def figures(self) -> CaseFigures:
-        """Return what became of the requests."""
+        """Return the outcomes of the requests."""
         statistics = self.semaphore.statistics()
         completed_at = self._completed_at
         return CaseFigures(

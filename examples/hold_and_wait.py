@@ -1,4 +1,4 @@
-"""``python -m examples.hold_and_wait``: who gets through when growth has to wait for growth."""
+"""``python -m examples.hold_and_wait``: requests completed when growth waits for growth."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ EXPECTED_BY_CASE = {
     Case(20, 24, 25): (4, 25.0),
     Case(20, 10, 20): (5, 25.0),
 }
-"""Policy fifo, all at once: how many were completed, and the least time in which the last one was;
-from a minimal model of upstream's rules, before there was this code. The 40 were not in it."""
+"""Policy fifo, simultaneous arrivals: completed requests, and the earliest end of the last; from a
+minimal model of upstream's rules, older than this code. The model did not cover the case of 40.
+"""
 MODEL_MARGIN_SECONDS = 0.1
 ASSUMPTIONS = (
     f"Limit {LIMIT_PERMITS} permits, {MAX_QUEUE_SIZE:,} places to wait, timeout "
@@ -93,7 +94,7 @@ def hold_and_wait(
 
 
 def run_cases(policy: AdmissionPolicy, seeds: Sequence[int | None]) -> Outcomes:
-    """Run all cases once for each seed; None is the run without chance."""
+    """Run all cases once for each seed; None is the run without randomness."""
     return {case: [_run(case, seed, policy) for seed in seeds] for case in CASES}
 
 
@@ -106,7 +107,7 @@ def _run(case: Case, seed: int | None, policy: AdmissionPolicy) -> CaseFigures:
 def document(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
+    """Return the output of ``--json``."""
     return {
         "schema_version": SCHEMA_VERSION,
         "assumptions": ASSUMPTIONS,
@@ -124,7 +125,7 @@ def document(
 def verdict(
     at_once: Mapping[AdmissionPolicy, Outcomes], by_seed: Mapping[AdmissionPolicy, Outcomes]
 ) -> list[str]:
-    """Return in sentences what the figures say of each policy."""
+    """Return sentences about each policy's figures."""
     sentences = []
     if AdmissionPolicy.FIFO in at_once:
         agree = all(_as_expected(case, at_once[AdmissionPolicy.FIFO]) for case in EXPECTED_BY_CASE)
@@ -198,7 +199,7 @@ def _row(runs: Sequence[CaseFigures]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line; a limiter that lost something is one sentence and exit code 1."""
+    """Run the command line; a limiter fault is a sentence and exit code 1."""
     try:
         app()
     except LimiterFaultError as error:

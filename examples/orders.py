@@ -1,9 +1,9 @@
-"""Orders and their bills: a program of the client library, as its user writes one.
+"""Orders and their bills: a user's program of the client library.
 
     python -m examples.orders pulsar://127.0.0.1:6650 [file:///path/of/a/token]
 
-It publishes orders, a second part of it bills them, and both share one limit of memory. Its types
-are checked with everything else (``mypy --strict``).
+A producer publishes orders, a consumer bills them, and both share a memory limit. The types pass
+``mypy --strict``.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ async def publish(producer: Producer, orders: Iterable[Order]) -> list[MessageId
 
 
 async def next_order(consumer: Consumer) -> tuple[Message, Order]:
-    """Return the next order, and the message that it came in."""
+    """Return the next order, and its message."""
     message = await consumer.receive()
     order: Order = message.value()
     return message, order
 
 
 async def bill(consumer: Consumer, count: int) -> dict[str, int]:
-    """Return what customers have to pay for so many orders; free ones are not acknowledged."""
+    """Return each customer's total over ``count`` orders; free orders are not acknowledged."""
     bills: dict[str, int] = {}
     for _ in range(count):
         message, order = await next_order(consumer)

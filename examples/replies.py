@@ -1,9 +1,9 @@
-"""Replies of two sizes to readers of two speeds: the load that finds out what an order costs.
+"""Replies of two sizes to readers of two speeds: a load that shows the cost of an order.
 
-A reply holds its bytes of the direct memory limit until its reader has it. A few readers that take
-20 seconds pin most of the limit; how long everybody else waits then depends on the order in which
-requests are admitted. Arrivals, sizes and hold times are drawn beforehand from a seed, so that
-both policies meet exactly the same requests.
+A reply holds its bytes of the direct memory limit until its reader has received all. A few
+20-second readers pin most of the limit; other requests then wait depending on the admission order.
+Arrivals, sizes and hold times are drawn in advance from a seed, so both policies meet the same
+requests.
 
 Source: PIP-442, AsyncDualMemoryLimiter (direct memory).
 """
@@ -32,37 +32,38 @@ if TYPE_CHECKING:
 
 
 class Readers(StrEnum):
-    """The connections, and which of them read slowly."""
+    """Connections, and the slow readers among them."""
 
     OWN = "own"
-    """Each request is of a connection of its own, a part of which is slow: one listing each."""
+    """Each request has its own connection, some of them slow: a listing each."""
     CONNECTIONS = "connections"
-    """A fixed number of connections ask again and again; certain ones are slow, always."""
+    """A fixed number of connections send requests repeatedly; certain connections are always slow.
+    """
     MIXED = "mixed"
-    """A fixed number of connections ask again and again; each is slow at times, by chance."""
+    """A fixed number of connections send requests repeatedly; each is slow at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Everything that is assumed. Units: bytes, seconds, requests.
+    """All assumptions. Units: bytes, seconds, requests.
 
     Attributes:
-        limit_bytes: 100 MB, as ``maxTopicListInFlightDirectMemSizeMB=100`` means it.
-        max_queue_size: Places for waiting requests (Pulsar's default).
-        timeout_seconds: How long a request may wait (Pulsar's default).
+        limit_bytes: 100 MB, as ``maxTopicListInFlightDirectMemSizeMB=100`` means.
+        max_queue_size: Queue slots for waiting requests (Pulsar's default).
+        timeout_seconds: Longest wait of a request (Pulsar's default).
         small_bytes: 1,000 topics of 34 bytes each.
         large_bytes: 100,000 topics of 34 bytes each.
-        large_part: Part of the requests whose reply is large.
-        readers: Who the connections are.
-        slow_part: Part of the requests, or of the connections, that read slowly.
-        slow_seconds: How long a slow reader holds any reply, always the same.
-        fast_mean_seconds: How long a fast one does: exponential with this mean.
-        offered_load: Mean of the bytes that would be held if nobody ever waited, over the limit.
-        connections: Unless each request has its own: all of them ask equally often.
+        large_part: Share of requests with a large reply.
+        readers: Kind of connections.
+        slow_part: Share of slow requests or connections.
+        slow_seconds: Constant hold time of a slow reader's replies.
+        fast_mean_seconds: Mean hold time of a fast reader's replies: exponential.
+        offered_load: Mean bytes held if no request waited, over the limit.
+        connections: Unless each request has its own: all connections are equally active.
         namespaces: Connection n lists namespace n modulo this.
         tenants: Namespace n belongs to tenant n modulo this.
-        requests: How many are measured.
-        warm_up_seconds: Requests that arrive before this come in addition and are not measured.
+        requests: Number of measured requests.
+        warm_up_seconds: Earlier requests are additional and unmeasured.
     """
 
     limit_bytes: int = 100 * 1024 * 1024
@@ -84,17 +85,17 @@ class Workload:
 
     @property
     def mean_bytes(self) -> float:
-        """Mean size of a reply."""
+        """Return the mean size of a reply."""
         return self.large_part * self.large_bytes + (1 - self.large_part) * self.small_bytes
 
     @property
     def mean_hold_seconds(self) -> float:
-        """Mean time a reply is held."""
+        """Return the mean hold time of a reply."""
         return self.slow_part * self.slow_seconds + (1 - self.slow_part) * self.fast_mean_seconds
 
     @property
     def requests_per_second(self) -> float:
-        """The rate of arrivals: load = rate * E[size * hold] / limit, size and hold independent."""
+        """Return the arrival rate, from load = rate * mean size * mean hold / limit."""
         return self.offered_load * self.limit_bytes / (self.mean_bytes * self.mean_hold_seconds)
 
     def namespace_of(self, connection: int) -> str:
@@ -105,14 +106,14 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The requests of one seed, in the order of their arrival.
+    """Requests of a seed, in order of arrival.
 
     Attributes:
-        arrivals: Seconds since the start (open loop: nobody waits for an answer before asking).
-        connections: Who asks.
+        arrivals: Seconds since the start (open loop: requests do not wait for earlier answers).
+        connections: Connection of each request.
         large: Whether the reply is large.
         slow: Whether its reader is slow.
-        holds: How many seconds the reply is held once it is admitted.
+        holds: Seconds that the reply is held once admitted.
         measured: Whether the request arrives after the warm-up.
     """
 
@@ -125,7 +126,7 @@ class Requests:
 
 
 def requests_of_seed(workload: Workload, seed: int) -> Requests:
-    """Draw the requests of one seed: Poisson arrivals at the rate that the load asks for."""
+    """Draw the requests of a seed: Poisson arrivals at the load's rate."""
     chance = np.random.default_rng(seed)
     rate = workload.requests_per_second
     number = workload.requests + round(rate * workload.warm_up_seconds)
@@ -136,7 +137,7 @@ def requests_of_seed(workload: Workload, seed: int) -> Requests:
     large = chance.random(number) < workload.large_part
     slow = chance.random(number) < workload.slow_part
     if workload.readers is Readers.CONNECTIONS:
-        # Neighbours list different namespaces: the slow ones are spread over all tenants.
+        # Neighbours list different namespaces: slow connections spread over all tenants.
         slow = connections < round(workload.slow_part * workload.connections)
     fast = chance.exponential(workload.fast_mean_seconds, number)
     return Requests(
@@ -151,13 +152,13 @@ def requests_of_seed(workload: Workload, seed: int) -> Requests:
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """One seed under one policy.
+    """Figures of a seed under a policy.
 
     Attributes:
-        groups: Waits of all requests, and of those with small and large replies, with fast and
+        groups: Waits of all requests, and of requests with small and large replies, with fast and
             slow readers, of idle and busy connections (see ``Run.busy``).
-        high_water_part: The most that was held at once, over the limit.
-        mean_used_part: Mean of what was held while requests were measured, over the limit.
+        high_water_part: Most bytes held simultaneously, over the limit.
+        mean_used_part: Mean bytes held while requests were measured, over the limit.
     """
 
     seed: int
@@ -169,12 +170,12 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The results of a simulation: how long each request waited, and how it ended.
+    """Results of a simulation: each request's wait and ending.
 
     Attributes:
-        waits: Seconds until each was granted or refused; ``endings``, which of them.
-        busy: Whether its connection held, or waited for, another reply when it arrived.
-        high_water_permits: The most that was held at once.
+        waits: Seconds until each was granted or refused; see ``endings``.
+        busy: Whether its connection held, or waited for, another reply at its arrival.
+        high_water_permits: Most permits held simultaneously.
     """
 
     waits: npt.NDArray[np.float64]
@@ -187,7 +188,7 @@ def simulate(workload: Workload, requests: Requests, policy: AdmissionPolicy) ->
     """Run the requests through the real limiter.
 
     Raises:
-        LimiterFaultError: The limiter lost something, or granted more than it may.
+        LimiterFaultError: The limiter lost a permit or waiter, or exceeded its limit.
     """
     simulation = _Simulation(workload, requests, policy)
     simulation.start()
@@ -197,7 +198,7 @@ def simulate(workload: Workload, requests: Requests, policy: AdmissionPolicy) ->
 
 
 class _Simulation:
-    """Requests that arrive, wait for their bytes, hold them, and give them back."""
+    """Requests that arrive, wait for their bytes, hold and release them."""
 
     def __init__(self, workload: Workload, requests: Requests, policy: AdmissionPolicy) -> None:
         self.clock = VirtualClock()
@@ -209,7 +210,7 @@ class _Simulation:
             self.clock,
             rules=self.rules,
         )
-        # Lists: reading one number of an array costs ten times as much.
+        # Lists: reading an array's element costs ten times as much.
         self._arrivals: list[float] = requests.arrivals.tolist()
         self._connections: list[int] = requests.connections.tolist()
         sizes = np.where(requests.large, workload.large_bytes, workload.small_bytes)
@@ -222,7 +223,7 @@ class _Simulation:
         self._open: Counter[int] = Counter()
 
     def start(self) -> None:
-        """Arm the first arrival; each one arms the next."""
+        """Arm the first arrival; each arrival arms the next."""
         if self._arrivals:
             self.clock.call_at(self._arrivals[0], self._arrive, 0)
 
@@ -257,7 +258,7 @@ class _Simulation:
         self.semaphore.release(permit)
 
     def result(self) -> Run:
-        """Return what happened to each request."""
+        """Return each request's result."""
         return Run(
             waits=np.array(self._waits),
             endings=np.array(self._endings, dtype=np.int64),
@@ -269,7 +270,7 @@ class _Simulation:
 def figures_of(
     workload: Workload, requests: Requests, run: Run, *, seed: int, policy: AdmissionPolicy
 ) -> RunFigures:
-    """Summarize one run by groups of requests."""
+    """Summarize a run by groups of requests."""
     masks = {
         "all": requests.measured,
         "small": requests.measured & ~requests.large,
@@ -289,7 +290,7 @@ def figures_of(
 
 
 def _mean_used(workload: Workload, requests: Requests, run: Run) -> float:
-    """Mean bytes held from the first measured arrival to the last arrival."""
+    """Return the mean bytes held from the first measured arrival to the last arrival."""
     first = float(requests.arrivals[requests.measured][0])
     last = float(requests.arrivals[-1])
     if last <= first:

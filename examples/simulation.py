@@ -1,8 +1,8 @@
-"""Virtual time: a clock that jumps from event to event and drives the real limiter's code.
+"""Virtual time: a clock that jumps from event to event and drives the real limiter.
 
-Nothing here models a limiter. A simulation makes an ``AsyncSemaphore`` with this clock, asks it
-through ``request`` and ``request_update``, and gives back through ``release``: the same decisions,
-in the same order, as in a server, but 25 seconds pass at once and every run can be repeated.
+This module models no limiter. A simulation creates an ``AsyncSemaphore`` with this clock, calls
+``request`` and ``request_update``, and then ``release``: the same decisions, in the same order, as
+in a server, but 25 seconds pass instantly and every run is repeatable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Ending(IntEnum):
-    """The end of a request; a number, so that a hundred thousand of them are an array."""
+    """Ending of a request; a number, for compact arrays."""
 
     COMPLETED = 0
     TIMED_OUT = 1
@@ -48,7 +48,7 @@ ENDINGS: dict[type[object], Ending] = {
 
 
 class Event:
-    """A callback at a moment of virtual time; as a ``TimerHandle`` it can be disarmed."""
+    """Callback at a moment of virtual time; cancellable like a ``TimerHandle``."""
 
     __slots__ = ("args", "callback")
 
@@ -57,15 +57,15 @@ class Event:
         self.args = args
 
     def cancel(self) -> None:
-        """Disarm the event; harmless after it happened."""
+        """Disarm the event; harmless after the callback."""
         self.callback = None
         self.args = ()
 
 
 class VirtualClock:
-    """A ``limiter.clock.Clock`` whose time is the moment of the event that happens now.
+    """A ``limiter.clock.Clock`` whose time is the moment of the current event.
 
-    Events of one moment happen in the order in which they were armed. Units: seconds from 0.
+    Simultaneous events run in the order of arming. Units: seconds from 0.
     """
 
     def __init__(self) -> None:
@@ -82,13 +82,13 @@ class VirtualClock:
         return round(self.now() * 1000)
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Event:
-        """Let ``callback(*args)`` happen at ``when``; what is past already happens next."""
+        """Schedule ``callback(*args)`` at ``when``; a past time means next."""
         event = Event(callback, args)
         heapq.heappush(self._events, (max(when, self._now), next(self._numbers), event))
         return event
 
     def run(self) -> None:
-        """Let everything happen, in order, until nothing is left."""
+        """Run all events, in order, until none is left."""
         while self._events:
             when, _, event = heapq.heappop(self._events)
             if event.callback is not None:
@@ -97,15 +97,15 @@ class VirtualClock:
 
 
 class LimiterFaultError(AssertionError):
-    """The limiter lost something, or granted more than it may: a fault to report."""
+    """The limiter lost a permit or waiter, or exceeded its limit: a fault to report."""
 
 
 def ask(
     request: Callable[[], Waiter], then: Callable[[Permit | None, Exception | None], object]
 ) -> None:
-    """Ask for a permit and call ``then`` with it, or with the reason why there is none.
+    """Request a permit and call ``then`` with the permit, or with the reason for a refusal.
 
-    That happens at once for what is granted or refused at once, and later for what has to wait.
+    The call is immediate for an immediate decision, and later for a wait.
     """
     try:
         waiter = request()
@@ -116,15 +116,15 @@ def ask(
 
 
 def ending_of(error: Exception | None) -> Ending:
-    """Return how a request ended; any other error is not one that a simulation brings about."""
+    """Return a request's ending; other errors do not occur in a simulation."""
     return ENDINGS[type(error)]
 
 
 def require_sound(semaphore: AsyncSemaphore, rules: AdmissionRules) -> None:
-    """Check at the end that nothing is held, nobody waits, and the limit was kept.
+    """Check at the end that no permit is held, no request waits, and the limit was kept.
 
     Raises:
-        LimiterFaultError: It is not so.
+        LimiterFaultError: A check failed.
     """
     figures = semaphore.statistics()
     if figures.acquired_permits or figures.queue_size:

@@ -1,4 +1,4 @@
-"""``python -m examples.slow_readers``: what a few slow readers cost everybody else."""
+"""``python -m examples.slow_readers``: the cost of a few slow readers for all others."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def slow_readers(  # noqa: PLR0913 - one parameter for each option
 def run_all(
     workload: Workload, policies: Sequence[AdmissionPolicy], seeds: Sequence[int]
 ) -> tuple[list[RunFigures], list[WaitCurve]]:
-    """Run every seed under every policy; progress goes to the terminal, if there is one."""
+    """Run every seed under every policy; progress goes to the terminal, if present."""
     runs: list[RunFigures] = []
     curves: list[WaitCurve] = []
     with Console(stderr=True).status("") as status:
@@ -101,7 +101,7 @@ def run_all(
 
 
 def document(workload: Workload, runs: Sequence[RunFigures]) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
+    """Return the output of ``--json``."""
     return {
         "schema_version": SCHEMA_VERSION,
         "assumptions": assumptions(workload),
@@ -121,7 +121,7 @@ def _show(workload: Workload, runs: Sequence[RunFigures]) -> None:
 
 
 def main() -> None:
-    """Run the command line; a limiter that lost something is one sentence and exit code 1."""
+    """Run the command line; a limiter fault is a sentence and exit code 1."""
     try:
         app()
     except (LimiterFaultError, LoadgenError) as error:

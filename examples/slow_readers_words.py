@@ -37,7 +37,7 @@ PAYERS = {
     Readers.CONNECTIONS: ("fast", "slow", "large"),
     Readers.MIXED: ("idle", "busy", "large"),
 }
-"""Between whom an order chooses: the verdict says what each of them waits."""
+"""Groups that an order favours or delays; the verdict gives the wait of each."""
 MEASURES: dict[str, Callable[[WaitFigures], float]] = {
     "p50": lambda figures: figures.p50_seconds,
     "p99": lambda figures: figures.p99_seconds,
@@ -47,7 +47,7 @@ MEASURES: dict[str, Callable[[WaitFigures], float]] = {
 
 
 def assumptions(workload: Workload) -> str:
-    """Say everything that the figures depend on."""
+    """Return all assumptions of the figures."""
     return (
         f"Limit {workload.limit_bytes:,} bytes, {workload.max_queue_size:,} places to wait, "
         f"timeout {workload.timeout_seconds:g} s. {workload.requests:,} requests arrive at random "
@@ -72,7 +72,7 @@ def _who(workload: Workload) -> str:
 
 
 def seed_table(runs: Sequence[RunFigures]) -> Table:
-    """Return one row for each run: the waits of all its requests, and what became of them."""
+    """Return a row per run: the waits and endings of all its requests."""
     table = Table(title="All requests, waits in seconds", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("Seed", "Policy", *MEASURES):
         table.add_column(heading, justify="left" if heading == "Policy" else "right")
@@ -113,7 +113,7 @@ def group_table(runs: Sequence[RunFigures]) -> Table:
 
 
 def _group_row(figures: Sequence[WaitFigures]) -> list[str]:
-    """Waits over the seeds, and the sum of the refused."""
+    """Return the waits over the seeds, and the sum of the refused."""
     waits = [
         with_range([MEASURES[name](one) for one in figures], _short)
         for name in ("p99", "p99.9", "longest")
@@ -126,7 +126,7 @@ def _short(seconds: float) -> str:
 
 
 def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
-    """Return in sentences how the policies compare; nothing when only one was run."""
+    """Return sentences comparing the policies; empty after a run of a single policy."""
     fifo, fair = ([run for run in runs if run.policy is policy] for policy in AdmissionPolicy)
     if not fifo or not fair:
         return []
@@ -144,7 +144,7 @@ def verdict(workload: Workload, runs: Sequence[RunFigures]) -> list[str]:
 
 
 def _price(group: str, fifo: Sequence[RunFigures], fair: Sequence[RunFigures]) -> str:
-    """Say what one group waits under each policy."""
+    """Return a sentence about a group's waits under each policy."""
     waits = [
         " and ".join(
             format_wait(median(MEASURES[name](run.groups[group]) for run in runs))

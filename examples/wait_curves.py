@@ -1,4 +1,4 @@
-"""A picture of waits: which part of the requests waits longer than so many seconds."""
+"""A picture of waits: the share of requests that wait longer than each number of seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIZES = ("small", "large")
 
 @dataclass(frozen=True, slots=True)
 class WaitCurve:
-    """For one run and one size of reply: which part of its requests waits longer than ``_GRID``."""
+    """For a run and a size of reply: the share of requests that wait longer than ``_GRID``."""
 
     policy: AdmissionPolicy
     size: str
@@ -39,7 +39,7 @@ class WaitCurve:
 
 
 def curves_of(requests: Requests, run: Run, policy: AdmissionPolicy) -> list[WaitCurve]:
-    """Return the curves of one run, of small and of large replies."""
+    """Return the curves of a run, of small and of large replies."""
     curves = []
     for size, mask in zip(_SIZES, (~requests.large, requests.large), strict=True):
         waits = np.sort(run.waits[requests.measured & mask])
@@ -52,7 +52,7 @@ def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
     """Write the picture as an SVG: the median of the seeds as a line, their range as a band.
 
     Raises:
-        LoadgenError: It cannot be written there.
+        LoadgenError: The file cannot be written.
     """
     longest = _longest_wait(curves)
     charts = [
@@ -93,6 +93,6 @@ def _line(policy: AdmissionPolicy, parts: Sequence[npt.NDArray[np.float64]]) -> 
 
 
 def _longest_wait(curves: Sequence[WaitCurve]) -> float:
-    """Return where the axis ends: a little beyond the longest wait."""
+    """Return the end of the axis: a little beyond the longest wait."""
     waited = [_GRID[curve.longer > 0] for curve in curves]
     return 1.05 * max(1.0, *(float(seconds[-1]) for seconds in waited if len(seconds)), 0.0)

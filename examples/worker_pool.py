@@ -1,9 +1,9 @@
-"""A pool of workers that ends on SIGTERM: what was begun is finished, and nothing comes twice.
+"""A pool of workers that ends on SIGTERM: finishes started jobs, without repeats.
 
     python -m examples.worker_pool pulsar://127.0.0.1:6650 journal.txt
 
-Each message of the topics ``jobs`` and ``batches`` is a number, which is written to the journal as
-the work. Every tenth job is refused once, as if it could not be done now.
+Each message of the topics ``jobs`` and ``batches`` is a number; the work is to write the number to
+the journal. Every tenth job is refused once, as if impossible for now.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REFUSED_EACH = 10
 
 
 async def main(service_url: str, journal: Path) -> None:
-    """Work until SIGTERM comes."""
+    """Work until SIGTERM."""
     async with Client(service_url) as client:
         consumer = await client.subscribe(
             TOPICS,
@@ -47,7 +47,7 @@ async def main(service_url: str, journal: Path) -> None:
 
 
 async def work(consumer: Consumer, journal: Path) -> None:
-    """Do one message after another until the consumer is stopped."""
+    """Process messages until the consumer is stopped."""
     async for message in consumer:
         if refuses(message):
             await consumer.negative_acknowledge(message)
@@ -59,7 +59,7 @@ async def work(consumer: Consumer, journal: Path) -> None:
 
 
 def refuses(message: Message) -> bool:
-    """Tell whether a job is refused: once, and none of a batch, all of which would come again."""
+    """Return whether to refuse a job: once, and never in a batch, which is redelivered whole."""
     number = int(message.data()[:12])
     alone = message.topic_name().endswith("jobs")
     return alone and not number % REFUSED_EACH and not message.redelivery_count()

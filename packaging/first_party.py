@@ -1,7 +1,7 @@
-"""Rewrites imports of Floodgate's own packages for the wheel, where all stand in one package.
+"""Rewrites imports of Floodgate's packages for the wheel, which has a single top package.
 
-``from proto.frames import Frame`` becomes ``from floodgate.proto.frames import Frame``. Where an
-import is, the syntax tells, and only names there are touched: all else stays, byte for byte.
+``from proto.frames import Frame`` becomes ``from floodgate.proto.frames import Frame``. The syntax
+tree locates imports, and only their names change: all other bytes stay.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 WHEEL = "floodgate"
 GENERATED = "_pb2.py"
-"""End of the names of modules that protoc makes; they name themselves in a string."""
+"""File suffix of protoc's modules, which contain their own name in a string."""
 _MODULE = re.compile(r"\w+(\.\w+)*_pb2")
 _Place = tuple[int, int, str, bool]
-"""Line, column in bytes, the name there, and whether an import binds it without ``as``."""
+"""Line, column in bytes, name, and whether an import binds the name without ``as``."""
 
 
 class ImportFormError(Exception):
-    """An import has a form that cannot be rewritten; the sentence says which to use."""
+    """An import's form cannot be rewritten; the sentence names the form to use."""
 
 
 def rewritten(source: str, name: str, packages: Collection[str]) -> str:
-    """Return a module's source with its imports of ``packages`` made from the one package.
+    """Return a module's source with imports of ``packages`` prefixed by the top package.
 
     Args:
         source: The file's text.
-        name: The file's path, for errors and to know generated modules by.
-        packages: Names at the top of a checkout.
+        name: The file's path, for errors and for recognising generated modules.
+        packages: Top-level names of a checkout.
 
     Raises:
-        ImportFormError: An import has a form that cannot be rewritten.
+        ImportFormError: An import's form cannot be rewritten.
     """
     lines = source.encode().splitlines(keepends=True)
     tree = ast.parse(source, name)
@@ -52,7 +52,7 @@ def rewritten(source: str, name: str, packages: Collection[str]) -> str:
 
 
 def _imports(tree: ast.Module, name: str, packages: Collection[str]) -> Iterator[_Place]:
-    """Yield the places of imported names in front of which the package goes."""
+    """Yield the places of imported names to prefix."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             if _top(node.module) in packages:
@@ -71,7 +71,7 @@ def _imports(tree: ast.Module, name: str, packages: Collection[str]) -> Iterator
 
 
 def _own_names(tree: ast.Module, packages: Collection[str]) -> Iterator[_Place]:
-    """Yield the places of strings that name a generated module, behind the quotation mark."""
+    """Yield the places, after the quotation mark, of strings that name a generated module."""
     for node in ast.walk(tree):
         value = node.value if isinstance(node, ast.Constant) else None
         if isinstance(value, str) and _MODULE.fullmatch(value) and _top(value) in packages:

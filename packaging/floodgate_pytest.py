@@ -1,13 +1,13 @@
 """A pytest plug-in: a broker, and a proxy before it, for tests of a Pulsar client.
 
-``floodgate_broker`` and ``floodgate_proxy`` are empty for each test. The processes start when a
-test first asks for them, and serve all tests of their session (of each worker, under pytest-xdist)
-on ports of their own. Both do wrong what ``set_fault`` tells them. Nothing of Floodgate is imported
-here: they are run as programs.
+``floodgate_broker`` and ``floodgate_proxy`` are empty at the start of each test. The processes
+start on first use, and serve all tests of the session (of each worker, under pytest-xdist) on free
+ports. ``set_fault`` injects faults into either. The plug-in imports no Floodgate module; servers
+run as programs.
 
 ``floodgate_broker_settings`` and ``floodgate_proxy_settings`` in pytest's configuration are lines
-of ``key=value``, as of broker.conf and proxy.conf; ``floodgate_python`` is the interpreter that has
-Floodgate, if it is another than this one.
+of ``key=value``, as in broker.conf and proxy.conf; ``floodgate_python`` is Floodgate's interpreter,
+if different from the tests' interpreter.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODULES = "floodgate."
-"""In front of the names of the modules that are run."""
+"""Prefix of the server modules' names."""
 FAULTS = "/admin/v2/floodgate/faults"
 EMPTIED_BY = {"broker": ("POST", "/admin/v2/floodgate/reset"), "proxy": ("DELETE", FAULTS)}
-"""A proxy has nothing but faults of its own."""
+"""A proxy only has its own faults to remove."""
 ANSWER_SECONDS = 10.0
 STOP_SECONDS = 10.0
 _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""A variable http_proxy is for the world, not for servers of this machine."""
+"""http_proxy does not apply to local servers."""
 _PORTS = {
     "broker": ("brokerServicePort=0", "webServicePort=0", "forceDeleteNamespaceAllowed=true"),
     "proxy": ("servicePort=0", "webServicePort=0", "brokerProxyAllowedTargetPorts=*"),
@@ -48,7 +48,7 @@ _COMMON = (
 
 @dataclass(frozen=True)
 class FloodgateServer:
-    """A running server.
+    """Running server.
 
     Attributes:
         service_url: ``pulsar://host:port``.
@@ -61,16 +61,16 @@ class FloodgateServer:
     pid: int
 
     def set_fault(self, fault: Mapping[str, object]) -> str:
-        """Let the server do wrong, until the next test begins, what docs/faults.md says of this.
+        """Inject a fault (docs/faults.md) until the next test begins.
 
         Args:
             fault: As ``{"on": ["SUBSCRIBE"], "when": {"times": 1}, "do": {"action": "drop"}}``.
 
         Returns:
-            Its id.
+            The fault's id.
 
         Raises:
-            FloodgateError: It is no fault; the sentence says why.
+            FloodgateError: The fault is invalid; the sentence says why.
         """
         try:
             return str(json.loads(self.ask("POST", FAULTS, json.dumps(fault).encode()))["id"])
@@ -79,15 +79,15 @@ class FloodgateServer:
             raise FloodgateError(f"The fault is refused: {said}") from None
 
     def faults(self) -> list[dict[str, Any]]:
-        """Return the faults that are set; ``fired`` says how often one has acted."""
+        """Return the current faults; ``fired`` counts a fault's actions."""
         found: list[dict[str, Any]] = json.loads(self.ask("GET", FAULTS))
         return found
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """Ask the web port, and return its answer.
+        """Send a request to the web port, and return its answer.
 
         Raises:
-            OSError: There is none, or it is an error (``urllib.error.HTTPError``).
+            OSError: No answer, or an error (``urllib.error.HTTPError``).
         """
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.web_url + path, body, headers, method=method)
@@ -97,11 +97,11 @@ class FloodgateServer:
 
 
 class FloodgateError(Exception):
-    """A server did not start, or refused what a test asked for; one sentence."""
+    """A server did not start, or refused a test's request; a sentence."""
 
 
 class KeptServer:
-    """A server that starts when it is first asked for, and is emptied when asked for again."""
+    """Server started on first use, and emptied on later uses."""
 
     def __init__(
         self, role: str, settings: Sequence[str], folder: Path, python: str = sys.executable
@@ -115,10 +115,10 @@ class KeptServer:
         self._began_with: tuple[str, ...] = ()
 
     def empty(self, *settings: str) -> FloodgateServer:
-        """Return the server without anything in it; a new one if these settings are new.
+        """Return the emptied server; a new server after a change of settings.
 
         Raises:
-            FloodgateError: It did not start.
+            FloodgateError: The server did not start.
         """
         if self._server is not None and self._began_with == settings and self._reset():
             return self._server
@@ -128,7 +128,7 @@ class KeptServer:
         return self._server
 
     def stop(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if running."""
         process, self._process, self._server = self._process, None, None
         if process is None:
             return
@@ -142,11 +142,11 @@ class KeptServer:
             process.stdout.close()
 
     def _reset(self) -> bool:
-        """Empty the server; tell whether it was done. One that cannot be is started again."""
+        """Empty the server and return True; on False the caller starts a new server."""
         assert self._server is not None
         try:
             self._server.ask(*EMPTIED_BY[self._role])
-        except OSError:  # any refusal: an HTTPError is one too
+        except OSError:  # any refusal, including HTTPError
             return False
         return True
 
@@ -172,7 +172,7 @@ class KeptServer:
 
 
 def _ends_with_this_process() -> list[str]:
-    """Return the prefix of a command that the kernel ends when this process is killed."""
+    """Return a command prefix that makes the kernel end the server when this process is killed."""
     program = shutil.which("setpriv")
     return [program, "--pdeathsig", "TERM"] if program else []
 
@@ -215,7 +215,7 @@ def _floodgate_proxy_kept(
 
 @pytest.fixture
 def floodgate_broker(_floodgate_broker_kept: KeptServer) -> FloodgateServer:
-    """Have a broker with nothing in it."""
+    """Provide an empty broker."""
     return _floodgate_broker_kept.empty()
 
 
@@ -223,7 +223,7 @@ def floodgate_broker(_floodgate_broker_kept: KeptServer) -> FloodgateServer:
 def floodgate_proxy(
     _floodgate_proxy_kept: KeptServer, floodgate_broker: FloodgateServer
 ) -> FloodgateServer:
-    """Have a proxy before ``floodgate_broker``."""
+    """Provide a proxy before ``floodgate_broker``."""
     return _floodgate_proxy_kept.empty(
         f"brokerServiceURL={floodgate_broker.service_url}",
         f"brokerWebServiceURL={floodgate_broker.web_url}",

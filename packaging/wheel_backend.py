@@ -1,8 +1,8 @@
-"""The build backend: setuptools, given another layout where a wheel is made.
+"""Build backend: setuptools, with another layout for wheels.
 
-A checkout is installed as it is (``pip install -e .``): its packages stand at the top. A wheel gets
-one package that holds them all, because their names are those of other people's packages too. So
-its files are first laid out in a folder of their own, imports rewritten; setuptools works there.
+A checkout is installed unchanged (``pip install -e .``), with its packages at the top. A wheel has
+a single top package, because other projects use the same package names. So the backend first writes
+the wheel's files to a folder, with rewritten imports, and runs setuptools there.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def build_wheel(
 def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: Mapping[str, Any] | None = None
 ) -> str:
-    """Make the wheel's metadata alone (PEP 517)."""
+    """Write only the wheel's metadata (PEP 517)."""
     target = str(Path(metadata_directory).resolve())
     with _laid_out():
         return str(build_meta.prepare_metadata_for_build_wheel(target, config_settings))
@@ -70,7 +70,7 @@ def _laid_out() -> Iterator[None]:
 
 
 def lay_out(root: Path, target: Path) -> None:
-    """Write the wheel's project: the packages of a checkout in one, and their description."""
+    """Write the wheel's project: the checkout's packages in a single package, and metadata."""
     (target / WHEEL).mkdir()
     (target / WHEEL / "__init__.py").write_text(_INIT, encoding="utf-8")
     text = (root / "pyproject.toml").read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def _copy(file: Path, place: Path, packages: list[str]) -> None:
 
 
 def wheel_project(text: str) -> str:
-    """Return the wheel's pyproject.toml: its commands are in the one package, with a plug-in."""
+    """Return the wheel's pyproject.toml: commands from the top package, and the pytest plug-in."""
     for target in tomllib.loads(text)["project"]["scripts"].values():
         text = text.replace(f'"{target}"', f'"{WHEEL}.{target}"')
     return text + _ONLY_IN_THE_WHEEL

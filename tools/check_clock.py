@@ -1,7 +1,7 @@
-"""Refuse clocks and timers outside limiter/clock.py: 25 seconds must pass at once in tests.
+"""Refuse clocks and timers outside limiter/clock.py: tests skip 25 seconds instantly.
 
-Looks for calls that read a clock, sleep or arm a timer. Two kinds of use are allowed by name:
-measuring how long our own work took (perf_counter), and the wall clock of a metric's _created.
+Finds calls that read a clock, sleep or arm a timer. Two uses are allowed by name: measuring the
+project's own work (perf_counter), and the wall clock of a metric's _created.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FORBIDDEN = {
     ("loop", "call_at"),
     ("loop", "time"),
 }
-# A load generator measures real time, on real clocks, in processes of its own.
+# A load generator measures real time, on real clocks, in separate processes.
 MEASURING_PACKAGE = "loadgen"
 
 
 def main() -> None:
-    """Check the packages named on the command line; exit 1 and say where."""
+    """Check the packages named on the command line; print violations and exit 1."""
     found = [
         f"{path}:{line}: {call} outside limiter/clock.py"
         for package in sys.argv[1:]
@@ -59,7 +59,7 @@ def forbidden_calls(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def called_name(function: ast.expr) -> tuple[str, ...]:
-    """Return the last two parts of what is called; get_running_loop() counts as loop."""
+    """Return the last two parts of a called name; get_running_loop() counts as loop."""
     if not isinstance(function, ast.Attribute):
         return ()
     owner = function.value
@@ -74,7 +74,7 @@ def called_name(function: ast.expr) -> tuple[str, ...]:
 
 
 def is_zero(call: ast.Call) -> bool:
-    """Tell whether a call's only argument is the literal 0."""
+    """Return whether a call's only argument is the literal 0."""
     return (
         len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
     )

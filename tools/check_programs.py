@@ -1,7 +1,7 @@
-"""Checks that the programs on the client's pages pass mypy's strict mode, as their readers' may.
+"""Check the programs on the client's pages with mypy's strict mode, as readers may.
 
-Programs are the ``python`` blocks that are marked to be run. A test of what type checkers know of
-records is checked with them. Run from the repository's root.
+Programs are the ``python`` blocks marked to be run. A test of type checkers' view of records is
+checked too. Run from the repository's root.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
         for page in sorted(Path("docs").glob("client*.md")):
             text = page.read_text(encoding="utf-8")
             for found in PROGRAM.finditer(text):
-                # Its name says where it stands.
+                # The file name gives the page and the line.
                 line = text.count("\n", 0, found.start()) + 3
                 name = f"{page.stem.replace('-', '_')}_{line}.py"
                 programs.append(str(Path(folder, name)))

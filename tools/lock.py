@@ -1,4 +1,4 @@
-"""Resolve the dependencies of pyproject.toml again and write the lock files."""
+"""Resolve pyproject.toml's dependencies again and write the lock files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no
 
 
 def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
-    """Run the resolver and put a title on top of what it wrote."""
+    """Run the resolver and prepend a title to its output."""
     command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", *OPTIONS, *arguments]
     answer = subprocess.run(command, cwd=ROOT, input=stdin, capture_output=True, text=True)
     if answer.returncode != 0:
@@ -21,7 +21,7 @@ def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
 
 
 def main() -> None:
-    """Write requirements.lock (everything), and those of the Java runtime and of fuzzing alone."""
+    """Write requirements.lock (everything), and the locks of the Java runtime and of fuzzing."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     java, fuzz = ("\n".join(project["optional-dependencies"][one]) for one in ("java", "fuzz"))

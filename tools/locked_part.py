@@ -1,11 +1,10 @@
-"""Print the part of a lock that some requirements need, with nothing but the standard library.
+"""Print the part of a lock that some requirements need, using only the standard library.
 
     python locked_part.py requirements.lock setuptools
     python locked_part.py requirements.lock --project pyproject.toml --extra postgresql
 
-The lock says of each package through which others it came in (``# via``): the part is what is
-asked for and all that it brought. So images install the versions that the tests ran with, and no
-test tool.
+The lock names each package's dependents (``# via``): the part is the requested packages and all
+their dependencies. So images install the tested versions, without test tools.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _VIA = re.compile(r"^ +# (?:via)? *([A-Za-z0-9][\w.-]*)", re.MULTILINE)
 
 
 def normal(name: str) -> str:
-    """Return a package's name as indexes compare it."""
+    """Return a package's name as indexes compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def blocks_of(lock: str) -> list[tuple[str, str]]:
-    """Return names and lines of what is pinned: version, hashes, and through whom it came in.
+    """Return names and lines of pinned packages: version, hashes, and dependents.
 
-    A package has several where its versions differ between Pythons.
+    A package has several blocks where versions differ between Pythons.
     """
     starts = [found.start() for found in _PINNED.finditer(lock)]
     texts = [lock[a:b] for a, b in zip(starts, [*starts[1:], len(lock)], strict=True)]
@@ -37,10 +36,10 @@ def blocks_of(lock: str) -> list[tuple[str, str]]:
 
 
 def part_of(lock: str, wanted: set[str]) -> str:
-    """Return the lines of ``wanted`` and of all that they brought.
+    """Return the lines of ``wanted`` and of all dependencies.
 
     Raises:
-        KeyError: The lock has no such package.
+        KeyError: The lock lacks the package.
     """
     blocks = blocks_of(lock)
     if missing := wanted - {name for name, _ in blocks}:
@@ -54,7 +53,7 @@ def part_of(lock: str, wanted: set[str]) -> str:
 
 
 def requirements(project: Path, extras: list[str]) -> set[str]:
-    """Return the names that a project and some of its extras ask for."""
+    """Return the names required by a project and by some of its extras."""
     table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     texts = [*table["dependencies"]]
     for extra in extras:

@@ -1,7 +1,7 @@
-"""Write docs/metrics.md: every metric of broker and proxy, as a scrape of both shows them.
+"""Write docs/metrics.md: every metric of broker and proxy, from a scrape of both.
 
-Both run in this process, on free ports, with every option that adds metrics, and a message goes
-through them. A test compares the page with what is made now: run this after a change of metrics.
+Both run in this process, on free ports, with every metrics option on, and process a message. A test
+compares the page with a new scrape: run this after a change of metrics.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _LABELS = {
     "TOPIC": _TOPIC,
     "KEYS": {"version", "floodgate_profile"},
 }
-"""Labels that the page has one word for, the most first."""
+"""Label sets with a short name on the page, largest first."""
 
 _TABLE = """
 ## {title}
@@ -88,11 +88,11 @@ _TABLE = """
 """
 
 _NOT_HERE = ROOT / "tools" / "metrics_not_here.md"
-"""The families of a real broker that have no meaning here."""
+"""A real broker's families without meaning here."""
 
 
 class Row(NamedTuple):
-    """A family as the page shows it."""
+    """Family as shown on the page."""
 
     kind: str
     labels: frozenset[str]
@@ -100,7 +100,7 @@ class Row(NamedTuple):
 
 
 async def made() -> str:
-    """Return the page as it should be."""
+    """Return the current page."""
     with TemporaryDirectory() as folder:
         tls = PemFiles(Path(folder)).keys(webServicePortTls="0")
         store = {"floodgateMessageStore": f"sqlite://{folder}/messages.db"}
@@ -116,20 +116,20 @@ async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str
                 "broker": await _of_broker(broker),
                 "proxy": _rows(await _scrape(proxy.web_service_url)),
             }
-    # No fault has acted here.
+    # No fault has acted during the scrape.
     acted = _of_families(FaultMetrics("standalone", _some_fault()).collect())
     shown["broker"] |= acted
     shown["proxy"] |= acted
     no_ownership = cast(
         "SharedOwnership", SimpleNamespace(owned=0, moved_total=0, sessions_ended=0)
     )
-    # Brokers that share a database have these; one alone has not.
+    # Only brokers that share a database have ownership metrics.
     shown["broker"] |= _of_families(ownership_metrics("standalone", no_ownership).collect())
-    # Without authentication there are none of these.
+    # Only with authentication.
     families = _of_families(AuthenticationMetrics("standalone", _some_outcomes()).collect())
     shown["broker"] |= families
     shown["proxy"] |= families
-    # Nor without authorization.
+    # Only with authorization.
     refused = RefusedMetrics("standalone", RefusedOperations(LoopClock()))
     families = _of_families(refused.collect())
     shown["broker"] |= families
@@ -195,7 +195,7 @@ def _table(title: str, rows: dict[str, Row]) -> Iterable[str]:
 
 
 def _words(labels: frozenset[str]) -> str:
-    """Return the labels in braces, with one word for those that often come together."""
+    """Return the labels in braces, with short names for frequent sets."""
     for word, meant in _LABELS.items():
         if meant <= labels:
             rest = labels - meant if word != "KEYS" else frozenset()

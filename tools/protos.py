@@ -1,4 +1,4 @@
-"""Generate proto/PulsarApi_pb2.py and its type stubs, or check that they are up to date."""
+"""Generate proto/PulsarApi_pb2.py and its type stubs, or check that both are up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GENERATED = ("proto/PulsarApi_pb2.py", "proto/PulsarApi_pb2.pyi")
 def generate(target: Path) -> None:
     """Write the generated files below ``target``; stubs by mypy-protobuf.
 
-    protoc's own stubs are invalid Python here: Schema.Type has a member called None.
+    protoc's own stubs are invalid Python: Schema.Type has a member called None.
     """
     tools = str(Path(sys.executable).parent)
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}

@@ -1,7 +1,8 @@
 """Run the whole suite on several Pythons, each in a fresh clone with an empty home.
 
-``requires-python`` promises every release from 3.11 on, also those that distributions keep. What a
-later one brought (3.11.4: ``extractall(filter=)``) is found by no checker that knows only 3.11.
+``requires-python`` includes every release from 3.11 on, including distributions' early patch
+releases. A checker for 3.11 misses features of later patch releases (3.11.4:
+``extractall(filter=)``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LOGS = ROOT / "out" / "pythons"
 
 
 def main() -> None:
-    """Prove the interpreters that are named, or else PYTHONS; exit 1 if one is not proved."""
+    """Test the named interpreters, or PYTHONS; exit 1 after a failure."""
     LOGS.mkdir(parents=True, exist_ok=True)
     versions = {python: version_of(python) for python in sys.argv[1:] or PYTHONS}
     failed = [python for python, version in versions.items() if not proved(python, version)]
@@ -28,7 +29,7 @@ def main() -> None:
 
 
 def version_of(python: str) -> str:
-    """Return the version of an interpreter; nothing if there is none of that name."""
+    """Return the version of an interpreter; empty if the interpreter is missing."""
     asked = [python, "-c", "import platform; print(platform.python_version())"]
     try:
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -37,7 +38,7 @@ def version_of(python: str) -> str:
 
 
 def proved(python: str, version: str) -> bool:
-    """Run the tests on one interpreter, and print how they ended."""
+    """Run the tests on an interpreter, and print the result."""
     if not version:
         print(f"{python}: is not here", flush=True)
         return False
@@ -61,7 +62,7 @@ def proved(python: str, version: str) -> bool:
 
 
 def clean_variables() -> dict[str, str]:
-    """Return this process's variables without those of its own environment."""
+    """Return this process's variables without those of its virtual environment."""
     own = str(ROOT / ".venv")
     places = os.environ.get("PATH", os.defpath).split(os.pathsep)
     kept = {

@@ -1,8 +1,8 @@
-"""Ask a real broker what it says to CONNECTs with all kinds of credentials, and write it down.
+"""Record a real broker's answers to CONNECTs with all kinds of credentials.
 
-A broker is started for each configuration: ``python tools/record_connects.py REAL-PULSAR PORT``,
-six ports from there on,
-where REAL-PULSAR is a program that takes ``broker key=value ...`` and prints ``READY PID ...``.
+A broker is started for each configuration: ``python tools/record_connects.py REAL-PULSAR PORT``, on
+six ports from PORT on, where REAL-PULSAR is a program that takes ``broker key=value ...`` and
+prints ``READY PID ...``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CLIENT = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
 
 
 def ask(port: int, fields: dict[str, Any]) -> str:
-    """Say CONNECT and return what the broker answers."""
+    """Send CONNECT and return the broker's answer."""
     body = connect(fields).SerializeToString()
     with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
         peer.sendall(struct.pack(">II", len(body) + 4, len(body)) + body)
@@ -46,7 +46,7 @@ def ask(port: int, fields: dict[str, Any]) -> str:
 
 
 def record(program: str, port: int, variant: str) -> list[dict[str, str]]:
-    """Return what one configuration says to each case."""
+    """Return a configuration's answers to all cases."""
     with tempfile.TemporaryDirectory() as folder:
         keys = properties(Path(folder), **VARIANTS[variant])
         admin = token(sub="admin", aud="us", roles="admin").decode()

@@ -1,6 +1,6 @@
-"""Record what a real broker answers at its limits: ``record_limits.py BINARY_PORT WEB_PORT``.
+"""Record a real broker's answers at its limits: ``record_limits.py BINARY_PORT WEB_PORT``.
 
-Start it on this machine with KEYS first. Prints JSON lines, which tests/data/limits.jsonl keeps.
+Start a local broker with KEYS first. Prints JSON lines, stored in tests/data/limits.jsonl.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ADDRESSES = ("127.0.0.1",) * 9 + ("127.0.0.2",) * 8
 _TENANTS = "/admin/v2/tenants"
 _JSON = {"Content-Type": "application/json"}
 _PAUSE_SECONDS = 1.5
-"""After which the rate has all its requests again."""
+"""Pause after which the rate limit is full again."""
 
 
 def main() -> None:

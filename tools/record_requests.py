@@ -1,7 +1,7 @@
-"""Ask a real broker what it answers to credentials over HTTP and in CONNECT, and write it down.
+"""Record a real broker's answers to credentials over HTTP and in CONNECT.
 
-A broker is started for each configuration: ``python tools/record_requests.py REAL-PULSAR PORT``,
-fourteen ports from there on. Of the first its metrics about authentication are kept as well.
+A broker is started for each configuration: ``python tools/record_requests.py REAL-PULSAR PORT``, on
+fourteen ports from PORT on. The first broker's authentication metrics are recorded too.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def status(port: int, headers: dict[str, str], path: str = PATH) -> int:
 
 
 def metrics(port: int) -> list[str]:
-    """Return the lines of the metrics page that are about authentication."""
+    """Return the authentication lines of the metrics page."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics/", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
     return [one for one in lines if _METRIC.match(one)]
 
 
 def record(program: str, port: int, variant: str) -> tuple[list[str], list[str]]:
-    """Return what one configuration answers to each case, and its metrics then."""
+    """Return a configuration's answers to all cases, and the metrics afterwards."""
     keys = Keys()
     with tempfile.TemporaryDirectory() as folder:
         settings = keys.properties(Path(folder), variant)

@@ -1,7 +1,7 @@
 """Record answers of a real broker's REST: ``record_rest_answers.py WEB_PORT``.
 
-Start a broker with fresh data on this machine first. Prints JSON lines, which
-tests/data/rest_answers.jsonl keeps. An answer that is no JSON is left out: it is Java's own text.
+Start a local broker with fresh data first. Prints JSON lines, stored in
+tests/data/rest_answers.jsonl. Answers other than JSON are left out: Java's own texts.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ POLICIES = (
     '{"migrated":true}',
     '{"nope":1}',
 )
-"""Policies that namespaces are created with."""
+"""Policies for created namespaces."""
 _OFF = (
     ("GET", "v3/functions/public/default"),
     ("GET", "v3/functions/public/default/x"),
@@ -125,7 +125,7 @@ _OFF = (
     ("GET", "v2/transactions/coordinatorStats"),
     ("GET", "v2/proxy-stats/connections"),
 )
-"""Parts of Pulsar that a standalone broker has switched off, or has not."""
+"""Parts of Pulsar that a standalone broker lacks or has switched off."""
 _CONSTANTS = (
     "brokers/internal-configuration",
     "brokers/standalone/127.0.0.1:1/ownedNamespaces",
@@ -167,7 +167,7 @@ _CONSTANTS = (
     "bookies/racks-info",
     "bookies/racks-info/x",
 )
-"""Calls whose answers are recorded of a broker without load, limits and topics in use."""
+"""Calls recorded on a broker without load, limits and topics in use."""
 REQUESTS = (
     *((method, path, "") for method, path in _OFF),
     *(("GET", f"v2/{path}", "") for path in _CONSTANTS),

@@ -1,8 +1,8 @@
 """Record where a real broker's REST fails with 500: ``record_rest_failures.py WEB_PORT``.
 
-Start a broker on this machine first. Prints JSON lines, which tests/data/rest_failures.jsonl keeps:
-the requests are those at which profile pulsar answered 500, found by the proof rest_calls. One is
-left out: properties with null in them for a topic in use are never answered, nor anything after.
+Start a local broker first. Prints JSON lines, stored in tests/data/rest_failures.jsonl: the
+requests that profile pulsar answered with 500, found by the proof rest_calls. A case is left out:
+properties with null values for a topic in use are never answered, nor is any later request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MADE = (
     ("PUT", "persistent/public/default/invoices/partitions", "3"),
     ("PUT", f"{_P}/subscription/billing", '"earliest"'),
 )
-"""The subjects of the requests."""
+"""Subjects of the requests."""
 REQUESTS = (
     ("GET", f"{_N}/compaction", ""),
     ("GET", f"{_N}/examinemessage", ""),
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def _asked(port: int, method: str, path: str, body: str) -> int | None:
-    """Return the status; None where there is no answer."""
+    """Return the status; None without an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     headers = {"Content-Type": "application/json"} if body else {}
     connection.request(method, f"/admin/v2/{path}", body or None, headers)

@@ -1,10 +1,10 @@
-"""Record what a broker with TLS ports tells, and whom it takes.
+"""Record the TLS behaviour of a broker: its addresses, versions and accepted certificates.
 
-    record_tls.py FOLDER                                        writes certificates there
-    record_tls.py FOLDER BINARY BINARY_TLS WEB WEB_TLS          asks the broker on these ports
+    record_tls.py FOLDER                                        writes certificates to FOLDER
+    record_tls.py FOLDER BINARY BINARY_TLS WEB WEB_TLS          queries the broker on these ports
 
-Start the broker on this machine with KEYS in between. Prints JSON lines, which tests/data/tls.jsonl
-keeps; a test asks a broker of ours the same.
+Start a local broker with KEYS in between. Prints JSON lines, stored in tests/data/tls.jsonl; a test
+sends the same requests to Floodgate's broker.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PATIENCE_SECONDS = 10
 
 
 class Ports(NamedTuple):
-    """The ports of a broker."""
+    """Ports of a broker."""
 
     binary: int
     binary_tls: int
@@ -53,7 +53,7 @@ class Ports(NamedTuple):
 
 
 class Certificates(NamedTuple):
-    """The files that a client may have."""
+    """Certificate files of a client."""
 
     trust: str
     known: tuple[str, str]
@@ -61,7 +61,7 @@ class Certificates(NamedTuple):
 
     @classmethod
     def in_folder(cls, folder: Path) -> Certificates:
-        """Return those that ``write`` has written."""
+        """Return the files written by ``write``."""
         pairs = [(str(folder / f"{name}.pem"), str(folder / f"{name}.key")) for name in _CLIENTS]
         return cls(str(folder / "ca.pem"), *pairs)
 
@@ -70,17 +70,17 @@ _CLIENTS = ("known", "stranger")
 
 
 def write(folder: Path) -> PemFiles:
-    """Write the certificates of a server, of a client, and of one whom nobody knows."""
+    """Write the certificates of a server, of a client, and of an untrusted client."""
     pem = PemFiles(folder)
     pem.pair(_CLIENTS[0], _CLIENTS[0])
     PemFiles(folder, "other").pair(_CLIENTS[1], _CLIENTS[1])
-    # The second authority has written a server of its own over the first one's.
+    # The second authority has overwritten the first authority's server files.
     pem.server = pem.pair("server", "127.0.0.1", "localhost")
     return pem
 
 
 def answers(ports: Ports, certificates: Certificates) -> Iterator[dict[str, Any]]:
-    """Ask a broker everything; ports in its answers are called by their names."""
+    """Query a broker; the result names ports instead of their numbers."""
     context = ssl.create_default_context(cafile=certificates.trust)
     names = {str(port): name.upper() for name, port in ports._asdict().items()}
     for path in _PATHS:
@@ -172,10 +172,10 @@ def _exactly(peer: socket.socket, size: int) -> bytes:
 
 
 def _takes(port: int, version: str) -> bool:
-    """Tell whether a port speaks one version of TLS."""
+    """Return whether a port accepts a TLS version."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    # Else OpenSSL itself would not offer what is old.
+    # Otherwise OpenSSL itself would not offer old versions.
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version = context.maximum_version = ssl.TLSVersion[version]
     try:
@@ -186,7 +186,7 @@ def _takes(port: int, version: str) -> bool:
 
 
 def _shows(port: int, by: str, trust: str, shown: tuple[str, str] | None) -> bool:
-    """Tell whether a client with a certificate is answered."""
+    """Return whether a client with a certificate gets an answer."""
     context = ssl.create_default_context(cafile=trust)
     if shown is not None:
         context.load_cert_chain(*shown)
@@ -200,7 +200,7 @@ def _shows(port: int, by: str, trust: str, shown: tuple[str, str] | None) -> boo
 
 
 def main() -> None:
-    """Write certificates, or ask."""
+    """Write certificates, or query a broker."""
     folder, *ports = sys.argv[1:]
     if not ports:
         write(Path(folder))

@@ -1,7 +1,7 @@
-"""Print how large each package, the tests and the documentation are; with --check refuse growth.
+"""Print the size of each package, the tests and the documentation; with --check refuse growth.
 
-Code lines are lines with a statement: no blank, comment, docstring or import, nothing generated.
-Whoever lets a package grow raises its bound here, and says why in the commit.
+Code lines are lines with a statement: no blank, comment, docstring, import or generated line. A
+change that grows a package raises its bound here, with the reason in the commit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_STATEMENT = {
 
 
 def main() -> None:
-    """Print the sizes; exit 1 with --check if one is above its bound."""
+    """Print the sizes; exit 1 with --check if a size is above its bound."""
     rows = list(_rows())
     for name, size, most, unit in rows:
         print(f"{name:8} {size:>8,} {unit}, at most {most:,}")
@@ -60,7 +60,7 @@ def _rows() -> Iterator[tuple[str, int, int, str]]:
 
 
 def code_lines(path: Path) -> int:
-    """Count the lines of a file on which a statement stands that is no docstring or import."""
+    """Count a file's lines with a statement other than a docstring or import."""
     with tokenize.open(path) as file:
         tokens = list(tokenize.generate_tokens(file.readline))
     lines = {

@@ -1,6 +1,6 @@
-"""Draw docs/images/storm-*.svg: stored storms, panel by panel, with their phases and alerts.
+"""Draw docs/images/storm-*.svg: stored storms, panel by panel, with phases and alerts.
 
-Run this after a change of a stored storm; a test compares the pictures with what is drawn now.
+Run this after a change of a stored storm; a test compares the pictures with a new drawing.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ PICTURES = {
         ("Floodgate's proxy", "stuck-ours", "proxy"),
     ),
 }
-"""By file: what stands beside each other: its title, a stored storm, and whose view of it."""
+"""Adjacent storms by file: title, stored storm, and role."""
 KINDS = ("heap", "direct")
 HIGH = 0.8
-"""The share of its limit from which memory is high: that of the alert."""
+"""Share of its limit from which memory is high, as in the alert."""
 _OLDEST = 'floodgate_topic_list_oldest_waiter_seconds{{type="{}"}}'
 
 
 def drawn(name: str) -> str:
-    """Return a picture: a column a storm, a row a panel."""
+    """Return a picture: a column per storm, a row per panel."""
     columns = [[*panels(label, stored(storm), role)] for label, storm, role in PICTURES[name]]
     return picture([chart for row in zip(*columns, strict=True) for chart in row], len(columns))
 
 
 def panels(label: str, storm: Storm, role: str) -> Iterator[Chart]:
-    """Yield the panels of a server in a storm, as a dashboard has them, and its alerts."""
+    """Yield a server's panels in a storm, as on a dashboard, and its alerts."""
     shown: list[tuple[str, str, Unit, list[tuple[str, Sequence[Point]]]]] = [
         ("lists that clients asked for", "requests", Unit.COUNT, _outcomes(storm)),
         ("memory of topic lists", "share of its limit", Unit.SHARE, _shares(storm, role)),
@@ -99,7 +99,7 @@ def _firing(number: int, firing: Firing) -> Iterator[Series]:
 
 
 def _both(storm: Storm, role: str, figure: str) -> list[tuple[str, Sequence[Point]]]:
-    """Return a figure of heap and of direct memory."""
+    """Return a figure for heap and for direct memory."""
     return [
         (kind, storm.points(role, f"pulsar_{role}_topic_list_{kind}_{figure}")) for kind in KINDS
     ]
@@ -123,7 +123,7 @@ def _waits(storm: Storm, role: str) -> list[tuple[str, Sequence[Point]]]:
 
 
 def _outcomes(storm: Storm) -> list[tuple[str, Sequence[Point]]]:
-    """Return requests by outcome so far, operations added up."""
+    """Return cumulative requests by outcome, summed over operations."""
     totals: dict[str, dict[float, float]] = {}
     for name in storm.series.get("loadgen", {}):
         if name.startswith("loadgen_requests_total"):

@@ -1,11 +1,11 @@
-"""Storms as stored scrapes: record one, and make promtool's tests of the alerts from all of them.
+"""Storms as stored scrapes: record a storm, and write promtool's alert tests from all storms.
 
     python tools/storms.py record --seconds 120 broker=http://127.0.0.1:8080/metrics/ > STORM.yaml
     python tools/storms.py tests > deploy/alerts_test.yml
 
-A stored storm is a YAML file in tests/golden/storms: what the servers (``broker``, ``proxy``) and
-the clients (``loadgen``) showed at each scrape, and beside it, written by hand, what that should
-make of it: its phases, and which alert fires when. promtool judges that; docs and pictures show it.
+A stored storm is a YAML file in tests/golden/storms: the scraped values of the servers (``broker``,
+``proxy``) and the clients (``loadgen``), and, written by hand, the expectations: phases, and the
+times of each alert. promtool checks the expectations; docs and pictures show storms.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _MISSING, _REPEAT = "_", re.compile(r"^(.+)x(\d+)$")
 _FEW = 3
-"""So many equal values in a row are written out."""
+"""Longest run of equal values written out."""
 
 
 @dataclass(frozen=True)
 class Firing:
-    """An alert of one server: from which evaluation to which it fires, and its first words."""
+    """Alert of a server: first and last evaluations that fire, and its first words."""
 
     alert: str
     role: str
@@ -55,22 +55,22 @@ class Firing:
 
     @property
     def first(self) -> int:
-        """When it fires first."""
+        """Return the first firing time."""
         return self.spans[0][0]
 
     def at(self, second: int) -> bool:
-        """Tell whether it fires at a moment."""
+        """Return whether the alert fires at a second."""
         return any(begin <= second <= end for begin, end in self.spans)
 
 
 @dataclass(frozen=True)
 class Storm:
-    """A stored storm.
+    """Stored storm.
 
     Attributes:
-        series: By target (``broker``, ``proxy``, ``loadgen``) and name: a value a scrape, None
-            where it was missing.
-        phases: Spans of seconds, with what happens in them.
+        series: By target (``broker``, ``proxy``, ``loadgen``) and name: a value per scrape, None
+            if missing.
+        phases: Named spans of seconds.
     """
 
     name: str
@@ -81,16 +81,16 @@ class Storm:
 
     @property
     def seconds(self) -> int:
-        """How long it lasted."""
+        """Return the duration."""
         return EVERY_SECONDS * (len(next(iter(self.series["broker"].values()))) - 1)
 
     def points(self, target: str, name: str) -> list[tuple[float, float]]:
-        """Return when a series had which value."""
+        """Return times and values of a series."""
         values = self.series[target].get(name, [])
         return [(EVERY_SECONDS * n, v) for n, v in enumerate(values) if v is not None]
 
     def as_proxy(self) -> Storm:
-        """Return the same as if a proxy had shown it: rules say the same of both."""
+        """Return the same storm from a proxy: rules treat both roles alike."""
         renamed = {
             name.replace("pulsar_broker_", "pulsar_proxy_"): values
             for name, values in self.series["broker"].items()
@@ -124,7 +124,7 @@ def all_stored() -> list[Storm]:
 
 
 def unpacked(text: str) -> list[float | None]:
-    """Read what :func:`packed` wrote."""
+    """Read the output of :func:`packed`."""
     values: list[float | None] = []
     for word in text.split():
         found = _REPEAT.match(word)
@@ -135,7 +135,7 @@ def unpacked(text: str) -> list[float | None]:
 
 
 def packed(values: Iterable[float | None]) -> str:
-    """Write values shortly; ``7x12`` is twelve sevens."""
+    """Write values compactly; ``7x12`` is twelve sevens."""
     return " ".join(
         f"{word}x{number}" if number > _FEW else " ".join([word] * number)
         for word, number in _runs(values)
@@ -143,9 +143,9 @@ def packed(values: Iterable[float | None]) -> str:
 
 
 def _notation(values: Iterable[float | None]) -> str:
-    """Write values as promtool reads them: ``7x11`` is twelve sevens there, and NaN has no such.
+    """Write values in promtool's notation, where ``7x11`` is twelve sevens; NaN cannot repeat.
 
-    A scrape that failed ends a series for Prometheus, until the next one.
+    A failed scrape ends a series for Prometheus, until the next scrape.
     """
     told: list[str] = []
     for word, number in _runs(values):
@@ -164,7 +164,7 @@ def _runs(values: Iterable[float | None]) -> Iterator[tuple[str, int]]:
 
 
 def kept(page: str) -> dict[str, float]:
-    """Return the samples of a page of metrics that alerts and pictures need, groups added up."""
+    """Return a metrics page's samples that alerts and pictures need, with groups summed."""
     found: dict[str, float] = {}
     for name, labels, value in _SAMPLE.findall(page):
         pairs = [(key, text) for key, text in _LABEL.findall(labels) if key not in DROPPED_LABELS]
@@ -176,7 +176,7 @@ def kept(page: str) -> dict[str, float]:
 
 
 def record(targets: dict[str, str], seconds: float) -> dict[str, dict[str, str]]:
-    """Scrape each page every five seconds; return its series as they are stored."""
+    """Scrape each page every five seconds; return the series for storage."""
     begun, scrapes = time.monotonic(), list[dict[str, dict[str, float]]]()
     while len(scrapes) * EVERY_SECONDS <= seconds:
         time.sleep(max(0.0, begun + len(scrapes) * EVERY_SECONDS - time.monotonic()))
@@ -194,7 +194,7 @@ def _page(url: str) -> str:
     try:
         with urllib.request.urlopen(url, timeout=EVERY_SECONDS) as answer:
             return str(answer.read().decode())
-    except OSError:  # a scrape that is missing
+    except OSError:  # a missing scrape
         return ""
 
 
@@ -202,7 +202,7 @@ def _page(url: str) -> str:
 
 
 def promtool_document(storms: Sequence[Storm]) -> dict[str, Any]:
-    """Return what promtool tests: each storm, and each again as if a proxy had shown it."""
+    """Return promtool's tests: each storm, and each storm as a proxy's."""
     replayed = [*storms, *(each.as_proxy() for each in storms if "proxy" not in each.series)]
     return {
         "rule_files": ["alerts.yml"],
@@ -236,7 +236,7 @@ def _labelled(name: str, role: str) -> str:
 
 
 def labels_of(role: str) -> dict[str, str]:
-    """Return the labels that the shipped configuration of Prometheus gives a server's series."""
+    """Return the labels that the shipped Prometheus configuration gives a server's series."""
     shipped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
     for job in shipped["scrape_configs"]:
         for target in job["static_configs"][0]["targets"]:
@@ -258,7 +258,7 @@ def _firing_at(storm: Storm, second: int) -> dict[str, Any]:
 
 
 def _words_of(storm: Storm, firing: Firing) -> dict[str, Any]:
-    """Return the test of an alert's words, when it begins to fire; the other server is another."""
+    """Return the test of an alert's text at its first firing, for this server only."""
     rule = rules()[firing.alert]
     return {
         "eval_time": f"{firing.first}s",

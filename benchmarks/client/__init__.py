@@ -1,1 +1,1 @@
-"""Benchmarks of the client library beside the official one."""
+"""Benchmarks of the client library against the official client."""

@@ -1,7 +1,7 @@
-"""A program that sends and receives as fast as it can; prints messages a second as JSON.
+"""A program that sends and receives at full speed; prints messages per second as JSON.
 
-``python -m benchmarks.client.program URL CLIENT SECONDS``; CLIENT is ``client``,
-``pulsar.asyncio`` or ``pulsar.Client``.
+``python -m benchmarks.client.program URL CLIENT SECONDS``; CLIENT is ``client``, ``pulsar.asyncio``
+or ``pulsar.Client``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Either: TypeAlias = Any
-"""A thing with the same methods in both packages, and no type in common."""
+"""An object with the same methods in both packages, without a common type."""
 PAYLOAD = b"x" * 1_024
 OUTSTANDING = 1_000
 BATCHES: Mapping[str, object] = {
@@ -42,7 +42,7 @@ QUEUE_SIZE = 1_000
 
 
 async def sent(producer: Either, seconds: float) -> tuple[int, float]:
-    """Send for some seconds from as many tasks as sends may be outstanding."""
+    """Send for some seconds from a task per outstanding send."""
     start = time.perf_counter()
     end = start + seconds
     count = 0
@@ -58,7 +58,7 @@ async def sent(producer: Either, seconds: float) -> tuple[int, float]:
 
 
 async def drained(consumer: Either, count: int) -> float:
-    """Receive and acknowledge so many; return how many a second."""
+    """Receive and acknowledge ``count`` messages; return the rate per second."""
     start = time.perf_counter()
     for _ in range(count):
         await consumer.acknowledge(await consumer.receive())
@@ -68,7 +68,7 @@ async def drained(consumer: Either, count: int) -> float:
 async def received(
     opened: Either, names: Either, topic: str, count: int, **options: object
 ) -> float:
-    """Subscribe to a topic's messages and drain it."""
+    """Subscribe to a topic's messages and drain the topic."""
     consumer = await opened.subscribe(
         topic,
         f"s-{time.time_ns()}",
@@ -83,7 +83,7 @@ async def received(
 
 
 async def asynchronous(opened: Either, names: Either, seconds: float) -> dict[str, float]:
-    """Measure all tasks of a client that has the asyncio API."""
+    """Measure all tasks of a client with the asyncio API."""
     found: dict[str, float] = {}
     topics = {}
     for task, options in PRODUCING.items():
@@ -99,7 +99,7 @@ async def asynchronous(opened: Either, names: Either, seconds: float) -> dict[st
 
 
 async def ours(url: str, seconds: float) -> dict[str, float]:
-    """Measure this client, and both kinds of receiver queue."""
+    """Measure this client, with both kinds of receiver queue."""
     async with client.Client(url) as opened:
         found = await asynchronous(opened, client, seconds)
         topic = f"bench-{time.time_ns()}"
@@ -121,7 +121,7 @@ async def official(url: str, seconds: float) -> dict[str, float]:
 
 
 def blocking(url: str, seconds: float) -> dict[str, float]:
-    """Measure the official blocking client, with sends by callback."""
+    """Measure the official blocking client, sending by callback."""
     opened = pulsar.Client(url, logger=_quiet())
     found: dict[str, float] = {}
     topics: dict[str, tuple[str, int]] = {}
@@ -181,7 +181,7 @@ def _quiet() -> logging.Logger:
 
 
 def main() -> None:
-    """Measure what the command line says."""
+    """Run the command line."""
     url, name, seconds = sys.argv[1:]
     if name == BLOCKING:
         found = blocking(url, float(seconds))
@@ -189,7 +189,7 @@ def main() -> None:
         found = uvloop.run((ours if name == OURS else official)(url, float(seconds)))
     print(json.dumps(found), flush=True)
     if name != OURS:
-        # Threads of the official client log by way of the interpreter, and abort it at its end.
+        # The official client's threads log through the interpreter, and abort its shutdown.
         os._exit(0)
 
 

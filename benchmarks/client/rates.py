@@ -1,8 +1,8 @@
-"""Messages that programs send and receive by this client and by the official ones, a second.
+"""Message rates of programs with this client and with the official clients.
 
-In every round each client measures every task once, in turn, against the same broker: 1 KiB
-messages, 1,000 sends outstanding, the same settings of batches. A consumer takes what its own
-client published. Ratios are those of one round.
+In each round every client runs every task in turn, against the same broker: 1 KiB messages, 1,000
+outstanding sends, the same batching settings. A consumer receives its own client's messages. Ratios
+are within a round.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SETTINGS = {
     "webServicePort": "0",
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
-    # What fast seconds bring must not reach the bound.
+    # Fast rounds must not reach the limit.
     "floodgateMessageStoreMaxMB": "8192",
 }
 Round = dict[str, dict[str, float]]
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds, of which five are enough.
+    """Measure at most five rounds.
 
     Raises:
         BenchError: A round could not be measured.
@@ -47,7 +47,7 @@ def run(options: BenchOptions) -> BenchResult:
     rounds: list[Round] = []
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
         for number in range(min(options.rounds, ROUNDS)):
-            # Started anew in each round: nobody carries what an earlier round stored.
+            # A new broker in each round, without the messages of earlier rounds.
             launch = ServerLaunch("broker", SETTINGS, Path(folder) / f"{number}.log")
             with running_server(launch) as server:
                 rounds.append(_measured(server.service_url, options, number))
@@ -63,7 +63,7 @@ def _measured(url: str, options: BenchOptions, number: int) -> Round:
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Make the figures of all rounds."""
+    """Return the figures of all rounds."""
     return BenchResult(list(_figures(rounds)), rounds=list(rounds))
 
 

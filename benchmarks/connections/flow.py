@@ -1,11 +1,10 @@
-"""Large answers through the servers' connection, against a bare server that writes the same bytes.
+"""Large answers through the servers' connection, against a bare server with the same bytes.
 
 Four pairs: answers of 1 MB and 4 MB, plain and with TLS. Our side is
-benchmarks.connections.flow_server, so that what is compared is the connection alone: frames, read
-gate, outbound queue, TLS above the transport. The bare server parses and counts nothing, and its
-TLS is uvloop's own. Both sides of a pair are measured right after each other; a ratio is of one
-round. A round in which a server of a plain pair had less than VALID_CORE_SHARE of a core does not
-count.
+benchmarks.connections.flow_server, to compare the connection alone: frames, read gate, outbound
+queue, TLS above the transport. The bare server parses and counts nothing, and uses uvloop's TLS.
+Both sides of a pair are measured consecutively; a ratio is within a round. A round is invalid if a
+server of a plain pair had less than VALID_CORE_SHARE of a core.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 VALID_CORE_SHARE = 0.9
 REPEATS_PER_ROUND = 2
 GOAL = 0.65
-"""Of the bare server's answers a second, without TLS."""
+"""Goal relative to the bare server's answers per second, without TLS."""
 BARE, OURS = "bare", "connection"
 MODULES = {BARE: "benchmarks.listings.bare_server", OURS: "benchmarks.connections.flow_server"}
 
@@ -39,7 +38,7 @@ class Pair:
     """Two servers with the same answer.
 
     Attributes:
-        names: How many names of 100 bytes the answer has.
+        names: Number of 100-byte names in the answer.
         tls: Whether both encrypt.
     """
 
@@ -48,7 +47,7 @@ class Pair:
 
     @property
     def label(self) -> str:
-        """The case's name in a table."""
+        """Return the case's name in a table."""
         return f"{self.names // 10_000} MB{', TLS' if self.tls else ''}"
 
 
@@ -60,7 +59,7 @@ Round = dict[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Contestant:
-    """A server to measure, with what its client has to know."""
+    """Server under measurement, and its client's parameters."""
 
     server: Yardstick
     answer_bytes: int
@@ -83,7 +82,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path) -> Iterator[dict[Pair, dict[str, Contestant]]]:
-    """Start all servers at once: those that are not measured have nothing to do."""
+    """Start all servers together; unmeasured servers are idle."""
     authority, certificate = _certificate(folder)
     with ExitStack() as stack:
         found: dict[Pair, dict[str, Contestant]] = {}
@@ -136,7 +135,7 @@ def _measured(contestant: Contestant, seconds: float) -> dict[str, float]:
 
 
 def valid(found: Round) -> bool:
-    """Tell whether both servers of every plain pair had their core in this round."""
+    """Return whether both servers of every plain pair had a full core in the round."""
     return all(
         found[pair.label][side]["core_share"] >= VALID_CORE_SHARE
         for pair in JUDGED
@@ -145,7 +144,7 @@ def valid(found: Round) -> bool:
 
 
 def conclude(rounds: Sequence[Round], wanted: int) -> BenchResult:
-    """Make figures of the valid rounds; of all, and say so, where none was valid."""
+    """Return figures of the valid rounds; without valid rounds of all, with a remark."""
     good = [found for found in rounds if valid(found)]
     figures = [figure for pair in PAIRS for figure in _figures(pair, good or rounds)]
     remarks = ["TLS: ours above the plain transport, the bare server's is uvloop's own."]

@@ -1,9 +1,9 @@
-"""The connection that broker and proxy serve clients with, and nothing behind it.
+"""The servers' client connection, with no broker or proxy behind.
 
 ``python -m benchmarks.connections.flow_server ANSWER_FILE [CERTIFICATE_FILE]`` prints ``READY flow
-HOST PORT`` and serves until it is terminated: frames are decoded, each but the first is answered
-with one entry of 64 KiB blocks (as a listing is), and reading pauses while a connection is
-unwritable. With a certificate it encrypts above the plain transport, as proto.transport.tls does.
+HOST PORT`` and serves until terminated: it decodes frames, answers each but the first with an entry
+of 64 KiB blocks (like a listing), and pauses reading while a connection is unwritable. With a
+certificate it encrypts above the plain transport, like proto.transport.tls.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ RULES = FlowRules(pause_if_unwritable=True)
 
 
 class Parts:
-    """The parts that all connections share.
+    """Shared parts of all connections.
 
     Args:
-        answer: What each request is answered with.
-        tls: What TLS is made with; None without.
+        answer: Answer to each request.
+        tls: TLS context; None for plain connections.
     """
 
     def __init__(self, answer: bytes, tls: ssl.SSLContext | None) -> None:
@@ -48,18 +48,18 @@ class Parts:
         self._tls = tls
 
     def tls_layer(self) -> TlsLayer | None:
-        """Return the TLS of one connection."""
+        """Return the TLS layer of a connection."""
         return None if self._tls is None else TlsLayer(self._tls, server_side=True)
 
 
 def blocks_of(answer: bytes) -> list[bytes]:
-    """Cut an answer as a listing's blocks are."""
+    """Cut an answer into blocks, as for a listing."""
     starts = range(0, len(answer), BLOCK_BYTES)
     return [answer[start : start + BLOCK_BYTES] for start in starts]
 
 
 class FlowServer(Connection):
-    """Answers the first frame with CONNECTED and every other one with the answer."""
+    """Answers the first frame with CONNECTED and every later frame with the answer."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(process=parts.process, tls=parts.tls_layer())
@@ -68,7 +68,7 @@ class FlowServer(Connection):
         self._greeted = False
 
     def frame_received(self, frame: Frame) -> None:
-        """Parse the command, as every server has to, and answer it."""
+        """Parse the command, as every server must, and answer."""
         frame.command()
         if self._greeted:
             self.enqueue([*self._parts.blocks], self._parts.answer_bytes)
@@ -82,7 +82,7 @@ class FlowServer(Connection):
 
 
 async def serve_flow(answer: bytes, tls: ssl.SSLContext | None = None) -> None:
-    """Serve on a free port of the loopback until this process is ended."""
+    """Serve on a free loopback port until the process ends."""
     parts = Parts(answer, tls)
     await serve("flow", lambda: FlowServer(parts))
 

@@ -1,11 +1,11 @@
-"""The read gate's cost for small frames: processor time of one process, no sockets.
+"""The read gate's cost for small frames: processor time of a process without sockets.
 
-Chunks of CHUNK_FRAMES frames are given to ``data_received`` as a loop would, and a transport that
-takes everything at once counts the answers. The yardstick decodes and parses the same frames in a
-loop of its own and writes the answers without a connection. Ours is what broker and proxy serve
-clients with, in four states: pausing switched off (nothing is parked, nothing counted); on, and
-never paused; in the cooldown after a resume (each lookup is counted); and paused while each chunk
-comes (each lookup is parked, then handled). All sides take turns in slices of milliseconds.
+Chunks of CHUNK_FRAMES frames go to ``data_received``, and a transport that accepts everything
+counts the answers. The yardstick decodes and parses the same frames in a plain loop and writes the
+answers without a connection. Our side is the client connection of broker and proxy, in four states:
+pausing off (no frame is parked or counted); on, never paused; in the cooldown after a resume (each
+lookup is counted); and paused during each chunk (each lookup is parked, then handled). All sides
+alternate in slices of milliseconds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LABELS = {
     PARKED: "connection, parked first",
 }
 AGAINST = {OFF: YARDSTICK, ON: OFF, COOLING: ON, PARKED: ON}
-"""The side that each is compared with; ON with OFF is the gate."""
+"""Baseline of each side; ON against OFF is the gate's cost."""
 PING = encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing()))
 PONG = encode_command(pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong()))
 LOOKUP = encode_command(
@@ -81,40 +81,40 @@ SIDES = {"PING": (YARDSTICK, OFF, ON), "LOOKUP": tuple(LABELS)}
 
 
 class CountingTransport(asyncio.Transport):
-    """Takes everything at once and counts the writes' bytes."""
+    """Accepts all writes and counts their bytes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.taken_bytes = 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """There is no buffer."""
+        """Do nothing, without a buffer."""
 
     def get_write_buffer_size(self) -> int:
-        """There is no buffer."""
+        """Return 0, without a buffer."""
         return 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Take it."""
+        """Count the bytes."""
         self.taken_bytes += len(data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        """Take them."""
+        """Count the bytes of all chunks."""
         self.taken_bytes += sum(map(len, list_of_data))
 
     def is_closing(self) -> bool:
-        """It never is."""
+        """Return False."""
         return False
 
     def pause_reading(self) -> None:
-        """Ignore it: nothing comes of its own."""
+        """Do nothing: the benchmark delivers all data."""
 
     def resume_reading(self) -> None:
-        """Ignore it: nothing comes of its own."""
+        """Do nothing: the benchmark delivers all data."""
 
 
 class BareFrames(asyncio.Protocol):
-    """Decodes, parses and answers; knows neither pauses nor entries."""
+    """Decodes, parses and answers, without pauses and entries."""
 
     def __init__(self) -> None:
         self._decoder = FrameDecoder(MAX_MESSAGE_BYTES)
@@ -134,14 +134,14 @@ class BareFrames(asyncio.Protocol):
 
 
 class State(Enum):
-    """The state of a connection; all shake hands before they are measured."""
+    """State of a connection; all handshakes finish before the measurement."""
 
     GREETING = "greeting"
     READY = "ready"
 
 
 def answer(cnx: ServedConnection, _: pb.BaseCommand) -> None:
-    """Answer as a broker does that knows every answer."""
+    """Answer like a broker with every answer cached."""
     cnx.enqueue([FOUND], len(FOUND))
 
 
@@ -161,14 +161,14 @@ COMMANDS = CommandTable(
 
 @dataclass(frozen=True)
 class Side:
-    """One side at work: its protocol, its transport, and whether it is paused for each chunk."""
+    """Running side: its protocol, its transport, and whether each chunk arrives paused."""
 
     protocol: asyncio.Protocol
     transport: CountingTransport
     paused: bool = False
 
     async def chunks(self, chunk: bytes, count: int) -> None:
-        """Let ``count`` chunks come."""
+        """Deliver ``count`` chunks."""
         for _ in range(count):
             if self.paused:
                 await self._paused_for(chunk)
@@ -197,7 +197,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 async def measure(slices: int) -> dict[str, dict[str, float]]:
-    """Measure all sides in turn; return microseconds of processor time a frame, by kind and side.
+    """Measure all sides in turn; return processor microseconds per frame, by kind and side.
 
     Raises:
         BenchError: Not every frame was answered.
@@ -232,7 +232,7 @@ def _check_answers(sides: Mapping[str, Side], expected_bytes: int) -> None:
 
 
 def _side(name: str) -> Side:
-    """Return a side that is connected."""
+    """Return a connected side."""
     transport = CountingTransport()
     protocol = BareFrames() if name == YARDSTICK else _served(name)
     protocol.connection_made(transport)
@@ -272,7 +272,7 @@ def _flow_parts(name: str) -> FlowParts:
 
 
 def conclude(rounds: Sequence[Mapping[str, Mapping[str, float]]]) -> list[Figure]:
-    """Return each side's time a frame, and how many times what it is compared with takes."""
+    """Return each side's time per frame, and its ratio to the baseline."""
     figures = []
     for kind in FRAMES:
         micros = {name: [found[kind][name] for found in rounds] for name in rounds[0][kind]}

@@ -1,9 +1,9 @@
-"""Messages of 1 KiB through a pipe of the proxy: faults off, their key on, and one set.
+"""Messages of 1 KiB through a proxy's pipe: faults off, their key on, and a fault set.
 
-A bare server behind three proxies answers SENDs and dispatches what came. Without the key a pipe
-copies bytes; with it, it reads the lengths of frames; while a fault is set that could be about its
-client, it reads every frame. The fault is one that never acts. Rates are limited by client and
-bare server as well, so that the proxy's processor time a message says more.
+A bare server behind three proxies answers SENDs and dispatches messages. Without the key a pipe
+copies bytes; with the key, a pipe reads frame lengths; while a fault may concern its client, a pipe
+reads every frame. The fault never acts. Client and bare server limit the rates too, so the proxy's
+processor time per message is the better figure.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 OFF, ON, SET = "faults off", "key on, none set", "one set"
 MODES = {"single": 2.0, "batched": 0.5}
-"""For so many seconds at most: the bare server keeps what it gets."""
+"""Most seconds: the bare server keeps all messages."""
 NEVER = {"on": ["SEEK"], "do": {"action": "drop"}}
 Way = tuple[str, str, str, str]
-"""Host, port and process of a proxy, and the server behind it."""
+"""Host, port and process of a proxy, and the server behind."""
 Round = dict[str, dict[str, dict[str, float]]]
 
 
@@ -90,7 +90,7 @@ def _measured(ways: Mapping[str, Way], options: BenchOptions, number: int) -> Ro
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Make the figures of all rounds."""
+    """Return the figures of all rounds."""
     figures = []
     for mode in MODES:
         for way in ("in", "out"):

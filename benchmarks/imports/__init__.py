@@ -1,1 +1,1 @@
-"""The benchmark of imports into memory."""
+"""Benchmark of imports into memory."""

@@ -1,6 +1,6 @@
-"""One import into memory, in a process of its own: ``python -m benchmarks.imports.client PATH``.
+"""Import into memory, in its own process: ``python -m benchmarks.imports.client PATH``.
 
-Prints as JSON what the import did and how much memory the process has then.
+Prints the import's result and the process's memory as JSON.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The speed of importing the Spark job's Parquet; 1,000,000 topics with ``--full``."""
+"""Speed of importing the Spark job's Parquet; 1,000,000 topics with ``--full``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOAL_PER_SECOND = 200_000.0
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Make the topics once and import them once a round.
+    """Create the topics once and import them once per round.
 
     Raises:
         BenchError: An import failed.
@@ -41,7 +41,7 @@ def run(options: BenchOptions) -> BenchResult:
     rates = [found["topics"] / found["seconds"] for found in rounds]
     megabytes = [found["peak_resident_bytes"] / 1e6 for found in rounds]
     figures = [
-        # The rate is promised for a million; fewer only say roughly the same.
+        # The goal is for a million topics; fewer give an estimate.
         Figure(f"import of {topics:,} topics", "topics/s", rates, _goal(options)),
         Figure("peak resident memory of the import", "MB", megabytes),
     ]
@@ -49,7 +49,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def write_topics(out: Path, topics: int, on_part_done: Callable[[int], None]) -> None:
-    """Make a corpus of namespaces of TOPICS_PER_NAMESPACE topics, without Spark."""
+    """Create a corpus of namespaces of TOPICS_PER_NAMESPACE topics, without Spark."""
     plan = TopicPlan(topics, max(1, topics // TOPICS_PER_NAMESPACE), SEED)
     parts = max(1, topics // TOPICS_PER_FILE)
     write_corpus(plan, out, parts, in_this_process(on_part_done))

@@ -1,1 +1,1 @@
-"""Benchmarks of the limiter: permits, and requests that wait for them."""
+"""Benchmarks of the limiter: permits, and waiting requests."""

@@ -1,7 +1,7 @@
-"""The cost of client memory that nobody waits for: a reservation for each message that is sent.
+"""Cost of uncontended client memory: a reservation per sent message.
 
-With the statistics a client has: an observer that counts outcomes, and the triggers of its
-consumers. Beside it what one prefetched message costs, counted by adjusting one reservation.
+Includes a client's statistics: an observer that counts outcomes, and its consumers' triggers. Also
+measures a prefetched message, counted by adjusting a single reservation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LABELS = {
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure the rounds, both kinds in each, slice by slice."""
+    """Measure the rounds, alternating both kinds slice by slice."""
     rounds = []
     for number in range(options.rounds):
         options.note(f"round {number + 1}")
@@ -39,7 +39,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 def _round(slices: int) -> dict[str, float]:
-    """Return nanoseconds of processor time a pair of each kind."""
+    """Return processor nanoseconds per pair, by kind."""
     memory = _memory()
     kinds: dict[str, Callable[[MemoryLimitController], None]] = {
         JUDGED: _reserve_and_release,

@@ -1,6 +1,7 @@
-"""The memory of a request that waits: ours against asyncio's own semaphore.
+"""Memory of a waiting request: the limiter against asyncio's semaphore.
 
-Traced is what Python allocates while 10,000 begin to wait, on asyncio's own loop: timers too.
+Traced are Python's allocations while 10,000 requests start waiting, on asyncio's loop, including
+timers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def nobody(waiters: int) -> list[tuple[Hashable, str]]:
-    """Return requests that do not say whose they are."""
+    """Return requests without an owner."""
     return [(None, "")] * waiters
 
 
@@ -38,7 +39,7 @@ TASKS = (BARE_TASK, YARDSTICK, *SIDES)
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure once: how much is allocated does not depend on the moment."""
+    """Measure once: allocations do not vary."""
     options.note(f"{MANY:,} waiters")
     in_tasks = {side: asyncio.run(measure_tasks(side, MANY)) for side in TASKS}
     alone = {side: asyncio.run(measure_requests(side, MANY)) for side in SIDES}
@@ -46,7 +47,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 
 async def measure_requests(side: str, waiters: int) -> float:
-    """Return the bytes of a waiting request that no task waits for."""
+    """Return the bytes of a waiting request without a task."""
     policy, spread = SIDES[side]
     semaphore = occupied(policy, Outcomes())
     who = spread(waiters)
@@ -58,7 +59,7 @@ async def measure_requests(side: str, waiters: int) -> float:
 
 
 async def measure_tasks(side: str, waiters: int) -> float:
-    """Return the bytes of a waiting request and of the task that waits for it."""
+    """Return the bytes of a waiting request and its waiting task."""
     waits = _waits(side, waiters)
     with _traced() as allocated:
         tasks = [asyncio.create_task(wait) for wait in waits]
@@ -71,7 +72,7 @@ async def measure_tasks(side: str, waiters: int) -> float:
 
 
 def _waits(side: str, waiters: int) -> Iterator[Coroutine[Any, Any, object]]:
-    """Return what each task does; a coroutine is made when its task is."""
+    """Return a task's work; each task creates its own coroutine."""
     if side == BARE_TASK:
         return (_wait_for_future() for _ in range(waiters))
     if side == YARDSTICK:
@@ -93,7 +94,7 @@ async def _wait_for_future() -> None:
 
 @contextmanager
 def _traced() -> Iterator[Callable[[], int]]:
-    """Yield what returns the bytes allocated since."""
+    """Yield a function that returns the bytes allocated since."""
     gc.collect()
     gc.disable()
     tracemalloc.start()
@@ -106,7 +107,7 @@ def _traced() -> Iterator[Callable[[], int]]:
 
 
 def conclude(in_tasks: Mapping[str, float], alone: Mapping[str, float]) -> list[Figure]:
-    """Return the bytes of a waiter with its task, as times the yardstick's, and without it."""
+    """Return bytes per waiter: with its task as a ratio to the yardstick, and without."""
     figures = [Figure(name, "B/waiter", [found]) for name, found in in_tasks.items()]
     figures += [
         Figure(f"{side} / asyncio's", "times", [in_tasks[side] / in_tasks[YARDSTICK]])

@@ -1,4 +1,4 @@
-"""Tasks that wait in ``acquire``: ours and asyncio's own semaphore, measured the same way.
+"""Tasks that wait in ``acquire``: the limiter and asyncio's semaphore, measured alike.
 
 A task, its future and its turns of the loop are part of every figure, on both sides.
 """
@@ -52,7 +52,7 @@ def run(options: BenchOptions) -> BenchResult:
     """Measure the rounds, all sides with every number of tasks in each.
 
     Raises:
-        BenchError: Tasks did not end as they should.
+        BenchError: Tasks ended with a wrong outcome.
     """
     rounds: list[Costs] = []
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -73,15 +73,15 @@ async def _round() -> Costs:
 
 
 def name_of(side: str, ending: str) -> str:
-    """Return a case as in the table."""
+    """Return a case's name in the table."""
     return f"{side}: {ending}"
 
 
 async def measure(side: str, ending: str, waiters: int) -> float:
-    """Return microseconds a task, from its creation to its end.
+    """Return microseconds per task, from its creation to its end.
 
     Raises:
-        BenchError: Not every task ended as it should.
+        BenchError: Tasks ended with a wrong outcome.
     """
     if side == YARDSTICK:
         return await undisturbed(_asyncio_tasks(ending, waiters)) / 1000 / waiters
@@ -121,7 +121,7 @@ async def _use(semaphore: AsyncSemaphore, owner: Hashable, namespace: str) -> No
 async def whole_lives(
     ending: str, uses: Iterator[Coroutine[Any, Any, None]], unblock: Callable[[], None]
 ) -> None:
-    """Let tasks wait, then cancel them all or let the first one in; each lets in the next."""
+    """Start waiting tasks, then cancel all or admit the first; each task admits the next."""
     tasks = [asyncio.create_task(use) for use in uses]
     await asyncio.sleep(0)
     if ending == GRANTED:
@@ -135,7 +135,7 @@ async def whole_lives(
 
 
 def conclude(rounds: Sequence[Costs]) -> list[Figure]:
-    """Return the cost of a task on each side, ours as times the yardstick's, and the growth."""
+    """Return a task's cost on each side, ours as a ratio to the yardstick's, and the growth."""
     many = str(MANY)
     ratios = [
         Figure(

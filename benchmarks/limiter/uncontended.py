@@ -1,6 +1,7 @@
-"""The cost of an uncontended permit, against asyncio's own semaphore on the same loop.
+"""Cost of an uncontended permit, against asyncio's semaphore on the same loop.
 
-Ours weighs bytes, times out, knows who holds what and tells an observer; asyncio's counts to one.
+The limiter weighs bytes, times out, tracks holders and notifies an observer; asyncio's semaphore
+counts permits.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 PAIRS_PER_SLICE = 1_000
-"""Pairs measured before the other side gets its turn: a few milliseconds, so that both sides of
-a ratio meet the same machine."""
+"""Pairs per side before alternating: a few milliseconds, so both sides of a ratio see the same
+machine state.
+"""
 SLICES_PER_SECOND = 12
 MAX_PERMITS = 100_000_000
 PERMIT_BYTES = 1_000_000
@@ -34,7 +36,7 @@ TIMEOUT_SECONDS = 25.0
 OWNER = object()
 NAMESPACE = "tenant/namespace"
 GOAL_TIMES = 1.5
-"""The goal of JUDGED: a pair may take this many times the time of asyncio.Semaphore."""
+"""Goal for JUDGED: a pair's time as a multiple of asyncio.Semaphore's."""
 YARDSTICK, JUDGED = "asyncio", "fifo"
 LABELS = {
     YARDSTICK: "asyncio.Semaphore",
@@ -68,7 +70,7 @@ def _round(
 
 
 async def _interleaved(slices: int) -> dict[str, float]:
-    """Measure all sides in turn and return nanoseconds of processor time a pair of each."""
+    """Measure all sides in turn and return processor nanoseconds per pair, by side."""
     spent = dict.fromkeys(LABELS, 0)
     gc.collect()
     for _ in range(slices):
@@ -90,7 +92,7 @@ def _sides() -> dict[str, Callable[[int], Awaitable[None]]]:
 
 
 def _semaphore(policy: AdmissionPolicy) -> AsyncSemaphore:
-    """Return a semaphore with the observer the servers have."""
+    """Return a semaphore with the servers' observer."""
     clock = LoopClock()
     observer = partial(OutcomeCounts(clock).observe, LimitType.HEAP_MEMORY)
     rules = AdmissionRules(policy)
@@ -128,7 +130,7 @@ async def _dual_pairs(count: int) -> None:
 
 
 def conclude(loop: str, rounds: list[dict[str, Any]]) -> list[Figure]:
-    """Return the times of one loop, and how many times the yardstick's each one is."""
+    """Return a loop's times, and their ratios to the yardstick's."""
     nanos = {name: [found[loop][name] for found in rounds] for name in LABELS}
     figures = [
         Figure(f"{loop}: {label}", "µs/pair", [one / 1000 for one in nanos[name]])

@@ -1,6 +1,6 @@
-"""The cost of a request that waits, from its queuing to its end, among few and among many.
+"""Cost of a waiting request, from its queuing to its end, among few and among many.
 
-Each case queues some number of requests and ends them all in one way; on uvloop.
+Each case queues requests and ends all in the same way, on uvloop.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from limiter.semaphore.async_semaphore import AsyncSemaphore
 
 FULL_WAITERS = 100_000
-"""Measured too, in the first round, with ``--full``."""
+"""Also measured, in the first round, with ``--full``."""
 SHORT_SECONDS = 0.001
 SEED = 442
 
 
 @dataclass(frozen=True)
 class Queue:
-    """The requests of one measurement, and whose they are."""
+    """Requests of a measurement, and their owners."""
 
     semaphore: AsyncSemaphore
     owners: Sequence[Hashable]
@@ -56,18 +56,18 @@ class Queue:
 
 
 async def grant(queue: Queue) -> None:
-    """Grant one after another, each when the one before gives back."""
+    """Grant sequentially: each release grants the next."""
     granted: list[Waiter] = []
     for waiter in queue.waiters:
         waiter.on_done(partial(granted.append, waiter))
     queue.semaphore.owners.cancel(BLOCKER)
-    # The list grows meanwhile: who gives back lets in the next.
+    # The list grows during the loop: each release admits the next.
     for waiter in granted:
         queue.semaphore.release(waiter.result())
 
 
 async def abandon(queue: Queue) -> None:
-    """Give up one after another, in no particular order."""
+    """Cancel sequentially, in random order."""
     leaving = list(queue.waiters)
     random.Random(SEED).shuffle(leaving)
     for waiter in leaving:
@@ -75,25 +75,25 @@ async def abandon(queue: Queue) -> None:
 
 
 async def cancel_owners(queue: Queue) -> None:
-    """Let the owners leave, who drop all they wait for."""
+    """Remove the owners, cancelling all their waiting requests."""
     for owner in dict.fromkeys(queue.owners):
         queue.semaphore.owners.cancel(owner)
 
 
 async def time_out(queue: Queue) -> None:
-    """Let the loop run the timers; the one it is woken by here is due after all of them."""
+    """Run the loop's timers; this function's own timer is due after all others."""
     await asyncio.sleep(2 * SHORT_SECONDS)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """A way for requests to end.
+    """Way for requests to end.
 
     Attributes:
         name: As in the table.
-        outcome: What the observer is told of each.
-        end: Brings it about.
-        timeout_seconds: How long the requests may wait.
+        outcome: Outcome reported to the observer.
+        end: Ends the requests.
+        timeout_seconds: Timeout of the requests.
     """
 
     name: str
@@ -112,7 +112,7 @@ ENDINGS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One way to queue and to end requests, measured with every number of waiters."""
+    """Way to queue and to end requests, measured with every number of waiters."""
 
     policy: AdmissionPolicy
     spread: Spread
@@ -120,20 +120,20 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As in the table."""
+        """Return the name in the table."""
         return f"{self.policy.value}, {self.spread.value}: {self.ending.name}"
 
 
 CASES = tuple(Case(*parts) for parts in product(AdmissionPolicy, Spread, ENDINGS))
 SHARED = "fair, one request of all: left"
-"""Owners that wait for the same bytes, as clients do that ask for the same listing."""
+"""Owners that wait for the same bytes, like clients requesting the same listing."""
 
 
 def run(options: BenchOptions) -> BenchResult:
     """Measure the rounds, every case with every number of waiters in each.
 
     Raises:
-        BenchError: Requests did not end as they should.
+        BenchError: Requests ended with a wrong outcome.
     """
     rounds: list[Costs] = []
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -162,10 +162,10 @@ async def _costs(
 
 
 async def measure(case: Case, waiters: int) -> float:
-    """Return microseconds a waiter, from its request to its end.
+    """Return microseconds per waiter, from its request to its end.
 
     Raises:
-        BenchError: Not every request ended as the case says.
+        BenchError: Requests ended with a wrong outcome.
     """
     outcomes = Outcomes()
     ending = case.ending
@@ -185,10 +185,10 @@ async def _whole_lives(
 
 
 async def measure_sharers(waiters: int) -> float:
-    """Return microseconds a sharer of one waiting request, from its joining to its leaving.
+    """Return microseconds per sharer of a waiting request, from joining to leaving.
 
     Raises:
-        BenchError: The request did not end with the last of them.
+        BenchError: The request did not end with its last sharer.
     """
     outcomes = Outcomes()
     semaphore = occupied(AdmissionPolicy.FAIR, outcomes)
@@ -208,7 +208,7 @@ async def _shared_life(semaphore: AsyncSemaphore, waiters: int) -> None:
 
 
 def conclude(rounds: Sequence[Costs]) -> list[Figure]:
-    """Return the cost of a waiter in each case, and how it grows with their number."""
+    """Return a waiter's cost in each case, and its growth with the number of waiters."""
     growths = [growth_figure(name, rounds, GOAL_GROWTH) for name in rounds[0]]
     largest = [
         Figure(f"{name}, {FULL_WAITERS:,} / {MANY:,}", "times", [times])

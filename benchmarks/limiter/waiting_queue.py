@@ -1,4 +1,4 @@
-"""Requests that wait behind one that holds everything, and how their cost is measured."""
+"""Requests waiting behind a holder of all permits, and the measurement of their cost."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from limiter.permits.permit import AcquireOutcome
 
 MAX_ROUNDS = 3
-"""A round measures hundreds of thousands of waiters: three of them tell enough."""
+"""A round measures hundreds of thousands of waiters: three rounds suffice."""
 FEW, MANY = 1_000, 10_000
-"""The numbers of waiters that are compared."""
+"""Compared numbers of waiters."""
 REPEATS = {100: 5, FEW: 2, MANY: 1}
 """Measurements of each number of waiters in a round."""
 GOAL_GROWTH = 1.5
-"""The goal: a waiter costs at most this many times as much among MANY as among FEW."""
+"""Goal: a waiter's cost among MANY, as a multiple of its cost among FEW."""
 LONG_SECONDS = 3600.0
 TENANTS, NAMESPACES = 4, 20
 BLOCKER = "blocker"
 
 Costs = dict[str, dict[str, float]]
-"""One round: microseconds a waiter by case, and by the number of waiters."""
+"""Round: microseconds per waiter by case, and by the number of waiters."""
 
 
 class Spread(Enum):
-    """The owners of the requests that wait."""
+    """Owners of the waiting requests."""
 
     ONE_OWNER = "one owner"
     OWN_OWNERS = "own owners"
@@ -51,7 +51,7 @@ class Spread(Enum):
 
 
 class Outcomes:
-    """An observer that only counts: a run is known to have done what it says."""
+    """Observer that counts outcomes, to verify a run."""
 
     def __init__(self) -> None:
         self._counts: Counter[AcquireOutcome] = Counter()
@@ -61,10 +61,10 @@ class Outcomes:
         self._counts[outcome] += count
 
     def expect(self, wanted: Mapping[AcquireOutcome, int], case: str) -> None:
-        """Compare.
+        """Compare the counts.
 
         Raises:
-            BenchError: Requests ended in another way.
+            BenchError: Requests ended with another outcome.
         """
         if self._counts != wanted:
             raise BenchError(f"{case}: requests ended as {dict(self._counts)}")
@@ -73,7 +73,7 @@ class Outcomes:
 def occupied(
     policy: AdmissionPolicy, observer: Outcomes, timeout_seconds: float = LONG_SECONDS
 ) -> AsyncSemaphore:
-    """Return a semaphore of one permit, which BLOCKER holds; its queue is unbounded."""
+    """Return a semaphore with a permit held by BLOCKER; its queue is unbounded."""
     rules = AdmissionRules(policy)
     semaphore = AsyncSemaphore(1, 0, timeout_seconds, None, observer, rules)
     semaphore.request(1, None, BLOCKER, "tenant/namespace")
@@ -81,7 +81,7 @@ def occupied(
 
 
 async def undisturbed(work: Coroutine[Any, Any, None]) -> int:
-    """Return the nanoseconds of processor time of ``work`` without garbage collections."""
+    """Return processor nanoseconds of ``work`` without garbage collections."""
     gc.disable()
     try:
         started = time.thread_time_ns()
@@ -92,7 +92,7 @@ async def undisturbed(work: Coroutine[Any, Any, None]) -> int:
 
 
 def cost_figures(rounds: Sequence[Costs]) -> list[Figure]:
-    """Return what a waiter costs among MANY, for each case."""
+    """Return a waiter's cost among MANY, for each case."""
     return [
         Figure(name, "µs/waiter", [found[name][str(MANY)] for found in rounds])
         for name in rounds[0]
@@ -100,6 +100,6 @@ def cost_figures(rounds: Sequence[Costs]) -> list[Figure]:
 
 
 def growth_figure(name: str, rounds: Sequence[Costs], goal: float | None) -> Figure:
-    """Return how many times as much a waiter costs among MANY as among FEW."""
+    """Return the ratio of a waiter's cost among MANY to its cost among FEW."""
     times = [found[name][str(MANY)] / found[name][str(FEW)] for found in rounds]
     return Figure(f"{name} / of {FEW:,}", "times", times, goal, at_most=True)

@@ -1,8 +1,8 @@
-"""The yardstick of the proxy: a uvloop process that copies bytes to a server and back.
+"""Yardstick of the proxy: a uvloop process that copies bytes to a server and back.
 
 ``python -m benchmarks.listings.bare_forwarder HOST PORT`` prints ``READY forwarder HOST PORT`` and
-serves until it is terminated. Each client has its own connection to the server, and nothing is
-looked at: what no proxy can leave out. A side that is full is not read for until it has room again.
+serves until terminated. Each client has its own server connection, and bytes are not parsed: the
+minimum of any proxy. While a side's buffer is full, the opposite side is not read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from server.loop import run
 
 
 class Leg(asyncio.Protocol):
-    """One side; what it is sent goes to the other."""
+    """Side of a connection pair; received bytes go to the opposite side."""
 
     def __init__(self, other: Leg | None = None) -> None:
         self.other = other
@@ -23,30 +23,30 @@ class Leg(asyncio.Protocol):
         self._early: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what came before there was a connection."""
+        """Send bytes received before the connection."""
         self.transport = cast("asyncio.Transport", transport)
         self.transport.writelines(self._early)
         self._early.clear()
 
     def data_received(self, data: bytes) -> None:
-        """Hand over at once."""
+        """Forward immediately."""
         if self.other is not None:
             self.other.write(data)
 
     def write(self, data: bytes) -> None:
-        """Write, or keep the first bytes until there is a connection."""
+        """Write, or buffer the first bytes until connected."""
         if self.transport is None:
             self._early.append(data)
         else:
             self.transport.write(data)
 
     def pause_writing(self) -> None:
-        """Stop reading for this side: it is full."""
+        """Stop reading the opposite side: this buffer is full."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """There is room again."""
+        """Resume reading the opposite side."""
         if self.other is not None and self.other.transport is not None:
             self.other.transport.resume_reading()
 
@@ -57,7 +57,7 @@ class Leg(asyncio.Protocol):
 
 
 class ClientLeg(Leg):
-    """A client's side, which opens the other."""
+    """Client's side, which opens the server's side."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class ClientLeg(Leg):
 
 
 async def serve(host: str, port: int) -> None:
-    """Serve on a free port of the loopback until this process is ended."""
+    """Serve on a free loopback port until the process ends."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: ClientLeg(host, port), "127.0.0.1", 0)
     own_host, own_port = server.sockets[0].getsockname()

@@ -1,9 +1,9 @@
-"""The yardstick of listings: a uvloop server that writes a prebuilt answer, and nothing else.
+"""Yardstick of listings: a uvloop server that only writes a prebuilt answer.
 
 ``python -m benchmarks.listings.bare_server ANSWER_FILE [CERTIFICATE_FILE]`` prints ``READY bare
-HOST PORT`` and serves until it is terminated. The transport has its default limits, the socket the
-kernel's own buffers. A chunk is taken for a request without being looked at, so it does less than
-any real server can. With a certificate it serves uvloop's own TLS.
+HOST PORT`` and serves until terminated. The transport has its default limits, the socket the
+kernel's buffers. Each chunk counts as a request, unparsed, so any real server does more work. With
+a certificate it serves uvloop's TLS.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GREETING = encode_command(
 
 
 class BareServer(asyncio.Protocol):
-    """Answers the first chunk with CONNECTED and every other one with the answer."""
+    """Answers the first chunk with CONNECTED and every later chunk with the answer."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -38,7 +38,7 @@ class BareServer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport as it is."""
+        """Keep the transport unchanged."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class BareServer(asyncio.Protocol):
 
 
 def server_context(certificate: str) -> ssl.SSLContext:
-    """Return what a server's TLS is made with; the file holds its key, too."""
+    """Return a server's TLS context; the file holds the certificate and its key."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     return context
@@ -58,7 +58,7 @@ def server_context(certificate: str) -> ssl.SSLContext:
 async def serve(
     name: str, connection: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None = None
 ) -> None:
-    """Serve on a free port of the loopback until this process is ended; print the port."""
+    """Serve on a free loopback port until the process ends; print the port."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(connection, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()

@@ -1,11 +1,10 @@
-"""The client of all listing rounds, in a process of its own.
+"""Client of all listing rounds, in its own process.
 
 ``python -m benchmarks.listings.client HOST PORT ANSWER_BYTES SECONDS PID...`` keeps CONNECTIONS
-connections busy with one request each, and prints as JSON how many answers were complete in
-SECONDS and how much processor time each server PID used meanwhile. It looks at nothing but the
-length field, so that it is seldom what limits. Options come first: ``--authority FILE`` to
-speak TLS, ``--namespace NAME``, ``--pattern TEXT``; ``{}`` in it is a new number in each request,
-from ``--first NUMBER`` on.
+connections busy with a request each, and prints as JSON the complete answers in SECONDS and each
+server PID's processor time. It reads only length fields, so it is rarely the bottleneck. Options
+come first: ``--authority FILE`` for TLS, ``--namespace NAME``, ``--pattern TEXT``; ``{}`` in the
+pattern is a new number in each request, from ``--first NUMBER`` on.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class Load:
-    """The requests, the expectation and the count that all connections share."""
+    """Requests, expected answer and count, shared by all connections."""
 
     def __init__(self, answer_bytes: int, requests: Iterator[bytes] | None = None) -> None:
         self.requests = requests or listing_requests()
@@ -49,7 +48,7 @@ class Load:
 
 
 class ListingClient(asyncio.BufferedProtocol):
-    """One connection: asks, waits until the announced bytes are in, asks again."""
+    """Connection that requests, awaits the announced bytes, and repeats."""
 
     def __init__(self, load: Load) -> None:
         self._load = load
@@ -66,11 +65,11 @@ class ListingClient(asyncio.BufferedProtocol):
         self._transport.write(connect_frame())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Servers never close in a round."""
+        """Fail: servers never close in a round."""
         self._load.fail(f"the server closed a connection ({exc})")
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Read over what was read before, except over an incomplete length field."""
+        """Return the buffer, overwriting all but an incomplete length field."""
         return self._view[self._header_bytes :] if self._header_bytes else self._view
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -102,7 +101,7 @@ class ListingClient(asyncio.BufferedProtocol):
 def listing_requests(
     namespace: str = NAMESPACE, pattern: str | None = None, first: int = 0
 ) -> Iterator[bytes]:
-    """Return requests without end, each with a new number where the pattern has ``{}``."""
+    """Yield endless requests, each with a new number where the pattern has ``{}``."""
     if pattern is None or "{}" not in pattern:
         return repeat(list_frame(REQUEST_ID, namespace, pattern))
     patterns = (pattern.replace("{}", str(number)) for number in count(first))
@@ -138,7 +137,7 @@ async def measure(
 
 
 async def _run_on(load: Load, seconds: float) -> None:
-    """Let the connections work; a failure ends it at once."""
+    """Run the connections for some seconds; a failure ends the run."""
     done, _ = await asyncio.wait([load.failed], timeout=seconds)
     if done:
         load.failed.result()
@@ -158,7 +157,7 @@ async def _work(arguments: list[str], options: dict[str, str]) -> dict[str, obje
 
 
 def main() -> None:
-    """Measure once and print the result; a failure is one sentence."""
+    """Measure once and print the result; a failure is a sentence."""
     arguments, options = sys.argv[1:], dict[str, str]()
     while arguments[0].startswith("--"):
         name, value, *arguments = arguments

@@ -1,4 +1,4 @@
-"""The one namespace that listings are measured with, as names, as a file and as an answer."""
+"""The measured namespace, as names, as a file and as an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listing_names(count: int = NAMES) -> list[str]:
 
 
 def listing_answer(count: int = NAMES) -> bytes:
-    """Return the whole answer to a listing of the names, as one piece."""
+    """Return the complete answer to a listing of the names."""
     names = [name.encode() for name in listing_names(count)]
     listing = TopicListing(TopicSequence.from_names(names))
     response = topics_response(REQUEST_ID, listing, listing.hash, filtered=False, changed=True)
@@ -33,5 +33,5 @@ def listing_answer(count: int = NAMES) -> bytes:
 
 
 def write_text_file(path: Path, count: int = NAMES) -> None:
-    """Write the names as an import reads them: one a line."""
+    """Write an import file of the names, a name per line."""
     path.write_text("".join(f"{name}\n" for name in listing_names(count)))

@@ -1,10 +1,10 @@
-"""Listings of 10,000 names of 100 bytes by TLS: the broker's port against uvloop's own TLS.
+"""Listings of 10,000 names of 100 bytes by TLS: the broker's port against uvloop's TLS.
 
-Both have the same certificate and OpenSSL's own choice of protocol and cipher, so that they speak
-the same: TLS 1.3, AES-256-GCM. The bare server hands the whole answer to uvloop's transport; the
-broker encrypts above the plain transport, as its accounting needs it. Both are measured right after
-each other, and a ratio is of one round. The client decrypts, and may be what limits: then the
-processor time an answer is the better figure.
+Both have the same certificate and OpenSSL's default protocol and cipher: TLS 1.3, AES-256-GCM. The
+bare server writes the complete answer to uvloop's transport; the broker encrypts above the plain
+transport, as its accounting requires. Both are measured consecutively, and a ratio is within a
+round. The client decrypts, and may be the bottleneck: then processor time per answer is the better
+figure.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 BARE, BROKER = "bare", "broker"
 LABELS = {BARE: "bare server, uvloop's TLS", BROKER: "broker, TLS port"}
 GOAL = 0.85
-"""Of the bare server's answers a second."""
+"""Goal relative to the bare server's answers per second."""
 Round = dict[str, dict[str, float]]
 Contestant = tuple[tuple[str, int], int]
-"""Address, and the process whose time is counted."""
+"""Address and measured process."""
 
 
 def run(options: BenchOptions) -> BenchResult:
@@ -53,7 +53,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path, authority: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
-    """Start both servers; the one that is not measured has nothing to do."""
+    """Start both servers; the unmeasured server is idle."""
     made, certificate = trustme.CA(), folder / "server.pem"
     made.cert_pem.write_to_path(str(authority))
     made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(certificate))
@@ -96,7 +96,7 @@ def _rounds(
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Make figures of the rounds."""
+    """Return figures of the rounds."""
     figures = [
         Figure(label, "listings/s", [found[name]["per_second"] for found in rounds])
         for name, label in LABELS.items()

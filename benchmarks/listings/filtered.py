@@ -1,8 +1,7 @@
-"""Listings with patterns, and the smallest answer there is.
+"""Listings with patterns, and the smallest answer.
 
-Every round measures each kind once, one after the other; a ratio is of one round. What a pattern
-costs when it is seen for the first time is said per second of the broker's processor time: one
-core does nothing else there.
+Every round measures each kind once, sequentially; a ratio is within a round. The cost of new
+patterns is given per second of the broker's processor time: a core does nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ UNFILTERED, EMPTY, PARSING = "unfiltered", "empty", "parsing"
 GOAL_FIRST_PER_CORE_SECOND = 500
 GOAL_SEEN = 0.9
 PATTERNS_A_ROUND = 1_000_000
-"""More than a round can ask with."""
+"""More than the requests of a round."""
 GOAL_EMPTY = 0.5
 _SETTINGS = {
     "brokerServicePort": "0",
@@ -50,13 +49,13 @@ Round = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of request.
+    """Kind of request.
 
     Attributes:
         label: For the table.
         pattern: ``{}`` is a new number in each request; None is no pattern.
-        keeps: Tells of a name's number whether the pattern keeps it.
-        namespace: What is listed.
+        keeps: Whether the pattern keeps a name, by the name's number.
+        namespace: The listed namespace.
     """
 
     label: str
@@ -65,7 +64,7 @@ class Kind:
     namespace: str = NAMESPACE
 
     def answer(self) -> bytes:
-        """Return the whole answer, as one piece."""
+        """Return the complete answer."""
         empty = self.namespace == EMPTY_NAMESPACE
         kept = [] if empty else [name for i, name in enumerate(listing_names()) if self.keeps(i)]
         listing = TopicListing(TopicSequence.from_names([name.encode() for name in kept]))
@@ -109,7 +108,7 @@ def run(options: BenchOptions) -> BenchResult:
         names_file, answer_file = folder / "names.txt", folder / "answer"
         write_text_file(names_file)
         answer_file.write_bytes(answers[EMPTY])
-        # A pattern with a long beginning is longer than a broker evaluates by default.
+        # A pattern with a long prefix exceeds the broker's default.
         settings = {**_SETTINGS, "subscriptionPatternMaxLength": "500"}
         launch = ServerLaunch(
             "broker", settings, folder / "broker.log", ("--import", str(names_file))
@@ -145,7 +144,7 @@ def _rounds(
 def _measured(
     server: tuple[str, int, int], kind: Kind, answer_bytes: int, seconds: float, number: int = 0
 ) -> dict[str, float]:
-    """Measure one kind; in each round the patterns are others, because results are remembered."""
+    """Measure a kind; each round has new patterns, because results are cached."""
     host, port, pid = server
     pattern = () if kind.pattern is None else ("--pattern", kind.pattern)
     found = run_json(
@@ -165,7 +164,7 @@ def _measured(
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Make figures of the rounds."""
+    """Return figures of the rounds."""
     figures = [_per_core(name, rounds) for name in (FIRST, SCATTERED, RANGE, UNFILTERED, SEEN)]
     figures.append(
         Figure(

@@ -1,9 +1,8 @@
-"""The yardstick of the smallest answer: a uvloop server that parses each request.
+"""Yardstick of the smallest answer: a uvloop server that parses each request.
 
 ``python -m benchmarks.listings.parsing_server ANSWER_FILE`` prints ``READY parsing HOST PORT`` and
-serves until it is terminated. It cuts chunks into frames and parses each as a command, with the
-decoder that broker and proxy have, and writes a prebuilt answer: what no server of the protocol
-leaves out.
+serves until terminated. It decodes frames and parses commands with the decoder of broker and proxy,
+and writes a prebuilt answer: the minimum of any server of the protocol.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ class ParsingServer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport as it is."""
+        """Keep the transport unchanged."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer every frame that is complete."""
+        """Answer every complete frame."""
         self._decoder.feed(data)
         while (frame := self._decoder.next_frame()) is not None:
             self._answer_to(frame.command())

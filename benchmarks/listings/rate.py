@@ -1,4 +1,4 @@
-"""The rate of listings from one server, as the client's process measures it."""
+"""Listing rate of a server, measured by the client's process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from benchmarks.processes import run_json
 def listing_rate(
     address: tuple[str, int], pid: int, answer_bytes: int, seconds: float, *options: str
 ) -> dict[str, float]:
-    """Return answers a second, their processor time, and the shares of a core that they took.
+    """Return answers per second, their processor time, and the shares of a core used.
 
     Args:
         address: The server's host and port.
-        pid: The process whose processor time is counted.
+        pid: The measured process.
         answer_bytes: The size of each answer.
-        seconds: The time of measuring.
+        seconds: Duration of the measurement.
         options: Further words for the client's command line.
 
     Raises:

@@ -1,8 +1,8 @@
-"""Listings of 10,000 names of 100 bytes, against a bare server that writes the same bytes.
+"""Listings of 10,000 names of 100 bytes, against a bare server with the same bytes.
 
-Every round measures every server once, one after the other; a ratio is of one round. A round in
-which a server of a judged ratio had less than VALID_CORE_SHARE of a core is measured again: then
-the client, or another process of the machine, was what limited.
+Every round measures every server once, sequentially; a ratio is within a round. A round is repeated
+if a server of a judged ratio had less than VALID_CORE_SHARE of a core: then the client, or another
+process, was the bottleneck.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ LABELS = {
     PROXY: "proxy, shared buffers",
 }
 YARDSTICKS = {SHARED: BARE, PRIVATE: BARE, PROXY: FORWARDER}
-"""The yardstick of each: the forwarder stands in front of the broker, as the proxy does."""
+"""Yardstick of each server: the forwarder stands before the broker, like the proxy."""
 GOALS: Mapping[str, float | None] = {SHARED: 0.7, PRIVATE: 0.35, PROXY: 0.8}
 Round = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A server to measure: its address, and the process whose time is counted."""
+    """Server under measurement: its address and process."""
 
     host: str
     port: int
@@ -70,7 +70,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def _contestants(folder: Path, answer: bytes) -> Iterator[dict[str, Contestant]]:
-    """Start all servers at once: those that are not measured have nothing to do."""
+    """Start all servers together; unmeasured servers are idle."""
     answer_file, names_file = folder / "answer", folder / "names.txt"
     answer_file.write_bytes(answer)
     write_text_file(names_file)
@@ -139,12 +139,12 @@ def _rounds(
 
 
 def valid(found: Round) -> bool:
-    """Tell whether every server of a judged ratio had its core in this round."""
+    """Return whether every server of a judged ratio had a full core in the round."""
     return all(found[name]["core_share"] >= VALID_CORE_SHARE for name in JUDGED)
 
 
 def conclude(rounds: Sequence[Round], wanted: int) -> BenchResult:
-    """Make figures of the valid rounds; of all, and say so, where none was valid."""
+    """Return figures of the valid rounds; without valid rounds of all, with a remark."""
     good = [found for found in rounds if valid(found)]
     counted = good or rounds
     figures = [_rate(name, counted) for name in LABELS]

@@ -1,1 +1,1 @@
-"""The load generator's own work: topics made, requests summed up."""
+"""The load generator's own work: creating topics, aggregating requests."""

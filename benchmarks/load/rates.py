@@ -1,4 +1,4 @@
-"""Topics made by ``loadgen topics``, and a run's questions, beside what plain code would do."""
+"""``loadgen topics`` and the queries of a run, against plain code."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ phases: {measure: 20s}
 """
 GROUPED = "SELECT \"group\", outcome, count(*) FROM read_parquet('{}') GROUP BY ALL"
 BY_GROUP = "by-group"
-"""The question that a report asks most: counts and percentiles."""
+"""The most frequent query of a report: counts and percentiles."""
 TOPICS_GOAL = 1.0
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure both once a round, each side after the other."""
+    """Measure both once per round, alternating sides."""
     rows = FULL if options.full else QUICK
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as name:
         folder = Path(name)
@@ -83,18 +83,18 @@ def figures_of(rows: int, rounds: list[dict[str, float]]) -> list[Figure]:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return how long some work takes."""
+    """Return the duration of some work."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def _nobody(done: int) -> None:
-    """Tell nobody how many files are done."""
+    """Ignore progress."""
 
 
 def plain_topics(plan: TopicPlan, file: Path) -> None:
-    """Write as many names as a plan has, each as long, by a loop: no partitions, no properties."""
+    """Write a plan's number and length of names by a loop: no partitions, no properties."""
     names = sorted(
         f"persistent://tenant-{number % 10}/namespace-{number % plan.namespaces}/"
         f"order.created-{number * 2_654_435_761 % (1 << 32):08x}{number:044x}"
@@ -106,14 +106,14 @@ def plain_topics(plan: TopicPlan, file: Path) -> None:
 
 
 def ask(directory: Path, *questions: str) -> None:
-    """Open a run and ask it some of the shipped questions, as ``loadgen report`` does."""
+    """Open a run and run some of the shipped queries, like ``loadgen report``."""
     with Results.open(directory) as results:
         for question in questions:
             results.query(question)
 
 
 def large_run(folder: Path, rows: int) -> Path:
-    """Play a small run in virtual time, and repeat its requests until there are so many."""
+    """Play a small run in virtual time, and repeat its requests up to ``rows``."""
     directory = experiment(parse_document(DOCUMENT), RunOptions(out=folder, place="virtual"))
     (file,) = (directory / "requests").glob("*.parquet")
     played = pq.read_table(file)

@@ -1,1 +1,1 @@
-"""Benchmarks of messages: publishing, dispatch, and the way from one to the other."""
+"""Benchmarks of messages: publishing, dispatch, and end-to-end latency."""

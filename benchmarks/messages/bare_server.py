@@ -1,7 +1,7 @@
-"""A server that does nothing but answer the frames of the messages benchmark, as a yardstick.
+"""Yardstick of the messages benchmark: a server that only answers its frames.
 
-It keeps the payloads of one topic in a list, answers each SEND with a receipt, and sends what it
-has while its consumer has permits. ``python -m benchmarks.messages.bare_server``
+It keeps a topic's payloads in a list, answers each SEND with a receipt, and dispatches while its
+consumer has permits. ``python -m benchmarks.messages.bare_server``
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAYLOADS: dict[str, list[tuple[int, bytes]]] = {}
 
 
 class BareServer(asyncio.Protocol):
-    """One connection."""
+    """Server connection."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -41,7 +41,7 @@ class BareServer(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer all frames that are complete, in one write."""
+        """Answer all complete frames with a single write."""
         buffer, at = self._buffer, 0
         buffer += data
         out: list[bytes] = []
@@ -101,7 +101,7 @@ class BareServer(asyncio.Protocol):
             self._permits -= messages
 
     def dispatch(self) -> None:
-        """Send what came for a consumer that waits."""
+        """Send stored messages to a waiting consumer."""
         out: list[bytes] = []
         self._dispatch(out)
         if out:
@@ -121,7 +121,7 @@ def _dispatch_all() -> None:
 
 
 async def main() -> None:
-    """Serve until ended."""
+    """Serve until the process ends."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(BareServer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()

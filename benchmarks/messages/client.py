@@ -1,9 +1,8 @@
 """Publishes and consumes for some seconds; prints rates and the server's processor time as JSON.
 
 ``python -m benchmarks.messages.client HOST PORT PID MODE SECONDS [TARGET]``: ``single`` or
-``batched`` measures publishing, then dispatch of what was published, to the broker ``TARGET``
-through a proxy if one is named; ``paced`` sends 1,000 messages a second
-to a waiting consumer and measures how long each takes.
+``batched`` measures publishing, then dispatch, optionally to the broker ``TARGET`` through a proxy;
+``paced`` sends 1,000 messages a second to a waiting consumer and measures their latency.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ CLOCK = LoopClock()
 
 
 async def published(peer: RawPeer, sends: Sends, seconds: float) -> int:
-    """Send as fast as receipts come; return the number of SENDs."""
+    """Send as fast as receipts arrive; return the number of SENDs."""
     window, sent = WINDOWS[sends.batch], 0
     more = asyncio.Event()
     peer.on_receipts = more.set
@@ -110,7 +109,7 @@ async def throughput(
 
 
 async def paced(host: str, port: int, pid: int, seconds: float) -> dict[str, Any]:
-    """Send single messages at a steady rate, and measure the way of each."""
+    """Send single messages at a steady rate, and measure their latency."""
     topic = f"persistent://public/default/bench-{time.time_ns()}"
     producer, consumer = await connected(host, port), await connected(host, port)
     await producer.produce(topic)
@@ -151,7 +150,7 @@ async def paced(host: str, port: int, pid: int, seconds: float) -> dict[str, Any
 
 
 async def main() -> None:
-    """Measure what the command line says."""
+    """Run the command line."""
     host, port, pid, mode, seconds, *targets = sys.argv[1:]
     if mode == "paced":
         found = await paced(host, int(port), int(pid), float(seconds))

@@ -1,8 +1,8 @@
-"""The memory of consumers that wait for messages: 10,000 over 100 connections through the proxy.
+"""Memory of idle consumers: 10,000 over 100 connections through the proxy.
 
-Resident memory of both servers, before and after. In one variant a hundred consumers share each of
-100 topics and its subscription; in the other each has a topic and a subscription of its own, as
-consumers by pattern do. Topics are in the store before; that they are loaded is part of the cost.
+Compares resident memory of both servers before and after. Variants: a hundred consumers share each
+of 100 topics and its subscription; or each consumer has its own topic and subscription, like
+consumers by pattern. The topics exist before; loading them is part of the cost.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ Type = pb.BaseCommand
 
 
 class Servers(NamedTuple):
-    """A broker and a proxy."""
+    """Broker and proxy."""
 
     broker: ServerProcess
     proxy: ServerProcess
 
     def resident(self) -> dict[str, int]:
-        """Return the bytes of memory that each has."""
+        """Return each server's resident bytes."""
         return {"broker": resident_bytes(self.broker.pid), "proxy": resident_bytes(self.proxy.pid)}
 
 
 def run(options: BenchOptions) -> BenchResult:
-    """Measure each variant once a round, with servers of its own."""
+    """Measure each variant once per round, with new servers."""
     found: dict[str, list[dict[str, float]]] = {SHARED: [], OWN: []}
     for number in range(options.rounds):
         for variant, rounds in found.items():
@@ -71,7 +71,7 @@ def conclude(found: dict[str, list[dict[str, float]]]) -> Iterator[Figure]:
 
 
 def measured(variant: str, folder: Path) -> dict[str, float]:
-    """Return the kilobytes that a consumer costs each server."""
+    """Return each server's kilobytes per consumer."""
     names = [
         _topic(variant, connection, number)
         for connection in range(CONNECTIONS)
@@ -101,8 +101,8 @@ def _servers(folder: Path, topics: Path) -> Iterator[Servers]:
 
 
 async def _attached(servers: Servers, variant: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Attach all consumers; return the memory without and with them."""
-    # What the first connection and the first consumer load is not theirs.
+    """Attach all consumers; return the memory before and after."""
+    # The first connection's and consumer's imports do not count.
     warm = await _connection(servers)
     await _consumers(warm, [_topic(SHARED, 0, 0)])
     await asyncio.sleep(_SETTLE_SECONDS)
@@ -117,10 +117,10 @@ async def _attached(servers: Servers, variant: str) -> tuple[dict[str, int], dic
 
 
 def _check_attached(servers: Servers, variant: str) -> None:
-    """See that the last topic has its consumers.
+    """Check that the last topic has its consumers.
 
     Raises:
-        BenchError: It has not.
+        BenchError: Consumers are missing.
     """
     topic = _topic(variant, CONNECTIONS - 1, CONSUMERS - 1).replace("://", "/")
     with urllib.request.urlopen(f"{servers.broker.web_url}/admin/v2/{topic}/stats") as answer:

@@ -1,8 +1,8 @@
-"""Messages of 1 KiB in and out with the official clients of Java and Python as drivers.
+"""Messages of 1 KiB in and out with the official Java and Python clients as drivers.
 
-Every round measures every server once with each client, one after the other: single messages, then
-batches. Where PULSAR_SERVICE_URL and PULSAR_PID name a real broker it takes its turn, and the rates
-are compared. A client that cannot be had is left out, with a sentence.
+Every round measures every server once with each client, sequentially: single messages, then
+batches. A real broker named by PULSAR_SERVICE_URL and PULSAR_PID takes part, and the rates are
+compared. An unavailable client is left out, with a sentence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BATCHES = {SINGLE: 1, BATCHED: 100}
 MOST_ROUNDS = 3
 """A round takes more than a minute."""
 GOALS_OF_REAL = {(BATCHED, MEMORY): 1.0, (BATCHED, SQLITE): 0.5}
-"""The part of a real broker's rate, to the same client, that is the goal."""
+"""Goal, relative to a real broker's rate with the same client."""
 _RATES = Path(__file__).resolve().parents[2] / "tests" / "official" / "python" / "rates.py"
 _QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 Found = dict[str, dict[str, dict[str, float]]]
@@ -45,13 +45,13 @@ def run(options: BenchOptions) -> BenchResult:
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
         for number in range(min(options.rounds, MOST_ROUNDS) if drivers else 0):
             with running_servers(Path(folder) / str(number)) as servers:
-                del servers[BARE]  # It knows no partitions and no acknowledgements.
+                del servers[BARE]  # The bare server has no partitions and no acknowledgements.
                 rounds.append(_measured(drivers, servers, options, number))
     return BenchResult(list(conclude(rounds)), remarks, rounds)
 
 
 def _drivers() -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Return the command line of each client there is, and a sentence for each that is not."""
+    """Return the command line of each available client, and a sentence for each missing client."""
     drivers: dict[str, tuple[str, ...]] = {}
     missing: list[str] = []
     try:

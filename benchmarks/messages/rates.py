@@ -1,10 +1,10 @@
-"""Messages of 1 KiB in and out, single and in batches, beside a bare server.
+"""Messages of 1 KiB in and out, single and in batches, against a bare server.
 
-Every round measures every server once, one after the other. The processor time a message of the
-server is the figure: the client, which shares the machine's cores, limits the rates of all. Brokers
-have their messages in memory, in a temporary database (as without any key), in a database that
-stays, and in one that the disk has before a message is confirmed; the bare server keeps them in a
-list. Where PULSAR_SERVICE_URL and PULSAR_PID name a real broker it is measured in the same rounds.
+Every round measures every server once, sequentially. The figure is the server's processor time per
+message: the client, which shares the machine's cores, limits all rates. Brokers store messages in
+memory, in a temporary database (the default), in a permanent database, and in a database synced to
+disk before a message is confirmed; the bare server uses a list. A real broker named by
+PULSAR_SERVICE_URL and PULSAR_PID is measured in the same rounds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def run(options: BenchOptions) -> BenchResult:
     rounds: list[Round] = []
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
         for number in range(options.rounds):
-            # Started anew in each round: nobody carries what an earlier round stored.
+            # New servers in each round, without the messages of earlier rounds.
             with running_servers(Path(folder) / str(number)) as servers:
                 rounds.append(_measured(servers, options, number))
     return conclude(rounds)
@@ -63,7 +63,7 @@ def run(options: BenchOptions) -> BenchResult:
 
 @contextmanager
 def running_servers(folder: Path) -> Iterator[dict[str, Address]]:
-    """Start a server of each kind, with a folder that is made for them; end them with the block."""
+    """Run a server of each kind for a block, in a new folder."""
     folder.mkdir()
     with ExitStack() as stack:
         bare = stack.enter_context(yardstick("benchmarks.messages.bare_server"))
@@ -84,7 +84,7 @@ def _launch(name: str, folder: Path) -> ServerLaunch:
         "bindAddress": "127.0.0.1",
         "advertisedAddress": "127.0.0.1",
         "floodgateProfile": "floodgate",
-        # What two fast seconds bring must not reach the bound.
+        # Two fast seconds must not reach the limit.
         "floodgateMessageStoreMaxMB": "8192",
         "floodgateMessageStore": STORES[name].format(folder),
     }
@@ -107,7 +107,7 @@ def _measured(servers: Mapping[str, Address], options: BenchOptions, number: int
 
 
 def conclude(rounds: Sequence[Round]) -> BenchResult:
-    """Make the figures of all rounds."""
+    """Return the figures of all rounds."""
     names = list(rounds[0][SINGLE])
     figures = [
         *(one for mode in (SINGLE, BATCHED) for one in _throughput(mode, names, rounds)),

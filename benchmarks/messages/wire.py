@@ -1,4 +1,4 @@
-"""A raw client of messages: as little work a message as Python allows, so that servers limit."""
+"""A raw client of messages: minimal work per message, so servers are the bottleneck."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SEND_RECEIPT, MESSAGE, PING = Type.SEND_RECEIPT, Type.MESSAGE, Type.PING
 
 
 class RawPeer(asyncio.Protocol):
-    """One connection; receipts are counted, messages handed over, other answers queued.
+    """Connection that counts receipts, hands messages over, and queues other answers.
 
     Attributes:
-        receipts: How many came.
+        receipts: Number of receipts.
         on_message: Takes the bytes of a MESSAGE command and of its payload.
-        progress: Set when a receipt came.
+        progress: Set at each receipt.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class RawPeer(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take all frames that are complete."""
+        """Process all complete frames."""
         buffer, at, before = self._buffer, 0, self.receipts
         buffer += data
         while len(buffer) - at > _TYPE_AT:
@@ -71,14 +71,14 @@ class RawPeer(asyncio.Protocol):
             self._answers.put_nowait(pb.BaseCommand.FromString(command))
 
     def tell(self, command: pb.BaseCommand) -> None:
-        """Send a command that is not answered, or whose answer is not waited for."""
+        """Send a command without awaiting an answer."""
         self.transport.write(encode_command(command))
 
     async def ask(self, command: pb.BaseCommand) -> pb.BaseCommand:
         """Send a command and return its answer.
 
         Raises:
-            RuntimeError: It is an error.
+            RuntimeError: The answer is an error.
         """
         self.tell(command)
         answer = await self._answers.get()
@@ -104,18 +104,18 @@ class RawPeer(asyncio.Protocol):
         await self.ask(Type(type=Type.SUBSCRIBE, subscribe=asked))
 
     def flow(self, permits: int) -> None:
-        """Give consumer 1 room for more messages."""
+        """Give consumer 1 permits for more messages."""
         asked = pb.CommandFlow(consumer_id=1, messagePermits=permits)
         self.tell(Type(type=Type.FLOW, flow=asked))
 
     def acknowledge(self, ids: list[pb.MessageIdData]) -> None:
-        """Acknowledge entries one by one, in one command."""
+        """Acknowledge entries individually, in a single command."""
         asked = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=ids)
         self.tell(Type(type=Type.ACK, ack=asked))
 
 
 async def connected(host: str, port: int, target: str = "") -> RawPeer:
-    """Return a connection whose handshake is finished; to a target through a proxy, if given."""
+    """Return a connection after its handshake, optionally to a target through a proxy."""
     _, peer = await asyncio.get_running_loop().create_connection(RawPeer, host, port)
     connect = pb.CommandConnect(client_version="bench", protocol_version=20)
     if target:
@@ -125,11 +125,11 @@ async def connected(host: str, port: int, target: str = "") -> RawPeer:
 
 
 class Sends:
-    """SEND frames of one producer, whose payloads are the same but for the sequence id.
+    """SEND frames of a producer, with payloads equal except for the sequence id.
 
     Args:
-        size_bytes: Of one message.
-        batch: Messages in one SEND; 1 is no batch.
+        size_bytes: Size of a message.
+        batch: Messages per SEND; 1 is no batch.
     """
 
     def __init__(self, size_bytes: int, batch: int) -> None:

@@ -1,1 +1,1 @@
-"""The benchmark of watches, with its processes."""
+"""Benchmark of watches, with its processes."""

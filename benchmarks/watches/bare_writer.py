@@ -1,8 +1,8 @@
-"""The yardstick of watches: a uvloop server that writes one frame to all connections, nothing else.
+"""Yardstick of watches: a uvloop server that only writes a frame to all connections.
 
-``python -m benchmarks.watches.bare_writer``; see ``controlled_process``. It knows nobody's set,
-computes nothing and has its transports' default limits: uvloop then writes what a connection was
-given in a turn of the loop at once.
+``python -m benchmarks.watches.bare_writer``; see ``controlled_process``. It tracks no watched sets,
+computes nothing and has default transport limits: uvloop then sends a connection's writes of a turn
+of the loop together.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from server.loop import run
 
 
 class BareWriter(asyncio.Protocol):
-    """One connection.
+    """Server connection.
 
     Args:
-        transports: Where it enters itself.
+        transports: Registry of connected transports.
     """
 
     def __init__(self, transports: dict[BareWriter, asyncio.Transport]) -> None:
         self._transports = transports
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Enter."""
+        """Register the transport."""
         self._transports[self] = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave."""
+        """Remove the transport."""
         self._transports.pop(self, None)
 
 
 async def serve() -> None:
-    """Answer commands until there are no more."""
+    """Answer commands until the input ends."""
     transports: dict[BareWriter, asyncio.Transport] = {}
 
     async def write(frame: str, events: int, writes: int) -> dict[str, Any]:
-        """Write a frame (hexadecimal) so many times an event, spread over the connections."""
+        """Write a frame (hexadecimal) ``writes`` times per event, spread over the connections."""
         data, everyone = bytes.fromhex(frame), list(transports.values())
         rounds = writes // len(everyone)
         cpu_seconds = time.process_time()
@@ -48,7 +48,7 @@ async def serve() -> None:
             for _ in range(rounds):
                 for transport in everyone:
                     transport.write(data)
-            # In the first turn of the loop uvloop writes, in the second the event has ended.
+            # uvloop writes in the first turn of the loop; the event has ended in the second.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         return {"cpu_seconds": time.process_time() - cpu_seconds}

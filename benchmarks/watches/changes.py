@@ -1,9 +1,9 @@
-"""The cost of one topic that comes or goes: 400 watchers on 10,000 names of 100 bytes.
+"""Cost of a created or deleted topic: 400 watchers on 10,000 names of 100 bytes.
 
-Processor time of the server process for each event, from the store to the last write. Once all
-watch the same pattern, once 400 patterns that keep different sets of 9,975 names and the new one;
-on 400 connections and on 4. Beside it, in each round, what a bare uvloop server takes to write as
-many frames of the same bytes. Every watcher's names and hash are checked after every round.
+Processor time of the server process per event, from the store to the last write. First all watch
+the same pattern, then 400 patterns with different sets of 9,975 names and the new name; on 400
+connections and on 4. Each round also measures a bare uvloop server that writes as many frames of
+the same bytes. Every watcher's names and hash are checked after every round.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 WATCHERS = 400
 SHARED_EVENTS_PER_SECOND, DIFFERENT_EVENTS_PER_SECOND = 25.0, 10.0
-"""Creations, and as many deletions, a round for each second of ``--seconds``."""
+"""Creations, and as many deletions, in a round for each second of ``--seconds``."""
 SHARED_GOAL_MS, DIFFERENT_GOAL_MS = 5.0, 20.0
 RECORDED_EVENT_MS, RECORDED_UPDATE_MS = 290.0, 0.7
-"""A real Apache Pulsar 4.2.4 broker with 400 watchers of one pattern on 10,000 names."""
+"""A real Apache Pulsar 4.2.4 broker with 400 watchers of a pattern on 10,000 names."""
 _SETTINGS = {
     "brokerServicePort": "0",
     "webServicePort": "0",
@@ -53,10 +53,10 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One arrangement of watchers: their patterns, over how many connections.
+    """Arrangement of watchers: their patterns, and number of connections.
 
     Attributes:
-        different: Whether each watcher has a pattern and a set of its own.
+        different: Whether each watcher has its own pattern and set.
         connections: WATCHERS, or few.
     """
 
@@ -65,24 +65,24 @@ class Case:
 
     @property
     def label(self) -> str:
-        """The case's name in a table."""
+        """Return the case's name in a table."""
         what = f"{WATCHERS} sets" if self.different else "one set"
         return f"{what}, {self.connections} connections"
 
     @property
     def goal_ms(self) -> float:
-        """Processor time an event may take."""
+        """Return the goal for processor time per event."""
         return DIFFERENT_GOAL_MS if self.different else SHARED_GOAL_MS
 
     @property
     def patterns(self) -> list[str]:
-        """Each watcher's."""
+        """Return each watcher's pattern."""
         if self.different:
             return [pattern_without(number) for number in range(WATCHERS)]
         return [SHARED_PATTERN] * WATCHERS
 
     def events(self, seconds: float) -> int:
-        """Return the number of topics that come, and go again, in a round."""
+        """Return the number of topics created, and deleted again, in a round."""
         rate = DIFFERENT_EVENTS_PER_SECOND if self.different else SHARED_EVENTS_PER_SECOND
         return max(2, round(rate * seconds))
 
@@ -92,7 +92,7 @@ CASES = tuple(Case(different, count) for different in (False, True) for count in
 
 @dataclass
 class Found:
-    """The measurements of one case, a value a round; processor time in milliseconds an event."""
+    """Measurements of a case, a value per round; processor milliseconds per event."""
 
     setup_seconds: float = 0.0
     setup_cpu_ms: float = 0.0
@@ -103,7 +103,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Sides:
-    """The processes: who is measured, the yardstick, and the clients of both."""
+    """Processes: the measured server, the yardstick, and the clients of both."""
 
     server: ControlledProcess
     bare: ControlledProcess
@@ -115,7 +115,7 @@ def run(options: BenchOptions) -> BenchResult:
     """Measure all cases.
 
     Raises:
-        BenchError: A process failed, or a watcher was told something wrong.
+        BenchError: A process failed, or a watcher received a wrong update.
     """
     found: dict[Case, Found] = {}
     with tempfile.TemporaryDirectory(prefix="floodgate-bench-") as folder:
@@ -180,15 +180,15 @@ def _measure_round(
 
 
 def _a_frame(name: str) -> bytes:
-    """Return an update as every watcher is sent one."""
+    """Return an update as sent to every watcher."""
     return WatchUpdate(encode_changes([name.encode()], []), "00000000").frame(0)
 
 
 def _check(case: Case, sides: Sides, updates: int) -> None:
-    """Check what each watcher was told and knows: what was there at the beginning.
+    """Check each watcher's updates and names: the initial names.
 
     Raises:
-        BenchError: It is not that.
+        BenchError: A watcher's names are wrong.
     """
     known = sides.watchers.ask("verify")
     if known["problems"] or known["updates"] != updates:
@@ -198,7 +198,7 @@ def _check(case: Case, sides: Sides, updates: int) -> None:
 
 
 def expected_sets(case: Case) -> list[list[Any]]:
-    """Return number and hash of the names that each watcher has to know."""
+    """Return number and hash of each watcher's expected names."""
     if case.different:
         kept = [kept_without(number) for number in range(WATCHERS)]
         return [[len(names), topics_hash(names)] for names in kept]
@@ -207,7 +207,7 @@ def expected_sets(case: Case) -> list[list[Any]]:
 
 
 def conclude(found: dict[Case, Found]) -> BenchResult:
-    """Make figures."""
+    """Return the figures."""
     figures = [figure for case, one in found.items() for figure in _figures(case, one)]
     figures += [
         Figure("a real broker, recorded: one set, 400 connections: created", "ms", [290.0]),

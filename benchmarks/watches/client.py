@@ -1,7 +1,7 @@
-"""Clients that watch, in a process of their own, and check all that they are told.
+"""Watching clients, in their own process, which check all updates.
 
-``python -m benchmarks.watches.client``; see ``controlled_process``. What comes is kept and checked
-when that is asked for, so that the measured side is not held up by it.
+``python -m benchmarks.watches.client``; see ``controlled_process``. Updates are stored and checked
+on request, so checks do not delay the measured side.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SUCCESS, UPDATE = pb.BaseCommand.WATCH_TOPIC_LIST_SUCCESS, pb.BaseCommand.WATCH_
 
 
 class Frames:
-    """Takes frames out of the bytes of a connection."""
+    """Extracts frames from the bytes of a connection."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     def feed(self, chunk: bytes) -> list[pb.BaseCommand]:
-        """Return the commands that are complete now."""
+        """Return the newly complete commands."""
         data, commands, start = self._data, [], 0
         data += chunk
         while len(data) - start >= _LENGTH_BYTES:
@@ -49,10 +49,9 @@ class Frames:
 
 
 class Watching:
-    """Every watcher of this process.
+    """All watchers of this process.
 
-    The mutable state is what each of them knows, what came since and was not checked, and what
-    was wrong.
+    The mutable state is each watcher's names, its unchecked updates, and the errors.
     """
 
     def __init__(self) -> None:
@@ -70,14 +69,14 @@ class Watching:
     async def watch(
         self, url: str, namespace: str, patterns: Sequence[str], connections: int, at_once: int
     ) -> dict[str, Any]:
-        """Open connections, then ask for all watches; return when all were answered.
+        """Open connections and watches; return after all answers.
 
         Args:
             url: The broker's.
-            namespace: What is watched.
-            patterns: One for each watch.
-            connections: How many the watches are spread over.
-            at_once: Most watches that are asked for and not answered.
+            namespace: The watched namespace.
+            patterns: A pattern for each watch.
+            connections: Number of connections to spread the watches over.
+            at_once: Most unanswered watch requests.
         """
         await self._open(url, connections)
         began = time.perf_counter()
@@ -90,13 +89,13 @@ class Watching:
         return {"seconds": time.perf_counter() - began, "problems": self.problems}
 
     async def expect(self, updates: int) -> dict[str, Any]:
-        """Return when so many updates have come since the last time."""
+        """Return after ``updates`` updates since the last call."""
         await self._until(lambda: self.updates_seen >= updates)
         self.updates_seen -= updates
         return {"left": self.updates_seen, "problems": self.problems}
 
     def verify(self) -> dict[str, Any]:
-        """Check every update that came, and say what each watcher knows now."""
+        """Check every stored update, and return each watcher's current names."""
         updates, self.updates = self.updates, []
         for peer, update in updates:
             key = (peer, update.watcher_id)
@@ -114,7 +113,7 @@ class Watching:
         }
 
     def names(self, watcher: int) -> list[str]:
-        """Return every name that one watcher knows."""
+        """Return every name of a watcher."""
         return [name.decode() for name in self.states[self._order[watcher]].names]
 
     def leave(self) -> None:
@@ -125,7 +124,7 @@ class Watching:
     # -- what comes ---------------------------------------------------------------------------
 
     def received(self, peer: WatchingPeer, command: pb.BaseCommand) -> None:
-        """Take one command."""
+        """Process a command."""
         if command.type == UPDATE:
             self.updates.append((peer, command.watchTopicUpdate))
             self.updates_seen += 1
@@ -147,7 +146,7 @@ class Watching:
             self._problem(f"watcher {answer.watcher_id} of {peer.name}: {error}")
 
     def lost(self, peer: WatchingPeer) -> None:
-        """Count a connection that has ended."""
+        """Count an ended connection."""
         if not peer.left:
             self._problem(f"{peer.name} was closed by the server")
             self.changed.set()
@@ -170,7 +169,7 @@ class Watching:
 
 
 class WatchingPeer(asyncio.Protocol):
-    """One connection."""
+    """Client connection."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -187,16 +186,16 @@ class WatchingPeer(asyncio.Protocol):
         self.send(connect_frame())
 
     def data_received(self, data: bytes) -> None:
-        """Hand over what is complete."""
+        """Hand over the complete commands."""
         for command in self._frames.feed(data):
             self._watching.received(self, command)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say so."""
+        """Report the loss."""
         self._watching.lost(self)
 
     def watch(self, request_id: int, watcher_id: int, namespace: str, pattern: str) -> None:
-        """Ask for a watch."""
+        """Request a watch."""
         request = pb.CommandWatchTopicList(
             request_id=request_id,
             watcher_id=watcher_id,
@@ -224,7 +223,7 @@ def _address(url: str) -> tuple[str, int]:
 
 
 class Commands:
-    """The commands on standard input; the mutable state is the watches that are open."""
+    """Commands on standard input; the mutable state is the open watches."""
 
     def __init__(self) -> None:
         self._watching = Watching()
@@ -248,13 +247,13 @@ class Commands:
         return {"names": self._watching.names(watcher)}
 
     async def leave(self) -> dict[str, Any]:
-        """Close all connections and forget everything."""
+        """Close all connections and forget all watches."""
         self._watching.leave()
         self._watching = Watching()
         return {}
 
     async def sink(self, url: str, connections: int) -> dict[str, Any]:
-        """Open connections that read and forget whatever comes."""
+        """Open connections that read and discard all data."""
         loop, (host, port) = asyncio.get_running_loop(), _address(url)
         for _ in range(connections):
             await loop.create_connection(asyncio.Protocol, host, port)
@@ -262,7 +261,7 @@ class Commands:
 
 
 async def main() -> None:
-    """Answer commands until there are no more."""
+    """Answer commands until the input ends."""
     raise_open_file_limit(4_096)
     commands = Commands()
     names = ("watch", "sink", "expect", "verify", "names", "leave")

@@ -1,4 +1,4 @@
-"""The namespace that watches are measured on: its names, its patterns, and what they keep."""
+"""Watched namespace: its names, its patterns, and the names that patterns keep."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ _LETTERS = "abcdefghijklmnopqrst"
 _TAGS = tuple("".join(pair) for pair in product(_LETTERS, repeat=2))
 _NO_TAG = "zz"
 SHARED_PATTERN = f"{_PREFIX}.*"
-"""Keeps everything; as a client sends it."""
+"""Keeps all names, in a client's notation."""
 
 
 @cache
 def watched_names() -> Sequence[str]:
-    """Return the names that are there: 100 bytes each, with 400 different endings."""
+    """Return the initial names: 100 bytes each, with 400 different endings."""
     return tuple(_name(index, _TAGS[index % len(_TAGS)]) for index in range(NAMES))
 
 
 def event_names(indexes: Sequence[int]) -> list[str]:
-    """Return names that are not there, which every pattern keeps; 0 to NAMES - 1, spread evenly."""
+    """Return new names, which every pattern keeps; 0 to NAMES - 1, spread evenly."""
     return [_name(index, _NO_TAG) for index in indexes]
 
 
 def pattern_without(number: int) -> str:
-    """Return a pattern that keeps all names but the 25 with one of the 400 endings."""
+    """Return a pattern that keeps all names but the 25 with a given ending of 400."""
     tag = _TAGS[number]
     return f"{_PREFIX}.*([^{tag[0]}].|.[^{tag[1]}])"
 
 
 def kept_without(number: int) -> list[str]:
-    """Return what that pattern keeps of the names that are there."""
+    """Return the initial names that the pattern keeps."""
     return [name for name in watched_names() if not name.endswith(_TAGS[number])]
 
 
 def write_names(path: Path) -> None:
-    """Write the names as an import reads them: one a line."""
+    """Write an import file of the names, a name per line."""
     path.write_text("".join(f"{name}\n" for name in watched_names()))
 
 

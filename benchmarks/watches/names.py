@@ -1,7 +1,7 @@
-"""A client's copy of a watch: every name, and Pulsar's hash computed from all of them.
+"""A client's copy of a watch: every name, and Pulsar's hash over all names.
 
-Nothing here is shared with the broker's own sets but the CRC32C. Clients that are in the same
-state share it, so that a thousand of them that watch the same set check it once.
+Independent of the broker's sets except for CRC32C. Clients share equal states, so a thousand
+watchers of the same set are checked once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class WatchError(Exception):
-    """An update does not fit the ones before it; one sentence."""
+    """An update does not fit the earlier updates; a sentence."""
 
 
 class WatchedNames:
-    """One state of a watched set. Immutable, but for what it remembers of its successors.
+    """State of a watched set. Immutable, except for its cached successors.
 
     Args:
         names: In Java's order.
@@ -32,7 +32,7 @@ class WatchedNames:
     def __init__(self, names: Sequence[bytes]) -> None:
         self.names = names
         self.hash = format_hash(joined_crc(names)[0])
-        # As long as somebody is in that state: the first would keep all that ever were.
+        # Weak: strong references from the first state would keep every later state.
         self._next: WeakValueDictionary[tuple[Sequence[str], Sequence[str]], WatchedNames]
         self._next = WeakValueDictionary()
 
@@ -40,7 +40,7 @@ class WatchedNames:
         """Return the state after an update.
 
         Raises:
-            WatchError: It adds what is there, removes what is not, or its hash is wrong.
+            WatchError: The update adds a present name, removes a missing name, or has a wrong hash.
         """
         key = (tuple(new), tuple(deleted))
         known = self._next.get(key)
@@ -70,23 +70,23 @@ class WatchedNames:
 
 
 def _place(names: Sequence[bytes], name: bytes) -> tuple[int, bool]:
-    """Return where a name is or belongs, and whether it is there."""
+    """Return a name's index or insertion point, and whether the name is present."""
     place = bisect_left(names, java_order(name), key=java_order)
     return place, place < len(names) and names[place] == name
 
 
 class FirstStates:
-    """The sets that watches begin with; equal ones are one, and so are equal names."""
+    """Initial sets of watches, with equal sets and equal names shared."""
 
     def __init__(self) -> None:
         self._names: dict[bytes, bytes] = {}
         self._states: dict[tuple[bytes, ...], WatchedNames] = {}
 
     def of(self, topics: Sequence[str], told_hash: str) -> WatchedNames:
-        """Return the state that an answer begins with.
+        """Return the state of an initial answer.
 
         Raises:
-            WatchError: Its hash is wrong.
+            WatchError: The answer's hash is wrong.
         """
         known = self._names
         own = (known.setdefault(name, name) for name in map(str.encode, topics))

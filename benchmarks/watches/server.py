@@ -1,8 +1,7 @@
-"""A broker that creates and deletes topics as it is told, and says what that cost it.
+"""A broker that creates and deletes topics on command, and reports the cost.
 
-``python -m benchmarks.watches.server SETTINGS_JSON [IMPORT ...]``; see ``controlled_process``. It
-is the broker that ``python -m broker`` starts; only the changes do not come over REST, so that what
-is measured is what watchers cost.
+``python -m benchmarks.watches.server SETTINGS_JSON [IMPORT ...]``; see ``controlled_process``. The
+broker is that of ``python -m broker``; changes bypass REST, to measure only the cost of watchers.
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EVENT_SECONDS = 60.0
-"""The longest that everybody may take to be told of a change."""
+"""Longest time until all watchers have received a change."""
 _TURNS = 200
-"""Turns of the loop in which an event mostly ends; then the loop may sleep."""
+"""Turns of the loop within which an event usually ends; then the loop may sleep."""
 
 
 class WatchServer:
-    """The commands."""
+    """Commands of the broker process."""
 
     def __init__(self, broker: BrokerService) -> None:
         self._broker = broker
         self._lags = LagSampler()
 
     async def sample(self) -> dict[str, Any]:
-        """Begin to sample the loop's lag."""
+        """Start sampling the loop's lag."""
         self._lags.start()
         return {}
 
     async def lags(self) -> dict[str, Any]:
-        """Return what was sampled since the last call."""
+        """Return the samples since the last call."""
         return self._lags.take()
 
     async def figures(self) -> dict[str, Any]:
-        """Return processor time so far, and what watches hold."""
+        """Return processor time so far, and the resources of watches."""
         watches = self._broker.watches
         return {
             "cpu_seconds": time.process_time(),
@@ -68,16 +67,16 @@ class WatchServer:
     async def change(
         self, namespace: str, names: Sequence[str], came: bool, updates: int
     ) -> dict[str, Any]:
-        """Create or delete topics one by one, each when all were told of the one before.
+        """Create or delete topics one by one, each after all updates of the previous change.
 
         Args:
-            namespace: Where.
+            namespace: The namespace.
             names: Full names.
-            came: Whether they are created.
-            updates: How many watchers are told of each.
+            came: Whether to create.
+            updates: Number of watchers that each change notifies.
 
         Raises:
-            TimeoutError: They were not told.
+            TimeoutError: Updates were not sent in time.
         """
         where = NamespaceName.parse(namespace)
         totals = self._broker.watches.totals
@@ -103,7 +102,7 @@ class WatchServer:
 
 
 async def serve(settings: dict[str, str], imports: tuple[Path, ...]) -> None:
-    """Answer commands until there are no more."""
+    """Answer commands until the input ends."""
     async with BrokerService(BrokerConfig.from_properties(settings), Imports(imports)) as broker:
         server = WatchServer(broker)
         await answer_commands(

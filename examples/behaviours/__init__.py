@@ -1,1 +1,1 @@
-"""Behaviours of clients that loadgen does not ship."""
+"""Client behaviours outside loadgen's own set."""

@@ -15,7 +15,7 @@ class ListAgain(Group):
     """List twice.
 
     Attributes:
-        pattern: Local part of the second list's pattern; the first list has none.
+        pattern: Local part of the second list's pattern; the first list has no pattern.
         pause: From the first answer to the second request.
     """
 

@@ -1,1 +1,1 @@
-"""Admission policies of one's own; docs/your-own-policy.md says how they are tried."""
+"""Custom admission policies; docs/your-own-policy.md says how to try a policy."""

@@ -1,4 +1,4 @@
-"""An admission policy: fair, but nobody is let wait who would wait for more than ten seconds."""
+"""Admission policy: fair, but refuses requests that would wait for more than ten seconds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ MOST_SECONDS = 10.0
 
 
 class ExpectedWait(FairAdmission):
-    """Refuses the newest requests for as long as the queue would take too long to be served."""
+    """Refuses the newest requests while the queue's expected wait is too long."""
 
     def sheds(self) -> tuple[Waiter, PermitAcquireRefusedError] | None:
-        """Return the newest request and why it is refused; None: all may wait."""
+        """Return the newest request and the refusal's reason; None: all may wait."""
         rate = self.view.drain_rate
         if rate is None or self.view.waiting_permits / rate <= MOST_SECONDS:
             return None

@@ -1,4 +1,4 @@
-"""Plays random exchanges to a real Pulsar and to Floodgate, and says where they differ.
+"""Plays random exchanges to a real Pulsar and to Floodgate, and reports differences.
 
 PULSAR_SERVICE_URL=pulsar://... PULSAR_WEB_URL=http://... python -m tests.differential --seed 7
 """
@@ -27,13 +27,13 @@ from tests.differential.shrinker import shrink
 from tests.differential.sides import NO_REAL_PULSAR
 
 SHRUNK = 5
-"""Cases that are shrunk, of those that differ and are not listed."""
+"""Most unlisted differing cases to shrink."""
 NOT_KEPT = "not kept: "
-"""First words of a line that names a bound that is not kept."""
+"""Prefix of a line about a missed bound."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play each seed, report it, and judge all together; 0 when every bound is kept."""
+    """Play each seed, report results, and judge all together; return 0 when every bound is kept."""
     options = _options(arguments)
     if options.dialogues:
         return _play_dialogues(options)
@@ -136,7 +136,7 @@ async def _play_seed(run: DialogueRun, seed: int, number: int, label: str) -> Di
 
 
 def _record(run: Run, outcome: Outcome, smallest: Case, path: Path) -> str:
-    """Add a case to a recording; return what was done, in a sentence."""
+    """Add a case to a recording; return a sentence about the result."""
     alone = without_users(smallest)
     if not run.differs_like(outcome)(alone):
         return f"not recorded: {alone.name} agrees where nobody uses non-persistent topics"

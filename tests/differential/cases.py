@@ -1,7 +1,6 @@
-"""Cases: what is sent to both servers, with tokens for what differs between two places.
+"""Cases: requests for both servers, with tokens for values that differ by server.
 
-A token has the length of what takes its place, so it may stand in raw bytes, too, and no length
-field has to be made anew.
+A token is as long as its replacement, so tokens work in raw bytes without new length fields.
 """
 
 from dataclasses import dataclass
@@ -11,22 +10,22 @@ from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send, with_addr
 from tests.support.peers.raw_peer import frame
 
 NAMESPACE_TOKEN = "diff-ns-0000"
-"""Stands for the local name of the case's namespace, in requests, paths and answers."""
+"""Placeholder for the local name of the case's namespace, in requests, paths and answers."""
 NAMESPACE = f"public/{NAMESPACE_TOKEN}"
 HASH_TOKEN = "h0h0h0h0"
-"""Stands for the last hash of topics that this connection was told."""
+"""Placeholder for the last topics hash that this connection received."""
 NO_HASH = "00000000"
 
 
 @dataclass(frozen=True)
 class Step:
-    """One thing a case does.
+    """Step of a case.
 
     Attributes:
-        kind: Its class in the report: the command and its mode.
-        does: What.
-        request_id: That of the answer that ends the step; None where another tells.
-        answer_type: That of the answer that ends the step; without either, quiet ends it.
+        kind: Class in the report: the command and its mode.
+        does: The action.
+        request_id: Request id of the answer that ends the step; None without an id.
+        answer_type: Type of the answer that ends the step; without id and type, quiet ends a step.
     """
 
     kind: str
@@ -36,7 +35,7 @@ class Step:
 
     @property
     def ends_quietly(self) -> bool:
-        """True if nothing but time tells that the step has ended."""
+        """True if only silence ends the step."""
         return self.request_id is None and self.answer_type is None
 
     def __str__(self) -> str:
@@ -48,11 +47,11 @@ class Step:
 
 @dataclass(frozen=True)
 class World:
-    """A namespace's contents, made by REST on both sides.
+    """Contents of a namespace, created by REST on both sides.
 
     Attributes:
         topics: Local names of persistent topics.
-        partitioned: Of persistent topics with their numbers of partitions.
+        partitioned: Local names of persistent topics, with numbers of partitions.
         non_persistent: Local names of non-persistent topics.
     """
 
@@ -63,15 +62,15 @@ class World:
 
 @dataclass(frozen=True)
 class Case:
-    """One conversation on one connection.
+    """Conversation on a connection.
 
     Attributes:
         name: ``seed-number``.
-        world: What its namespace holds at first.
-        shared: Number of the namespace it shares with others that change nothing; None for one
-            of its own.
-        steps: What it does, in order.
-        connects: Whether a CONNECT that is no step comes first.
+        world: Initial contents of the namespace.
+        shared: Number of a namespace shared with other read-only cases; None for a private
+            namespace.
+        steps: Steps in order.
+        connects: Whether a CONNECT comes before the steps.
     """
 
     name: str
@@ -82,13 +81,13 @@ class Case:
 
 
 def wire_bytes(send: Send, namespace: str, last_hash: str, broker: str) -> bytes:
-    """Return what goes on the wire.
+    """Return the bytes to send.
 
     Args:
-        send: With tokens.
+        send: Request with tokens.
         namespace: Local name of the case's namespace, as long as its token.
         last_hash: Eight digits.
-        broker: ``host:port`` of the broker, where a command names it.
+        broker: ``host:port`` of the broker, for commands that name a broker.
     """
     data = send.raw
     if send.command is not None:

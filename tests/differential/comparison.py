@@ -1,4 +1,4 @@
-"""Two plays of a case side by side: kinds and codes, then every field, after named masks."""
+"""Compares two plays of a case: kinds and codes, then every field, after named masks."""
 
 import re
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ from tests.support.golden.masks import Difference, differences, masked_fields
 
 _MASK = re.compile(r"<(exception|id|address|date|server_version|syntax|cut)>")
 _SYNTAX = re.compile(r"(Invalid topics pattern: ).* near index -?\d+\n.*", re.DOTALL)
-"""What java.util.regex says is wrong with a pattern, and at which index."""
+"""java.util.regex's description and index of a pattern's error."""
 _CUT = re.compile(r"\.\.\. \([0-9]+ characters\)\Z")
-"""End of a text that is longer than an error may be here (proto.excerpts)."""
+"""End of a text that error texts cut short (proto.excerpts)."""
 _TEXTS = ("error", "lookupTopicResponse", "partitionMetadataResponse")
 
 
 @dataclass(frozen=True)
 class StepComparison:
-    """The comparison of the answers to one step.
+    """Comparison of the answers to a step.
 
     Attributes:
         kind: The step's class.
         same_codes: Whether kinds and codes agree.
-        found: The fields that differ after the masks.
-        fields: How many were compared.
-        masked: The masks that hide some of them, by name.
+        found: Fields that differ after the masks.
+        fields: Number of compared fields.
+        masked: Names of the masks that hide differences.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class StepComparison:
 
 
 def compare(case: Case, real: Played, ours: Played) -> list[StepComparison]:
-    """Compare step by step, up to the first that one side did not take."""
+    """Compare step by step, up to the first step that a side skipped."""
     pairs = zip(case.steps, real.answers, ours.answers, strict=False)
     return [_compare_step(step.kind, *pair) for step, *pair in pairs]
 
@@ -70,7 +70,7 @@ def _masked(answer: Answer) -> Answer:
 
 
 def _cut_alike(real: Answer, ours: Answer) -> tuple[Answer, Answer]:
-    """Mask a text of which one answer shows but the beginning, if the other begins so."""
+    """Mask a text that an answer cuts short, if the other text has the same beginning."""
     if isinstance(real, Silence) or isinstance(ours, Silence):
         return real, ours
     for name in _TEXTS:
@@ -93,7 +93,7 @@ def _padded(answers: Sequence[Answer], length: int) -> list[Answer]:
 
 
 def codes(answer: Answer) -> tuple[object, ...]:
-    """Return the kind of an answer, and the code where it has one."""
+    """Return an answer's kind, and its code if present."""
     if isinstance(answer, Silence):
         return (answer,)
     lookup, partitions = answer.lookupTopicResponse, answer.partitionMetadataResponse
@@ -106,7 +106,7 @@ def codes(answer: Answer) -> tuple[object, ...]:
 
 
 def differs_from_itself(case: Case, first: Played, second: Played) -> bool:
-    """Tell whether a server answered a case differently when it was asked again."""
+    """Return whether a server answered a repeated case differently."""
     if len(first.answers) != len(second.answers):
         return True
     return any(

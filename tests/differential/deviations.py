@@ -1,4 +1,4 @@
-"""The list of differences that stay, each with its reason: ``deviations.toml``."""
+"""Accepted differences, each with its reason: ``deviations.toml``."""
 
 import re
 import tomllib
@@ -10,13 +10,13 @@ from tests.differential.cases import Step
 
 @dataclass(frozen=True)
 class Deviation:
-    """A class of differences that is known.
+    """Known class of differences.
 
     Attributes:
-        name: In a few words.
-        kind: What the class of a step begins with.
-        request: Found in the text of the step.
-        reason: Why it stays.
+        name: Short description.
+        kind: Prefix of the step's class.
+        request: Text within the step.
+        reason: Reason for the difference.
     """
 
     name: str
@@ -25,7 +25,6 @@ class Deviation:
     reason: str
 
     def covers(self, step: Step) -> bool:
-        """Tell whether a step is of this class."""
         return step.kind.startswith(self.kind) and self.request.search(str(step)) is not None
 
 
@@ -33,7 +32,7 @@ def load_deviations(path: Path) -> list[Deviation]:
     """Read the list.
 
     Raises:
-        ValueError: An entry gives no reason.
+        ValueError: An entry lacks a reason.
     """
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["deviation"]
     found = [

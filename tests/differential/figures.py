@@ -1,4 +1,4 @@
-"""Figures of a run, in all and by class of request, and the bounds that they are held to."""
+"""Figures of a run, in total and by request class, and their bounds."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ LEAST_CODES, LEAST_CLASS, LEAST_FIELDS, LEAST_ANSWERED = 0.995, 0.95, 0.97, 0.6
 MOST_DROPPED, MOST_LISTED = 0.05, 0.01
 LEAST_OF_A_CLASS = 30
 JUDGED_FROM = 1_000
-"""Fewest exchanges after which each class must have come often enough."""
+"""Fewest exchanges after which each class must have occurred often enough."""
 
 
 @dataclass
 class Figures:
-    """Counts what a run found, in exchanges, or in calls of the admin.
+    """Counts of a run, in exchanges, or in admin calls.
 
     Attributes:
-        compared: How many there were, without those that were dropped.
-        dropped: Those in which the real server differed from itself.
-        answered: Those that ended with an answer; of the admin's, with one that is no error.
-        same_codes: Those in which every kind and code agrees, or the status.
-        same_fields: Those in which every field agrees.
-        listed_codes: Those whose kinds or codes differ first where the list of deviations says so.
-        patiently: Those that were played again with more time.
-        fields: How many fields were compared.
-        masked: How many of them a mask hid, by its name.
-        listed: Those that differ first where the list says so, by its names.
+        compared: Total, without dropped exchanges.
+        dropped: The real server differed from itself.
+        answered: Ended with an answer; for admin calls, with a success.
+        same_codes: Every kind and code (or status) agrees.
+        same_fields: Every field agrees.
+        listed_codes: The first differing kind or code is in the list of deviations.
+        patiently: Replayed with more time.
+        fields: Compared fields.
+        masked: Masked fields, by mask.
+        listed: The first difference is in the list, by deviation.
         requests: By class.
-        requests_listed: Of them those that differ as listed.
-        requests_alike: Of the others those of which kinds and codes agree.
+        requests_listed: Requests that differ as listed.
+        requests_alike: Other requests whose kinds and codes agree.
     """
 
     compared: int = 0
@@ -48,22 +48,21 @@ class Figures:
     requests_alike: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Figures) -> None:
-        """Add those of another run."""
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
     def count_request(self, classes: Iterable[str], *, alike: bool, as_listed: bool) -> None:
-        """Add one request to its classes."""
+        """Add a request to its classes."""
         for name in classes:
             self.requests[name] += 1
             self.requests_listed[name] += as_listed
             self.requests_alike[name] += alike and not as_listed
 
     def complaints(self, expected: Iterable[str] = ()) -> list[str]:
-        """Return the bounds that are not kept, a sentence each.
+        """Return a sentence for each missed bound.
 
         Args:
-            expected: Classes that must come, beside those that did.
+            expected: Required classes, beside the observed classes.
         """
         whole = max(self.compared, 1)
         bounds = [
@@ -91,12 +90,12 @@ class Figures:
         return (self.same_codes + self.listed_codes) / max(self.compared, 1)
 
     def _share(self, name: str) -> float:
-        """Return how much of a class agrees, of what does not differ as listed."""
+        """Return the agreeing share of a class, without listed differences."""
         others = self.requests[name] - self.requests_listed[name]
         return self.requests_alike[name] / others if others else 1.0
 
     def summary(self) -> str:
-        """Return the figures without the classes, in a line."""
+        """Return the totals in a line."""
         whole = max(self.compared, 1)
         return (
             f"{self.compared} compared, {self.dropped} dropped; "
@@ -109,7 +108,7 @@ class Figures:
         )
 
     def lines(self) -> Iterator[str]:
-        """Yield what is masked and listed, and every class, the worst first."""
+        """Yield masks, listed differences, and every class, worst first."""
         yield f"of {self.fields} fields masked: " + _named(self.masked)
         yield "as listed: " + _named(self.listed)
         yield "requests  listed  others that agree  class"

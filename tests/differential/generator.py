@@ -1,4 +1,4 @@
-"""Makes cases by seed: the same seed makes the same cases, whatever ran before."""
+"""Makes reproducible cases from a seed."""
 
 import random as randomness
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send
 Type = pb.BaseCommand
 Mode = pb.CommandGetTopicsOfNamespace
 SHARED_WORLDS = 12
-"""Namespaces that cases share which change nothing."""
+"""Namespaces shared by read-only cases."""
 OF_ITS_OWN = 0.12
 """Share of cases that change their namespace."""
 LEAST_STEPS, MOST_STEPS = 2, 6
@@ -30,7 +30,7 @@ VERSIONS = (-1, 0, 1, 5, 9, 10, 11, 12, 15, 19, 20, 21, 22, 100, 2**31 - 1)
 
 
 def shared_worlds(seed: int) -> list[World]:
-    """Return what the shared namespaces of a seed hold; the first is empty."""
+    """Return the contents of a seed's shared namespaces; the first is empty."""
     made = [World()]
     made += [world(_random(seed, f"world-{n}")) for n in range(1, SHARED_WORLDS)]
     return made
@@ -43,7 +43,7 @@ def cases(seed: int, count: int, *, through_proxy: bool = False) -> list[Case]:
 
 
 def preparation(made: World) -> list[Rest]:
-    """Return the calls that make a namespace and what it holds."""
+    """Return the calls that create a namespace and its contents."""
     calls = [Rest("PUT", f"/admin/v2/namespaces/{NAMESPACE}", None, 204)]
     calls += [_create("persistent", name) for name in made.topics]
     calls += [_create("persistent", name, count) for name, count in made.partitioned]
@@ -77,7 +77,7 @@ def _case(seed: int, number: int, worlds: list[World], *, through_proxy: bool) -
 
 
 class _Maker:
-    """Makes the steps of one case; it remembers what it asked for, so that ids come again."""
+    """Makes the steps of a case; remembers its requests, so ids repeat."""
 
     def __init__(self, random: Random, known: World, *, changes: bool, through_proxy: bool) -> None:
         self._random = random
@@ -87,7 +87,7 @@ class _Maker:
         self._made = 0
         makers: list[tuple[Callable[[], list[Step]], float]] = [
             (self._lookup, 16),
-            # A proxy closes the connection at a name that is none: so most end with an answer.
+            # A proxy closes the connection at an invalid name, so most steps end with an answer.
             (self._partitions, 11 if through_proxy else 22),
             (self._topics, 46 if through_proxy else 34),
             (self._ping, 3),
@@ -103,7 +103,7 @@ class _Maker:
         self._weights = [weight for _, weight in makers]
 
     def steps(self) -> list[Step]:
-        """Return the next step, or two that belong together."""
+        """Return the next step, or two related steps."""
         return self._random.choices(self._makers, self._weights)[0]()
 
     def _id(self) -> int:
@@ -113,7 +113,7 @@ class _Maker:
         return self._request_id
 
     def connect(self) -> Step:
-        """A CONNECT that is a step: versions, methods, flags."""
+        """Return a CONNECT as a step: versions, methods, flags."""
         random = self._random
         connect = pb.CommandConnect(client_version=random.choice(("diff", "", "ünï", "v" * 400)))
         if random.random() < 0.85:
@@ -219,7 +219,7 @@ class _Maker:
         ]
 
     def _change(self) -> list[Step]:
-        """Make a topic, or remove one."""
+        """Create or delete a topic."""
         random = self._random
         self._made += 1
         chance, name = random.random(), f"new-{self._made}"

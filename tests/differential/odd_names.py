@@ -1,4 +1,4 @@
-"""Names of topics and namespaces of every odd shape."""
+"""Odd names of topics and namespaces."""
 
 from random import Random
 
@@ -153,12 +153,12 @@ def world(random: Random) -> World:
 
 
 def namespace(random: Random) -> str:
-    """Return a namespace: mostly the case's own."""
+    """Return a namespace, mostly the case's own."""
     return NAMESPACE if random.random() < 0.8 else random.choice(ODD_NAMESPACES)
 
 
 def known_local(random: Random, known: World) -> str:
-    """Return the local name of a topic that is there, or of one of its partitions."""
+    """Return the local name of an existing topic or partition."""
     partitioned = [name for name, _ in known.partitioned]
     partitions = [
         f"{name}-partition-{index}" for name, count in known.partitioned for index in range(count)
@@ -167,7 +167,6 @@ def known_local(random: Random, known: World) -> str:
 
 
 def local_name(random: Random, known: World) -> str:
-    """Return the local name of a topic."""
     chance = random.random()
     if chance < 0.4:
         return known_local(random, known)
@@ -181,7 +180,7 @@ def local_name(random: Random, known: World) -> str:
 
 
 def topic_name(random: Random, known: World) -> str:
-    """Return a topic's name: whole, short, or hardly one."""
+    """Return a topic's name: complete, short, or malformed."""
     chance = random.random()
     if chance < 0.08:
         return local_name(random, known)

@@ -1,4 +1,4 @@
-"""Patterns from a grammar: what Java's two engines take, what one takes, and what none does."""
+"""Random patterns: accepted by both of Java's engines, by a single engine, or by neither."""
 
 from random import Random
 
@@ -38,7 +38,7 @@ CLASSES = (
 )  # fmt: skip
 QUANTIFIERS = ("*", "+", "?", "*?", "+?", "??", "{2}", "{0,2}", "{1,}", "{2,3}?")
 OF_GROUPS = ("?", "{2}", "{0,2}", "??", "{1,2}+", "?+", "{1}", "*+", "++")
-"""None that makes a backtracking engine try without end: a real broker would never answer."""
+"""No exponential backtracking: a real broker would never answer."""
 JAVA_QUANTIFIERS = ("*+", "++", "?+", "{1,2}+")
 ANCHORS = ("^", "$", r"\A", r"\z", r"\Z", r"\b", r"\B", r"\G")
 GROUPS = ("(%s)", "(?:%s)", "(?i:%s)", "(?i)%s", "(?P<n>%s)", "(?<n>%s)", "(?s)%s", "(?-i:%s)")
@@ -69,7 +69,7 @@ INVALID = (
 
 
 def pattern(random: Random, known: World) -> str:
-    """Return a pattern with or without a domain before it."""
+    """Return a pattern with or without a domain."""
     chance = random.random()
     if chance < 0.04:
         return random.choice(("", ".*", ".+", "^.*$", " ", "x" * 51, ".*" + "y?" * 30, "😀" * 26))

@@ -1,4 +1,4 @@
-"""Plays cases to one server: what is sent, and all that comes back, step by step."""
+"""Plays cases to a server: sends steps, and collects the answers of each step."""
 
 import threading
 from dataclasses import dataclass, field
@@ -13,30 +13,30 @@ from tests.support.golden.rest import ask
 from tests.support.golden.watches import WatchedTopics
 
 ANSWER_SECONDS = 15.0
-"""How long an answer may take that must come; a real broker loads a bundle first."""
+"""Longest wait for a required answer; a real broker loads a bundle first."""
 QUIET_SECONDS = 0.4
-"""How long nothing may come until a step without an answer of its own has ended."""
+"""Silence that ends a step without an answer of its own."""
 PATIENT_SECONDS = 3.0
-"""The same when a case is played again because somebody may only have been slow."""
+"""The same in a replay after a possibly slow server."""
 CHANGE_SECONDS = 1.0
-"""The same after a change of the namespace, of which watchers are told."""
+"""The same after a change of the namespace, which watchers receive."""
 SURPLUS_SECONDS = 0.05
 PREPARATIONS = 3
-"""Attempts at asking a busy server for what a namespace holds."""
+"""Attempts to prepare a namespace on a busy server."""
 USER_SECONDS = 0.2
-"""How often who uses topics looks whether it may leave."""
+"""Interval at which topic users check for the end."""
 RIGHT_HASH = "<right>"
 
 
 @dataclass(frozen=True)
 class Side:
-    """A server that is played to; addresses are ``host:port``.
+    """Server under play; addresses are ``host:port``.
 
     Attributes:
         address: Of the binary protocol.
-        broker: What it calls the broker.
+        broker: The server's name for the broker.
         web: The broker's web port.
-        label: Stands in its namespaces' names, so that runs do not meet: six characters.
+        label: Six characters in the namespaces' names, which separate runs.
     """
 
     address: str
@@ -47,22 +47,22 @@ class Side:
 
 @dataclass
 class Played:
-    """All that came back of one case.
+    """All answers to a case.
 
     Attributes:
-        answers: Of each step that was taken; none after a close.
+        answers: Per executed step; no further steps after a close.
     """
 
     answers: list[tuple[Answer, ...]] = field(default_factory=list)
 
     @property
     def last(self) -> Answer:
-        """The last that came in the conversation."""
+        """Return the last answer of the conversation."""
         return self.answers[-1][-1] if self.answers and self.answers[-1] else Silence.NOTHING
 
 
 class PreparationError(Exception):
-    """A server does not take what a namespace needs; one sentence."""
+    """A server rejects a namespace's preparation; a sentence."""
 
 
 def shared_namespace(side: Side, number: int) -> str:
@@ -71,20 +71,20 @@ def shared_namespace(side: Side, number: int) -> str:
 
 
 def own_namespace(side: Side, number: int, play: str) -> str:
-    """Return the local name of a case's own namespace, another for each play."""
+    """Return the local name of a case's private namespace, new for each play."""
     return f"{side.label}{play}{number:05}"
 
 
 def prepare(side: Side, namespace: str, world: World) -> None:
-    """Make a namespace and what it holds.
+    """Create a namespace and its contents.
 
     Raises:
-        PreparationError: It cannot be made.
+        PreparationError: The server refused.
     """
     for call in preparation(world):
         request = at_namespace(call, namespace)
         for _ in range(PREPARATIONS):
-            # A real broker that is busy may fail at what it has done: then it is there, 409.
+            # A busy real broker may report failure after success; the retry then returns 409.
             status = ask(side.web, request).status
             if status in (request.status, 409):
                 break
@@ -94,10 +94,9 @@ def prepare(side: Side, namespace: str, world: World) -> None:
 
 
 class TopicUsers:
-    """Producers of the non-persistent topics of a namespace, for as long as the block lasts.
+    """Producers of a namespace's non-persistent topics, for the duration of the block.
 
-    A real broker lists those that somebody uses. Floodgate lists all that there are, and refuses
-    the producers.
+    A real broker lists only topics in use. Floodgate lists all topics, and refuses the producers.
     """
 
     def __init__(self, side: Side, namespace: str, world: World) -> None:
@@ -142,7 +141,7 @@ def at_namespace(call: Rest, namespace: str) -> Rest:
 
 
 def play(case: Case, side: Side, namespace: str, quiet_seconds: float = QUIET_SECONDS) -> Played:
-    """Play a case in a namespace that is there."""
+    """Play a case in an existing namespace."""
     host, _, port = side.address.rpartition(":")
     with GoldenConnection(host, int(port)) as connection:
         return _Player(case, side, namespace, connection, quiet_seconds).run()
@@ -201,7 +200,7 @@ class _Player:
         while not found or not _ends(step, found[-1]):
             found.append(self._receive(self._patience_seconds))
         if found[-1] is Silence.NOTHING:
-            # What follows half a frame is the rest of it: nothing will be answered.
+            # Bytes after half a frame complete the frame: no answer will come.
             self._patience_seconds = self._quiet_seconds
         return found
 
@@ -224,7 +223,7 @@ class _Player:
         return self._tokens_back(answer)
 
     def _remember(self, answer: pb.BaseCommand) -> None:
-        """Keep the newest hash; judge that of an update by what was told before."""
+        """Keep the newest hash; compare an update's hash with earlier answers."""
         if answer.HasField("getTopicsOfNamespaceResponse"):
             self._last_hash = answer.getTopicsOfNamespaceResponse.topics_hash or NO_HASH
         elif answer.HasField("watchTopicListSuccess"):
@@ -241,7 +240,7 @@ class _Player:
         return back
 
     def _in_any_order(self, answers: list[Answer]) -> list[Answer]:
-        """Sort answers whose order is nobody's promise: a real broker's depends on its threads."""
+        """Sort answers without a guaranteed order: a real broker's order depends on its threads."""
         return sorted(answers, key=lambda answer: (isinstance(answer, Silence), str(answer)))
 
 
@@ -254,7 +253,7 @@ def _ends(step: Step, answer: Answer) -> bool:
 
 
 def request_id_of(answer: pb.BaseCommand) -> int | None:
-    """Return the request that an answer names."""
+    """Return the request id of an answer."""
     for _, body in answer.ListFields():
         if hasattr(body, "request_id"):
             return int(body.request_id)

@@ -1,4 +1,4 @@
-"""Frames that no client sends: lengths off, bodies missing or of another command, broken fields."""
+"""Malformed frames: wrong lengths, missing or mismatched bodies, broken fields."""
 
 import struct
 from collections.abc import Callable
@@ -23,20 +23,20 @@ _TOPIC = f"persistent://{NAMESPACE}/alpha".encode()
 
 
 def raw_frame(random: Random) -> tuple[str, bytes]:
-    """Return what is odd about a frame in a word, and the frame."""
+    """Return a word for a frame's defect, and the frame."""
     make = random.choice(_MAKERS)
     return make.__name__.strip("_"), make(random)
 
 
 def framed(command: bytes, total: int | None = None, size: int | None = None) -> bytes:
-    """Return bytes with both length fields, which may lie."""
+    """Return bytes with both length fields, possibly wrong."""
     size = len(command) if size is None else size
     total = len(command) + 4 if total is None else total
     return struct.pack(">II", total & 0xFFFFFFFF, size & 0xFFFFFFFF) + command
 
 
 def varint(number: int) -> bytes:
-    """Return a number as protobuf writes it."""
+    """Return a number in protobuf's encoding."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -46,7 +46,7 @@ def varint(number: int) -> bytes:
 
 
 def body_of(field: int, body: bytes) -> bytes:
-    """Return a message as a field of another."""
+    """Return a message as a field of another message."""
     return varint(field << 3 | 2) + varint(len(body)) + body
 
 

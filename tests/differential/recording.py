@@ -1,4 +1,4 @@
-"""Writes what a real server said to a case as a recorded exchange, to be replayed without it."""
+"""Writes a real server's answers to a case as a recorded exchange, for replay without a server."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,10 +16,10 @@ def recorded(case: Case, played: Played, namespace: str, name: str) -> dict[str,
     """Return a line of a recording.
 
     Args:
-        case: What was played.
-        played: What the real server said.
-        namespace: Local name of the namespace in which it was played.
-        name: ``group/name`` of the line; group ``connect`` where the case connects itself.
+        case: The played case.
+        played: The real server's answers.
+        namespace: Local name of the played namespace.
+        name: ``group/name`` of the line; group ``connect`` if the case sends CONNECT itself.
     """
     rows: list[list[str]] = [_rest_row(call) for call in preparation(case.world)]
     last_hash = NO_HASH
@@ -41,7 +41,7 @@ def recorded(case: Case, played: Played, namespace: str, name: str) -> dict[str,
 
 
 def without_users(case: Case) -> Case:
-    """Return a case of its own namespace whose topics nobody uses: others cannot be recorded."""
+    """Return the case with a private namespace and no topic users, as recordings require."""
     return replace(case, shared=None, world=replace(case.world, non_persistent=()))
 
 

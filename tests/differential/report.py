@@ -1,4 +1,4 @@
-"""Counts exchanges on the binary protocol, and describes those that differ."""
+"""Counts exchanges on the binary protocol, and describes differences."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +9,6 @@ from tests.support.golden.exchange import Silence
 
 
 def count(figures: Figures, outcome: Outcome, deviations: Iterable[Deviation]) -> None:
-    """Add one exchange to a run's figures."""
     figures.patiently += outcome.patiently
     if outcome.dropped:
         figures.dropped += 1
@@ -30,12 +29,12 @@ def count(figures: Figures, outcome: Outcome, deviations: Iterable[Deviation]) -
 
 
 def class_of(kind: str) -> str:
-    """Return under which name a kind of step is judged: raw frames together."""
+    """Return the report class of a step's kind: raw frames share a class."""
     return "raw frame" if kind.startswith("raw") else kind
 
 
 def listed(outcome: Outcome, deviations: Iterable[Deviation]) -> Deviation | None:
-    """Return the deviation that covers the first difference of a case; None if none does."""
+    """Return the deviation that covers the first difference of a case, or None."""
     first = _first_difference(outcome)
     if first is None:
         return None
@@ -48,7 +47,7 @@ def _first_difference(outcome: Outcome) -> int | None:
 
 
 def difference_lines(outcome: Outcome) -> Iterator[str]:
-    """Yield a case up to where it differs, and how."""
+    """Yield a case up to its first difference, and the difference."""
     yield f"{outcome.case.name}:"
     for taken, step in zip(outcome.case.steps, outcome.steps, strict=False):
         yield f"  {step.kind}: {str(taken)[:400]}"

@@ -1,4 +1,4 @@
-"""One run: cases played to a real server twice and to Floodgate, many side by side."""
+"""Run: cases played to a real server twice and to Floodgate, many concurrently."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ DEVIATIONS = Path(__file__).with_name("deviations.toml")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case, played.
+    """Played case.
 
     Attributes:
-        real: What the real server said, the first time.
-        ours: What Floodgate said.
-        dropped: Whether the real one differed from itself.
-        steps: The comparison of each step that both took.
-        patiently: Whether it was played again with more time.
+        real: The real server's first answers.
+        ours: Floodgate's answers.
+        dropped: Whether the real server differed from itself.
+        steps: Comparison of each step that both sides executed.
+        patiently: Whether the case was replayed with more time.
     """
 
     case: Case
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def of_the_clock(self) -> bool:
-        """True if what differs may be that somebody was slow: a step ended because time was up."""
+        """True if a slow server may explain the difference: a step ended by timeout."""
         timed = any(step.ends_quietly for step in self.case.steps)
         return timed and (self.dropped or not self.same_codes)
 
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def _difference(outcome: Outcome) -> tuple[object, ...] | None:
-    """Return the class of the first step that differs, and its fields."""
+    """Return the class and the fields of the first differing step."""
     found = next((step for step in outcome.steps if step.found), None)
     return found and (found.kind, frozenset(one.field for one in found.found))
 
@@ -97,12 +97,12 @@ def open_run(seed: int, *, through_proxy: bool) -> Iterator[Run | None]:
 
 
 def new_label() -> str:
-    """Return six characters that no other run has in its names."""
+    """Return six characters that are unique to this run."""
     return "d" + "".join(secrets.choice("0123456789bcdfghjklmnpqrstvwxz") for _ in range(5))
 
 
 class Run:
-    """A real server, Floodgate, and what was prepared on both for a seed."""
+    """Real server, Floodgate, and the namespaces prepared for a seed."""
 
     def __init__(self, real: Side, ours: Side, seed: int) -> None:
         self._real = real
@@ -119,7 +119,7 @@ class Run:
         self._open.close()
 
     def prepare(self) -> None:
-        """Make the shared namespaces on both sides."""
+        """Create the shared namespaces on both sides."""
         for side in (self._real, self._ours):
             for number, world in enumerate(self._worlds):
                 namespace = shared_namespace(side, number)
@@ -127,12 +127,12 @@ class Run:
                 self._open.enter_context(TopicUsers(side, namespace, world))
 
     def play_all(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Play cases, many side by side; yield them in their order."""
+        """Play cases concurrently; yield outcomes in order."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             yield from pool.map(self.play, cases)
 
     def differs_like(self, outcome: Outcome) -> Callable[[Case], bool]:
-        """Return what tells whether a case differs in the same fields of the same class."""
+        """Return a predicate: does a case differ in the same class and fields?"""
         wanted = _difference(outcome)
 
         def differs(case: Case) -> bool:
@@ -142,16 +142,16 @@ class Run:
         return differs
 
     def recording(self, case: Case, name: str) -> dict[str, Any]:
-        """Play a case whose topics nobody uses to the real server; return a recording's line."""
+        """Play a case without topic users to the real server; return a recording's line."""
         namespace = own_namespace(self._real, next(self._numbers), "r")
         prepare(self._real, namespace, case.world)
         return recorded(case, play(case, self._real, namespace), namespace, name)
 
     def play(self, case: Case) -> Outcome:
-        """Play one case to the real server twice, and to Floodgate.
+        """Play a case to the real server twice, and to Floodgate.
 
-        Where somebody said nothing in the time that a step without an answer has, and the plays
-        differ, all three are played again with more time, and that counts.
+        If plays differ after a step without an answer of its own, all three plays are repeated with
+        more time, and the repetition counts.
         """
         outcome = self._played(case, QUIET_SECONDS)
         if outcome.of_the_clock:

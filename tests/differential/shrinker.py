@@ -1,4 +1,4 @@
-"""Makes a case smaller as long as it still differs."""
+"""Shrinks a case as long as the difference remains."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from tests.differential.cases import HASH_TOKEN, NAMESPACE_TOKEN, Case, Step
 from tests.support.golden.exchange import Send
 
 MOST_PLAYS, MOST_SECONDS = 150, 20.0
-"""Of a case; a play in which an answer never comes takes a quarter of a minute."""
+"""Limits per case; a play with a missing answer takes 15 seconds."""
 
 
 def shrink(
@@ -20,13 +20,13 @@ def shrink(
     most_plays: int = MOST_PLAYS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Case:
-    """Return the smallest case that was found to differ still.
+    """Return the smallest case found that still differs.
 
     Args:
-        case: One that differs.
-        differs: Plays a case, and tells whether it does.
-        most_plays: How often it may be asked.
-        clock: Seconds; after ``MOST_SECONDS`` it is not asked again.
+        case: Differing case.
+        differs: Plays a case, and returns whether it differs.
+        most_plays: Most calls of ``differs``.
+        clock: Seconds; no calls after ``MOST_SECONDS``.
     """
     plays, end = 0, clock() + MOST_SECONDS
     tries = smaller(case)
@@ -38,7 +38,7 @@ def shrink(
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield cases that are one step, one field or some characters smaller, the smallest first."""
+    """Yield cases without a step, a field or some characters, smallest first."""
     for index in reversed(range(len(case.steps))):
         if len(case.steps) > 1:
             yield replace(case, steps=(*case.steps[:index], *case.steps[index + 1 :]))
@@ -91,7 +91,7 @@ def _shorter(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the characters of a text, a token as one."""
+    """Split a text into characters and tokens."""
     parts: list[str] = []
     at = 0
     while at < len(text):

@@ -1,4 +1,4 @@
-"""The two servers: a real Pulsar that the environment names, and Floodgate, started here."""
+"""Both servers: a real Pulsar named by the environment, and a Floodgate started here."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _AS_SHIPPED += ["--set", "webServicePort=0"]
 
 
 def real_side(label: str, *, through_proxy: bool) -> Side | None:
-    """Return the real server; None when the environment names none."""
+    """Return the real server; None if the environment names no server."""
     names = [*ENVIRONMENT, PROXY_ENVIRONMENT] if through_proxy else [*ENVIRONMENT]
     urls = [os.environ.get(name, "").partition("://")[2].rstrip("/") for name in names]
     if not all(urls):
@@ -31,11 +31,11 @@ def real_side(label: str, *, through_proxy: bool) -> Side | None:
 
 @contextmanager
 def floodgate_side(label: str, folder: Path, *, through_proxy: bool) -> Iterator[Side]:
-    """Run Floodgate's broker, and proxy if asked, in profile pulsar."""
+    """Run Floodgate's broker, and proxy on request, in profile pulsar."""
     command = ["-m", "broker", *_AS_SHIPPED, "--set", "brokerServicePort=0"]
     command += ["--set", "metadataStoreUrl=memory:local", "--set", "advertisedAddress=127.0.0.1"]
     command += ["--set", "clusterName=standalone"]
-    # As the real one is started: else topics that nobody uses vanish at some moment of the run.
+    # As on the real server: otherwise unused topics vanish during the run.
     command += ["--set", "brokerDeleteInactiveTopicsEnabled=false"]
     with running_server(command, folder / "broker.log") as broker:
         web = broker.web_url.removeprefix("http://")
@@ -51,7 +51,9 @@ def floodgate_side(label: str, folder: Path, *, through_proxy: bool) -> Iterator
 
 
 def _target_ports(ours: str) -> str:
-    """Return to which ports the proxy connects if a CONNECT asks: as the real one, as shipped."""
+    """Return the ports that the proxy may connect to on a CONNECT's request, as a real proxy's
+    default.
+    """
     real = os.environ[ENVIRONMENT[0]].rstrip("/").rpartition(":")[2]
     allowed = (
         [*_SHIPPED_PORTS, ours.rpartition(":")[2]] if real in _SHIPPED_PORTS else _SHIPPED_PORTS

@@ -1,4 +1,4 @@
-"""``floodgate-admin`` against a broker: what one call changes the next one sees."""
+"""``floodgate-admin`` against a broker: each call sees the changes of earlier calls."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, imports: Path) -> Iterator[
 
 @pytest.fixture
 def namespace(broker: ServerProcess, request: pytest.FixtureRequest) -> str:
-    """A namespace of this test alone."""
+    """Return a namespace for a single test."""
     name = f"{request.node.name.partition('[')[0][:40]}/n"
     asked(broker, "tenants", "create", name.partition("/")[0])
     asked(broker, "namespaces", "create", name)
@@ -48,7 +48,7 @@ def namespace(broker: ServerProcess, request: pytest.FixtureRequest) -> str:
 
 
 def run(broker: ServerProcess, *words: str) -> tuple[int, str, str]:
-    """Run the command line in this process, which saves a second a call."""
+    """Run the command line in this process, which saves a second per call."""
     out, err = io.StringIO(), io.StringIO()
     before, sys.argv = sys.argv, ["floodgate-admin", "--admin-url", broker.web_url, *words]
     try:
@@ -60,7 +60,6 @@ def run(broker: ServerProcess, *words: str) -> tuple[int, str, str]:
 
 
 def asked(broker: ServerProcess, *words: str) -> list[str]:
-    """The lines of an answer."""
     status, out, err = run(broker, *words)
     assert (status, err) == (0, "")
     return out.splitlines()

@@ -1,4 +1,4 @@
-"""The alerts against storms that were recorded: each fires when it should, and is silent else."""
+"""Alerts on recorded storms: each fires when due, and only then."""
 
 import json
 import math
@@ -99,7 +99,7 @@ loadgen_requests_total{run="r",scenario="s",group="b",operation="list",outcome="
 """
     found = kept(page)
     wait = found.pop('pulsar_broker_topic_list_heap_wait_time_ms{quantile="0.99"}')
-    assert math.isnan(wait)  # it is kept: rules must bear it
+    assert math.isnan(wait)  # kept: rules must tolerate NaN
     assert found == {
         "pulsar_broker_topic_list_heap_queue_size": 3.0,
         'loadgen_requests_total{operation="list",outcome="answered"}': 7.0,

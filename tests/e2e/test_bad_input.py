@@ -1,4 +1,4 @@
-"""Broker and proxy as processes: what a user can get wrong, and what must work all the same."""
+"""Broker and proxy processes: user errors, and inputs that must work."""
 
 import contextlib
 import signal
@@ -31,13 +31,13 @@ ROLES = ["broker", "proxy"]
 
 
 def command(role: str, *arguments: str) -> list[str]:
-    """Arguments of a process on free ports; a proxy's broker is away."""
+    """Return a process's arguments on free ports; a proxy's broker is unreachable."""
     away = NOWHERE if role == "proxy" else []
     return ["-m", role, *arguments, *ANY_PORTS[role], *LOOPBACK, *away]
 
 
 def failed(arguments: list[str]) -> tuple[int, str, str]:
-    """Run a process that must end by itself; return its status, output and errors."""
+    """Run a process that must exit; return its status, output and errors."""
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, cwd=REPOSITORY
     )

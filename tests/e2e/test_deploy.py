@@ -1,7 +1,7 @@
-"""The deployment files, held as true as they can be without a container engine.
+"""Deployment files, checked without a container engine.
 
-Each command of docker-compose.yml runs as a process on free ports, and a real Prometheus, where one
-is installed, scrapes what came up.
+Each command of docker-compose.yml runs as a process on free ports, and a real Prometheus, if
+installed, scrapes the processes.
 """
 
 import json
@@ -49,10 +49,11 @@ DRAINS = {
 METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process|loadgen)_[a-z_]+\b")
 TOPIC_LIST_SAMPLES = 26
 PATH = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-"""The folder of the commands that the images have: this environment has them, too."""
+"""Folder of the images' commands, present in this environment too."""
 RECEIVE_MS = 30_000
-"""Given to the official client's receive, which else waits for the next message, and for ever, when
-one comes in the same moment as the call (seen: all acknowledged but the one it had been sent)."""
+"""Timeout for the official client's receive, which without a timeout can hang when a message
+arrives during the call (seen: all acknowledged but the message just sent).
+"""
 
 needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None,
@@ -66,10 +67,10 @@ needs_prometheus = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Stack:
-    """The services of docker-compose.yml as processes.
+    """Services of docker-compose.yml as processes.
 
     Attributes:
-        data: Stands for the volume that is mounted at /data.
+        data: Replaces the volume at /data.
         broker: The running broker.
         proxy: The running proxy.
     """
@@ -80,9 +81,9 @@ class Stack:
 
 
 def as_process(service: str, data: Path, addresses: dict[str, str]) -> list[str]:
-    """The command of a service with its volumes and the hosts of the network replaced.
+    """Return a service's command with its volumes and network hosts replaced.
 
-    The database is left out: it stands for any store, and the proof of the images has one.
+    The database is left out: the proof of the images covers a database.
     """
     replacements = {
         "/data": str(data),
@@ -102,7 +103,7 @@ def addresses_of(broker: ServerProcess) -> dict[str, str]:
 
 
 def run_once(command: list[str], folder: Path) -> None:
-    """Run a command of the load generator to its end."""
+    """Run a load generator's command to its end."""
     done = subprocess.run(
         command,
         cwd=REPOSITORY,
@@ -117,7 +118,7 @@ def run_once(command: list[str], folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The topics made, the broker and the proxy running, all by the commands of the file."""
+    """Create the topics and run the broker and the proxy with the file's commands."""
     data = tmp_path_factory.mktemp("data")
     run_once(as_process("topics", data, {}), data)
     any_port = ["--set", "webServicePort=0", "--set", "bindAddress=127.0.0.1"]
@@ -132,7 +133,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def load(stack: Stack) -> Iterator[None]:
-    """Messages that are published and consumed until the last test of the module has ended."""
+    """Publish and consume messages until the module's last test has ended."""
     client = pulsar.Client(stack.broker.service_url)
     ended = threading.Event()
     consumer = client.subscribe("persistent://public/default/orders", "s")
@@ -171,14 +172,14 @@ def test_the_compose_file_has_the_services_and_only_known_keys() -> None:
         "comparison",
         "loadgen",
     } == services.keys()
-    # All but the storm that is asked for come with docker compose up.
+    # docker compose up starts all services but the storm.
     assert [name for name, service in services.items() if service.profiles] == ["loadgen"]
 
 
 def test_floodgates_containers_have_no_rights_and_no_file_system_to_write_to() -> None:
     for name, service in COMPOSE.services.items():
         if service.build:
-            # But for the one that makes the folder on the host, and ends
+            # Except the short-lived service that creates the folder on the host
             assert service.read_only, name
             assert (service.cap_drop, service.security_opt) == (["ALL"], ["no-new-privileges:true"])
             assert service.user != "root" or name == "report-folder", name
@@ -226,7 +227,7 @@ def test_whoever_is_waited_for_to_be_healthy_has_a_health_check() -> None:
     for name in waited_for:
         service = COMPOSE.services[name]
         own = service.healthcheck
-        # Its own, or the image's, which asks the web port.
+        # Its own check, or the image's, which requests the web port.
         assert (own.test and not own.disable) if own else service.build, name
 
 
@@ -239,7 +240,7 @@ def dockerfile_words(instruction: str) -> list[list[str]]:
 def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     listed = project["tool"]["setuptools"]["packages"]["find"]["include"]
-    # In a checkout; `floodgate` holds them all in the wheel, which `packaging` makes.
+    # In a checkout; the wheel's `floodgate`, made by `packaging`, holds all packages.
     packages = {name.partition(".")[0] for name in listed} - {"floodgate"} | {"packaging"}
     local = [words for words in dockerfile_words("COPY") if not words[0].startswith("--")]
     copied = {source for *sources, _ in local for source in sources}
@@ -251,7 +252,7 @@ def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
 
 def test_the_image_runs_as_a_plain_user_and_checks_its_health() -> None:
     users, checks = dockerfile_words("USER"), dockerfile_words("HEALTHCHECK")
-    # A number, so that Kubernetes sees that it is not root
+    # A number, so Kubernetes can verify that the user is not root
     assert users == [["10001:10001"]]
     assert len(checks) == 1
 
@@ -293,7 +294,7 @@ def test_the_comparison_has_a_command_that_the_demo_takes_and_reports_into_a_fol
     tmp_path: Path,
 ) -> None:
     comparison = COMPOSE.services["comparison"]
-    # What the command does is the demo's own tests' business
+    # The demo's own tests cover the command's effect
     run_once([*as_process("comparison", tmp_path, {}), "--help"], tmp_path)
     assert not comparison.profiles
     assert "./out:/out" in comparison.volumes
@@ -316,7 +317,7 @@ def names_in(text: str) -> set[str]:
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every expression of the alerts and the dashboards, with where it stands."""
+    """Return every expression of alerts and dashboards, with its place."""
     rules = yaml.safe_load((DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
     found = [
         (f"alert {rule['alert']}", rule["expr"]) for g in rules["groups"] for rule in g["rules"]
@@ -341,7 +342,7 @@ def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> 
 def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
     stack: Stack,
 ) -> None:
-    # How many results are remembered says less than their bytes.
+    # The number of cached results says less than their bytes.
     left_out = {"floodgate_listing_cache_entries"}
     left_out |= {"floodgate_message_store_entries", "floodgate_message_store_data_bytes"}
     prefixes = (
@@ -357,7 +358,7 @@ def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
 
 
 def names_of_a_run() -> set[str]:
-    """The samples that loadgen has while a run lasts."""
+    """Return the names of loadgen's samples during a run."""
     collector = RunCollector("run", "scenario")
     collector.totals = Totals(
         ended=Counter({"all list answered": 1}),
@@ -370,7 +371,7 @@ def names_of_a_run() -> set[str]:
 
 
 def test_the_dashboard_of_topic_lists_shows_every_metric_of_a_run_of_loadgen() -> None:
-    # Of a histogram its buckets are shown.
+    # Dashboards show a histogram's buckets.
     samples = names_of_a_run() - {"loadgen_response_seconds_count", "loadgen_response_seconds_sum"}
     named = [(place, text) for place, text in expressions() if "loadgen_" in text]
     assert {name for _, text in named for name in METRIC_NAME.findall(text)} == samples
@@ -408,7 +409,7 @@ def test_promtool_complains_of_recorded_names_only(stack: Stack, role: str) -> N
     done = subprocess.run(
         ["promtool", "check", "metrics"], input=text, capture_output=True, check=False
     )
-    # Milliseconds in a name, and gauges that end in _count, are Pulsar's own
+    # Milliseconds in names, and gauges ending in _count, are Pulsar's own
     complaints = (done.stdout + done.stderr).decode().splitlines()
     own = [line for line in complaints if not line.startswith("pulsar_")]
     assert own == []
@@ -431,7 +432,7 @@ def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
     command = COMPOSE.services["prometheus"].command
     targets = {broker: stack.broker.web_url, proxy: stack.proxy.web_url}
     with running_prometheus(command, targets, tmp_path, configuration) as url:
-        # Public dashboards ask for this label; that of the samples stays what the server says.
+        # Public dashboards use this label; the server's own label stays in the samples.
         up = asked_until(url, f'up{{cluster="{cluster}"}}', dict.fromkeys(jobs, 1.0))
         own = 'group by (job) ({__name__="process_open_fds", cluster="floodgate"})'
         clusters = asked_until(url, own, dict.fromkeys(jobs, 1.0))

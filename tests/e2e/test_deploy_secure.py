@@ -1,4 +1,4 @@
-"""The configurations with TLS and tokens in deploy/secure, as the page says to use them."""
+"""Configurations with TLS and tokens in deploy/secure, used as documented."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ needs_openssl = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the script has filled."""
+    """Return the folder filled by the script."""
     folder = tmp_path_factory.mktemp("made") / "secrets"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     command = ["sh", str(SECURE / "make-secrets.sh"), str(folder)]
@@ -54,7 +54,7 @@ def keys_of(role: str, folder: Path | str, **changed: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def both(secrets: Path) -> AsyncIterator[tuple[BrokerService, ProxyService]]:
-    """Broker and proxy by their files; addresses and stores are this machine's."""
+    """Run broker and proxy with their files; addresses and stores are local."""
     stores = {"metadataStoreUrl": "memory:local", "floodgateMessageStore": "memory"}
     keys = keys_of("broker", secrets, **LOCAL, **WEB, **stores, brokerServicePortTls="0")
     async with BrokerService(BrokerConfig.from_properties(keys)) as broker:
@@ -88,7 +88,7 @@ async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -
     async with both(secrets) as (broker, proxy):
         admin = f"file://{secrets}/admin.token"
         for server in (broker, proxy):
-            # There is no plain port for clients
+            # No plain port for clients
             assert server.urls.service == ""
             async with client(server.urls.service_tls, secrets, admin) as own:
                 consumer = await own.subscribe("public/default/secret", "s")
@@ -99,7 +99,7 @@ async def test_who_has_a_token_is_served_by_tls_and_nobody_else(secrets: Path) -
             async with client(server.urls.service_tls, secrets, None) as nobody:
                 with pytest.raises(AuthenticationError):
                     await nobody.get_topic_partitions("public/default/secret")
-            # The proxy's own role may do nothing by itself
+            # The proxy's own role has no permissions
             token = f"file://{secrets}/proxy.token"
             async with client(server.urls.service_tls, secrets, token) as other:
                 with pytest.raises(PulsarException):

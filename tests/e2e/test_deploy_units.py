@@ -1,4 +1,4 @@
-"""The units of systemd and the manifests of Kubernetes, held true without either of them."""
+"""systemd units and Kubernetes manifests, checked without systemd and Kubernetes."""
 
 import configparser
 import re
@@ -51,7 +51,7 @@ def pod(role: str) -> dict[str, Any]:
 
 
 def drain_seconds(role: str, text: str, folder: Path) -> float:
-    """The time that a configuration gives a drain, of which no key may be without effect."""
+    """Return a configuration's drain time; no key may be without effect."""
     file = folder / f"{role}.conf"
     file.write_text(with_store(text, folder), encoding="utf-8")
     config: BrokerConfig | ProxyConfig
@@ -66,7 +66,7 @@ def drain_seconds(role: str, text: str, folder: Path) -> float:
 
 
 def with_store(text: str, folder: Path) -> str:
-    """The configuration with a file that has the URL of a store."""
+    """Return the configuration with a file for the store's URL."""
     (folder / "url").write_text("postgresql://u:p@h/d", encoding="utf-8")
     return text.replace("/secrets/metadata-store-url", str(folder / "url"))
 
@@ -77,7 +77,7 @@ def check_notices(config: BrokerConfig | ProxyConfig) -> None:
 
 
 def configurations(role: str) -> list[str]:
-    """The configurations of a role, for both ways to run it."""
+    """Return a role's configurations for systemd and Kubernetes."""
     maps = {m["metadata"]["name"]: m["data"] for m in of_kind("ConfigMap")}
     text = (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8")
     return [text, maps[f"floodgate-{role}"][f"{role}.conf"]]
@@ -193,7 +193,7 @@ def unit(role: str) -> str:
 
 
 def on_this_machine(role: str, folder: Path) -> Path:
-    """The unit with a command that is there."""
+    """Return the unit with a local command."""
     command = folder / f"floodgate-{role}"
     command.write_text("#!/bin/sh\n", encoding="utf-8")
     command.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/*.md exists; those that are marked are run, in small."""
+"""Every command in README.md and docs/*.md exists; marked commands run, in small."""
 
 import ast
 import asyncio
@@ -53,7 +53,7 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 MARKED = [page for page in PAGES if any(block.set_up for block in blocks(page))]
 SET_UPS = {AS_IT_IS, "corpus", "broker", "load", "storm", "metrics", "report", "transcript"}
 SET_UPS |= {PYTHON, "tls"}
-# What a page may call besides what is here.
+# Programs outside this project that pages may call.
 FOREIGN = {
     "cd",
     "curl",
@@ -66,15 +66,15 @@ FOREIGN = {
     "export",
     "sed",
 }
-# And what strangers have.
+# Programs that readers have.
 FOREIGN |= {"go", "kill", "mkfifo", "mvn", "pip", "pytest", "python3", "read", "rm", "venv"}
 SCRIPTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]
 
 BEHAVIOURS = get_args(get_args(AnyGroup)[0])
 
-# How many words behind a program say what it does.
+# Number of subcommand words after a program.
 VERBS = {"loadgen": 1, "client.admin": 2}
-GROUPS = ("scenarios", "spark")  # verbs of loadgen that have verbs of their own
+GROUPS = ("scenarios", "spark")  # loadgen verbs with subcommands
 
 SMALL = {"--topics": "600", "--namespaces": "3", "--clients": "12"}
 SMALL_VALUES = {
@@ -86,9 +86,9 @@ PORTS = {
     "proxy": ("servicePort", "webServicePort"),
 }
 PORTS_OF_PAGES = ("6650", "8080", "6651", "8081", "6652", "6653", "6659")
-# A busy machine makes a storm late, which says nothing about the page.
+# A busy machine delays a storm, which is no fault of the page.
 ALLOWED_EXITS = (0, 98)
-# What an operator has: topics, and files that no server on this machine could take as they are.
+# An operator's files: topics, and files that no local server can use unchanged.
 EXAMPLES = REPOSITORY / "examples" / "policies"
 OWN_FILES = {
     "my_policy.py": (EXAMPLES / "expected_wait.py").read_text(encoding="utf-8"),
@@ -105,7 +105,7 @@ OWN_FILES = {
 
 @lru_cache
 def help_of(*words: str) -> str:
-    """Return a program's answer to --help, asked in this process: it is quicker."""
+    """Return a program's --help, run in this process for speed."""
     found = find_spec(words[0])
     assert found is not None, f"there is no module {words[0]}"
     is_package = found.submodule_search_locations is not None
@@ -118,7 +118,7 @@ def help_of(*words: str) -> str:
 def called(
     main: Callable[[], None], words: list[str], variables: dict[str, str]
 ) -> tuple[object, str, str]:
-    """Run a program in this process; return its exit code, and what it wrote."""
+    """Run a program in this process; return its exit code and output."""
     out, err = io.StringIO(), io.StringIO()
     with (
         patch.object(sys, "argv", words),
@@ -132,7 +132,7 @@ def called(
 
 
 def environment(directory: Path) -> dict[str, str]:
-    """A wide terminal, so that no flag is broken, and this project's own programs."""
+    """Set a wide terminal, so flags are not split, and this project's programs."""
     path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
     return {
         "PATH": path,
@@ -144,7 +144,9 @@ def environment(directory: Path) -> dict[str, str]:
 
 
 def module_of(words: list[str]) -> tuple[list[str], list[str]] | None:
-    """The module (and sub-command) that a program's words run, and the rest; None: not ours."""
+    """Return the module (and subcommand) of a command, and the remaining words; None for foreign
+    ones.
+    """
     program, rest = Path(words[0]).name, words[1:]
     if program.startswith("python") and rest[:1] == ["-m"] and rest[1] not in FOREIGN:
         name, rest = rest[1], rest[2:]
@@ -159,7 +161,7 @@ def module_of(words: list[str]) -> tuple[list[str], list[str]] | None:
 
 
 def check(words: list[str]) -> None:
-    """Look up one program and its flags."""
+    """Check a program and its flags."""
     found = module_of(words)
     if found is None:
         assert Path(words[0]).name in FOREIGN, f"{words[0]} is no program of this project"
@@ -208,13 +210,13 @@ def test_every_command_exists_with_its_flags(block: Block) -> None:
 
 
 class Desk:
-    """A working directory like the repository's, and the servers that a page has started there."""
+    """Working directory like the repository's, and the servers that a page has started."""
 
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.directory = directory
         self._stack = stack
         self._servers: dict[str, ExitStack] = {}
-        # Two servers of a page and what its commands ask never meet others on this machine.
+        # Free ports keep a page's servers apart from other servers on this machine.
         self.ports = {port: str(free_port()) for port in PORTS_OF_PAGES}
         self._asked = {"FLOODGATE_ADMIN_URL": f"http://127.0.0.1:{self.ports['8080']}"}
         self._has_asked = False
@@ -241,13 +243,13 @@ class Desk:
             self._compare(command, expected)
 
     def _moved(self, command: str) -> str:
-        """The command with the ports of this desk."""
+        """Return the command with the ports of this desk."""
         ports = "|".join(PORTS_OF_PAGES)
         return re.sub(rf"\b({ports})\b", lambda port: self.ports[port[0]], command)
 
     @contextmanager
     def _tls(self) -> Iterator[None]:
-        """Two ports that speak TLS before the one at 6651, and the files of those who use them."""
+        """Open two TLS ports before port 6651, and write their clients' files."""
         certificates = Certificates(self.directory)
         (self.directory / "token").write_text("a-token")
         url = f"pulsar://127.0.0.1:{self.ports['6651']}"
@@ -271,7 +273,7 @@ class Desk:
             forwarding.result(60)
 
     def _python(self, program: str) -> None:
-        """Run a program as somebody who pastes it does; it says something."""
+        """Run a pasted program, which must print something."""
         (self.directory / "pasted.py").write_text(program)
         done = self._run(".venv/bin/python pasted.py")
         assert (done.returncode, bool(done.stdout)) == (0, True), f"{program}\n{done.stderr}"
@@ -281,17 +283,17 @@ class Desk:
         assert done.returncode in ALLOWED_EXITS, f"{command}\n{done.stdout}{done.stderr}"
 
     def _compare(self, command: str, expected: str) -> None:
-        """Run a command of a transcript; it prints what the page shows, with the page's ports."""
+        """Run a transcript's command, which must print the page's text, with the page's ports."""
         printed = self._printed(self._moved(command))
         for page, moved in self.ports.items():
             printed = printed.replace(moved, page)
         assert prints(expected, printed), f"{command}\n{printed}"
 
     def _printed(self, command: str) -> str:
-        """The output of a command on both its streams.
+        """Return a command's output on both streams.
 
-        A page's first one of the admin client has a process of its own. Those behind it, and
-        behind no pipe, are called in this one, as a start is all that takes them time.
+        A page's first admin command runs as a process. Later admin commands without a pipe run in
+        this process, which saves their start.
         """
         words = shlex.split(command)
         alone = Path(words[0]).name == "floodgate-admin" and [words] == list(programs(command))
@@ -300,7 +302,7 @@ class Desk:
             return self._run(f"{{ {command}; }} 2>&1").stdout
         with chdir(self.directory):
             _, out, err = called(admin_main, ["floodgate-admin", *words[1:]], self._asked)
-        assert not (out and err)  # nobody would know their order
+        assert not (out and err)  # the order would be unknown
         return out or err
 
     def _run(self, command: str) -> subprocess.CompletedProcess[str]:
@@ -323,7 +325,7 @@ class Desk:
         ]
         log = self.directory / f"{role}.log"
         if role in self._servers:
-            self._servers.pop(role).close()  # a page that starts a role again replaces it
+            self._servers.pop(role).close()  # a page that restarts a role replaces the server
         server = self._servers[role] = self._stack.enter_context(ExitStack())
         server.enter_context(running_server(["-m", role, *rest, *missing], log, cwd=self.directory))
 
@@ -335,7 +337,7 @@ def needs_curl(block: Block) -> bool:
 
 
 def small(command: str) -> str:
-    """The command in small: fewer topics and clients, and less time."""
+    """Return the command in small: fewer topics and clients, and less time."""
     for flag, value in SMALL.items():
         command = re.sub(rf"{flag} \d\S*", f"{flag} {value}", command)
     for path, value in SMALL_VALUES.items():

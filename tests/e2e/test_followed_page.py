@@ -40,7 +40,7 @@ def test_what_a_page_leaves_running_is_ended(tmp_path: Path) -> None:
     os.mkfifo(alive)
     pipe = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
     steps = list(follow(page, tmp_path, os.environ, tmp_path))
-    # The pipe is at its end once nobody is left who could write into it
+    # The pipe ends when no writer is left
     os.set_blocking(pipe, True)
     assert os.read(pipe, 1) == b""
     assert all(step.as_written for step in steps)

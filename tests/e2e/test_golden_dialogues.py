@@ -1,10 +1,10 @@
-"""The recorded dialogues of producers and consumers, played again.
+"""Recorded dialogues of producers and consumers, replayed.
 
-Those whose frames depend on the time between two steps are played to a broker of this process,
-whose time the player moves; the others to one process, side by side.
+Dialogues whose frames depend on the time between steps run against a broker in this process, on the
+player's clock; other dialogues run against a broker process, concurrently.
 
-The test can be turned on another broker: see ``golden_targets``. Topics of an earlier replay are
-deleted there first, and it must keep topics that nobody uses.
+Another broker may be the target: see ``golden_targets``. Topics of an earlier replay are deleted
+there first; the broker must keep unused topics.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ DEVIATIONS = load_deviations(RECORDED / "deviations.toml")
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Disagreement]:
-    """Where dialogues disagree first, by their names."""
+    """Return the first difference of each dialogue, by name."""
     with golden_broker(tmp_path_factory.mktemp("golden-dialogues")) as broker:
         if not broker.web:
             pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")

@@ -1,7 +1,7 @@
-"""The recorded calls of a real Pulsar's admin REST about messages, made again in their order.
+"""Recorded calls of a real Pulsar's admin REST about messages, replayed in order.
 
-The test can be turned on another broker: see ``golden_targets``. It must be fresh, and it must keep
-topics that nobody uses (``brokerDeleteInactiveTopicsEnabled=false``).
+Another broker may be the target: see ``golden_targets``. The broker must be new and keep unused
+topics (``brokerDeleteInactiveTopicsEnabled=false``).
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ ADMITTED = {} if FOREIGN_BROKER else DEVIATIONS
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Difference]]:
-    """Return the cells that differ, by row."""
+    """Return the differing cells, by row."""
     folder = tmp_path_factory.mktemp("golden-messaging-rest")
     return replay(ROWS, "public/mrest", folder, ADMITTED)
 

@@ -1,7 +1,7 @@
-"""Policies of namespaces and topics, set and removed as they were of a real Pulsar 4.2.4.
+"""Policies of namespaces and topics, replayed as recorded from a real Pulsar 4.2.4.
 
-Each policy is shown, set to values that fit and to some that do not, shown again and removed. The
-answers were taken one after the other, and each depends on those before it.
+Each policy is read, set to valid and invalid values, read again and removed. Each answer depends on
+earlier calls.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ ADMITTED = {} if FOREIGN_BROKER else DEVIATIONS
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Difference]]:
-    """Return the cells that differ, by row."""
+    """Return the differing cells, by row."""
     return replay(ROWS, "public/pp", tmp_path_factory.mktemp("golden-policies"), ADMITTED)
 
 

@@ -1,8 +1,8 @@
-"""The recorded exchanges of a real Pulsar, replayed against a broker and a proxy process.
+"""Recorded exchanges of a real Pulsar, replayed against a broker and a proxy process.
 
-The test can be turned on other servers: see ``golden_targets``. The namespace ``public/gold`` must
-then hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partitioned topic parted
-(3 partitions), and ``public/msg`` the partitioned topic parted. A real proxy needs
+Other servers may be the target: see ``golden_targets``. The namespace ``public/gold`` must then
+hold the persistent topics alpha-1, alpha-2, beta-1, gamma.x and the partitioned topic parted (3
+partitions), and ``public/msg`` the partitioned topic parted. A real proxy needs
 ``brokerProxyAllowedTargetPorts`` to name the broker's port.
 """
 
@@ -30,9 +30,9 @@ GROUPS = frozenset(
     {"connect", "lookup", "partitions", "topics", "frames", "watch", "odd", "messaging"}
 )
 INCOMPLETE = "messaging/exclusive_taken_over_after_close"
-"""It cannot have been all that happened: a broker, too, answers otherwise to what it holds."""
+"""The recording is incomplete: a real broker, too, answers its requests otherwise."""
 SCHEMAS = ("messaging/schemas", "broker")
-"""It makes the first schema of its topic: after all others."""
+"""Runs last, since the case creates its topic's first schema."""
 CASES = sorted(
     (case for case in load_cases(GOLDEN, GROUPS) if case.name != INCOMPLETE),
     key=lambda case: (case.name, case.target) == SCHEMAS,
@@ -43,7 +43,7 @@ DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """One broker for all cases, prepared by import, or the one that the environment names."""
+    """Return a broker for all cases, prepared by import, or the environment's broker."""
     with golden_broker(tmp_path_factory.mktemp("golden-broker")) as target:
         if target.web:
             for namespace in ("public/gold", "public/msg"):
@@ -53,7 +53,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 @pytest.fixture(scope="module")
 def proxy(broker: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """One proxy in front of the broker, or the one that the environment names."""
+    """Return a proxy before the broker, or the environment's proxy."""
     with golden_proxy(tmp_path_factory.mktemp("golden-proxy"), broker) as target:
         if not target.address:
             pytest.skip("FLOODGATE_GOLDEN_PROXY names no proxy to replay this against.")

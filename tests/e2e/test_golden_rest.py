@@ -1,7 +1,7 @@
-"""The recorded calls of a real Pulsar's admin REST, made again in their order, on one broker.
+"""Recorded calls of a real Pulsar's admin REST, replayed in order on a broker.
 
-The test can be turned on another broker: see ``golden_targets``. It must be fresh then: each call
-needs what those before it changed, and nothing else.
+Another broker may be the target: see ``golden_targets``. The broker must be new: each call depends
+on the changes of earlier calls, and on no other state.
 """
 
 import json
@@ -31,7 +31,7 @@ DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A broker of its own."""
+    """Return a broker for this module."""
     with golden_broker(tmp_path_factory.mktemp("golden-rest")) as target:
         if not target.web:
             pytest.skip("FLOODGATE_GOLDEN_WEB names no web port to replay this against.")
@@ -40,7 +40,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 @pytest.fixture(scope="module")
 def answers(broker: Target) -> dict[str, RestAnswer]:
-    """What every call was answered, in the order of the recording."""
+    """Return the answers of all calls, in the recording's order."""
     return {case.name: ask(broker.web, case.request, case.headers) for case in CASES}
 
 

@@ -1,12 +1,11 @@
-"""Recordings of a real Pulsar 4.2.4 about one subject each, made again in their order.
+"""Recordings of a real Pulsar 4.2.4 by subject, replayed in order.
 
-New partitions and the subscriptions they get (``growing``), partitions that are gone while their
-topic stays (``gone``), the last message of a compacted topic (``views``), a namespace that may have
-three topics (``room``), non-persistent topics that nobody uses and the statistics of partitions
-(``unused``), names that end like those of partitions (``numbered``), cursors of the broker's own
-(``internal``), policies that are kept and shown and act on nothing (``kept``), names by their
-places, and bodies that are missing (``enums``), statistics of consumers (``consumers``). They are
-made by ``python -m tests.recording.messages``.
+New partitions and their subscriptions (``growing``), deleted partitions of an existing topic
+(``gone``), the last message of a compacted topic (``views``), a namespace limited to three topics
+(``room``), unused non-persistent topics and the statistics of partitions (``unused``), names ending
+like partitions' names (``numbered``), the broker's own cursors (``internal``), stored policies
+without effect (``kept``), names in paths, and missing bodies (``enums``), statistics of consumers
+(``consumers``). ``python -m tests.recording.messages`` makes the recordings.
 """
 
 from pathlib import Path
@@ -43,7 +42,7 @@ ADMITTED = {} if FOREIGN_BROKER else DEVIATIONS
 def found(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[tuple[str, str], list[Difference]]:
-    """Return the cells that differ, by subject and row."""
+    """Return the differing cells, by subject and row."""
     return {
         (subject, name): different
         for subject, namespace in NAMESPACES.items()

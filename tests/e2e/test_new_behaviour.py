@@ -1,4 +1,4 @@
-"""A behaviour of docs/behaviours.md is one module and one row, and runs in every place."""
+"""A behaviour of docs/behaviours.md is a module and a row, and runs in every place."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with loadgen as somebody has it who has done what the page says."""
+    """Return a folder with loadgen after the page's steps."""
     folder = tmp_path_factory.mktemp("changed")
     shutil.copytree(
         REPOSITORY / "loadgen", folder / "loadgen", ignore=shutil.ignore_patterns("__pycache__")
@@ -64,6 +64,6 @@ def test_the_behaviour_runs_over_sockets_and_in_virtual_time(
         text=True,
         check=False,
     )  # fmt: skip
-    # A busy machine is late, which says nothing about the behaviour.
+    # A busy machine is late, which is no fault of the behaviour.
     assert done.returncode in (0, 98), done.stderr
     assert json.loads(done.stdout)["total"]["answered"] == 40

@@ -1,4 +1,4 @@
-"""Every command that a text of the programs names exists: help, errors, reports, alerts."""
+"""Every command named by a program's text exists: help, errors, reports, alerts."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ FILLED_IN = "X"
 
 
 def texts_of_programs() -> Iterator[tuple[str, str]]:
-    """Every string of our modules, with where it stands; what is put into one is an X."""
+    """Return every string of the modules, with its place; inserted values become X."""
     for folder in FOLDERS:
         for path in sorted((REPOSITORY / folder).rglob("*.py")):
             if path.name.endswith("_pb2.py"):
@@ -44,7 +44,7 @@ def _part(node: ast.expr) -> str:
 
 
 def commands_in(text: str) -> Iterator[str]:
-    """The commands of a text: in backticks, behind its last colon, or under Examples."""
+    """Return the commands of a text: in backticks, after the last colon, or under Examples."""
     examples = text.partition("Examples:\n")[2].partition("\n    Options:")[0]
     said = text.partition("Raises:\n")[0]
     found = QUOTED.findall(text) + AT_THE_END.findall(said) + EXAMPLE.findall(examples)
@@ -53,7 +53,7 @@ def commands_in(text: str) -> Iterator[str]:
 
 
 def suggestions() -> dict[str, str]:
-    """Each command that a text of programs, pages or alerts names, with where."""
+    """Return each command that programs, pages or alerts name, with its places."""
     found = [(each, place) for place, text in texts_of_programs() for each in commands_in(text)]
     pages = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
     for path in [*pages, *sorted((REPOSITORY / "deploy").glob("*.yml"))]:
@@ -68,7 +68,7 @@ SUGGESTED = suggestions()
 def test_suggestions_are_found_wherever_they_stand() -> None:
     for command, place in {
         "loadgen advise --topics topics.txt --broker-conf broker.conf": "loadgen/",  # help
-        "loadgen run X": "loadgen/__main__.py",  # an error with a value put in
+        "loadgen run X": "loadgen/__main__.py",  # an error with an inserted value
         "loadgen topics --out X": "loadgen/topics/",
         "floodgate-admin brokers list-dynamic-config": "client/admin/commands",
         "loadgen scenarios show NAME": "scenarios.md",
@@ -78,7 +78,7 @@ def test_suggestions_are_found_wherever_they_stand() -> None:
 
 @pytest.mark.parametrize("command", SUGGESTED)
 def test_every_command_that_a_text_suggests_exists(command: str) -> None:
-    # Without what stands for a word of the reader's, and quotes that go on in the next line.
+    # Without placeholders, and quotes that continue in the next line.
     words = PLACEHOLDER.sub("", command.partition(" '")[0]).split()
     check(words)
     for name in TAKES_SCENARIO.findall(command):

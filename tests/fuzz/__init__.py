@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing: targets, what must hold for every input, and the corpus that is kept."""
+"""Coverage-guided fuzzing: targets, rules for every input, and the kept corpus."""

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz [TARGET ...]``: fuzzes, and ends with a table. ``make fuzz`` is all."""
+"""Command line of the fuzzing campaign (``make fuzz`` runs all targets) and its table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def fuzz(
     out: Annotated[Path, typer.Option(help="Corpus, finds and figures.")] = Path("out/fuzz"),
     seed: Annotated[int | None, typer.Option(help="Of the search; a new one without.")] = None,
 ) -> None:
-    """Give targets inputs, guided by coverage, and say what broke a rule.
+    """Fuzz targets, guided by coverage, and report broken rules.
 
-    Exit code 1 if something did.
+    Exit code 1 after a broken rule.
 
     Examples:
       python -m tests.fuzz
@@ -66,7 +66,6 @@ def fuzz(
 
 
 def table(found: list[Outcome]) -> Table:
-    """Return the outcome of a campaign as a table."""
     shown = Table(title="Fuzzing", title_justify="left")
     for head in (
         "Target",

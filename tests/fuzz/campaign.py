@@ -1,4 +1,4 @@
-"""A campaign: each target in a process of its own, until it has had its inputs; then the table."""
+"""Fuzzing campaign: a process per target until all inputs have run, then a table."""
 
 import json
 import os
@@ -18,18 +18,18 @@ from tests.fuzz.rules import BOUND_MILLIS
 NICENESS = 15
 _SHARED_MEMORY = "/dev/shm"
 MOST_ENDS = 10
-"""A target whose process ends so often by itself is given up: each end is a find."""
+"""Process exits after which a target is abandoned; each exit is a find."""
 PATIENCE_SECONDS = 600.0
 
 
 @dataclass
 class Outcome:
-    """The outcome of one target.
+    """Outcome of a target.
 
     Attributes:
-        finds: What broke a rule, and how often.
-        slow: Inputs whose turn is too long without instrumentation too, and how long.
-        longest_turn_ms: Of all inputs, with instrumentation.
+        finds: Broken rules, and how often each.
+        slow: Inputs with too long a turn even without instrumentation, and milliseconds.
+        longest_turn_ms: Over all inputs, with instrumentation.
         own: The target's own counts.
     """
 
@@ -46,27 +46,26 @@ class Outcome:
 
     @property
     def found_nothing(self) -> bool:
-        """True if every input kept the rules."""
         return not self.finds and not self.slow
 
     @property
     def valid_share(self) -> float | None:
-        """The share of frames or requests that were taken; None where nobody counts."""
+        """Return the share of accepted frames or requests; None without counts."""
         all_of_them = self.own.get("frames") or self.own.get("requests")
         return self.own["valid"] / all_of_them if all_of_them else None
 
 
 class NoAtherisError(Exception):
-    """The library that guides the search is not there."""
+    """atheris, the library that guides the search, is not installed."""
 
 
 def fuzzed(
     name: str, inputs: int, out: Path, seed: int, note: Callable[[str], object] = lambda _: None
 ) -> Outcome:
-    """Give a target so many inputs.
+    """Fuzz a target with ``inputs`` inputs.
 
     Raises:
-        NoAtherisError: It is not installed.
+        NoAtherisError: atheris is not installed.
     """
     outcome, corpus = Outcome(name), out / "corpus" / name
     for number in range(MOST_ENDS):
@@ -84,12 +83,12 @@ def fuzzed(
 
 
 def _run(outcome: Outcome, inputs: int, corpus: Path, out: Path, seed: int) -> None:
-    """Run one process, and add up what it says of itself."""
+    """Run a process, and add its report to the outcome."""
     command = ["nice", "-n", str(NICENESS), sys.executable, "-m", "tests.fuzz.child", outcome.name]
     command += ["--inputs", str(inputs), "--corpus", str(corpus), "--out", str(out)]
     begun = time.perf_counter()
     command += ["--seed", str(seed)]
-    # Its end is none that would clear its files away; in memory they are quick.
+    # A crashed process cannot remove its files; files in memory are fast.
     base = _SHARED_MEMORY if Path(_SHARED_MEMORY).is_dir() else None
     with (
         TemporaryDirectory(prefix="floodgate-fuzz-", dir=base) as scratch,
@@ -127,7 +126,7 @@ def _add(outcome: Outcome, path: Path) -> None:
 
 
 def _confirm_slow(outcome: Outcome, folder: Path) -> None:
-    """Run what seemed slow without instrumentation, which makes everything slower."""
+    """Rerun seemingly slow inputs without instrumentation, which slows all code."""
     for path in sorted(folder.glob("*/slow/*.bin")):
         millis = _asked("replay", outcome.name, str(path), "--json")["longest_turn_ms"]
         if millis > BOUND_MILLIS:
@@ -135,7 +134,7 @@ def _confirm_slow(outcome: Outcome, folder: Path) -> None:
 
 
 def _asked(module: str, *arguments: str) -> dict[str, Any]:
-    """Return the JSON that another process of ours prints."""
+    """Return the JSON output of another process."""
     answer = subprocess.run(
         [sys.executable, "-m", f"tests.fuzz.{module}", *arguments],
         cwd=ROOT,
@@ -149,7 +148,7 @@ def _asked(module: str, *arguments: str) -> dict[str, Any]:
 
 
 def amounts(names: list[str] | None, inputs: int | None, share: float) -> dict[str, int]:
-    """Return the inputs of each target that is to be run."""
+    """Return the number of inputs of each requested target."""
     return {
         name: inputs if inputs is not None else max(1, round(TARGETS[name].inputs * share))
         for name in names or TARGETS

@@ -1,6 +1,6 @@
-"""The process of one target: ``python -m tests.fuzz.child TARGET ...``, with atheris in it.
+"""Process of a target, with atheris: ``python -m tests.fuzz.child TARGET ...``.
 
-What the target imports is instrumented, so that this imports nothing of Floodgate before.
+The target's imports are instrumented, so this module may not import Floodgate before.
 """
 
 import gc
@@ -22,13 +22,13 @@ from tests.fuzz.target import Target
 
 WRITTEN_EACH_SECONDS = 1.0
 COLLECTED_AFTER = 5_000
-"""Inputs: garbage is collected between them, as it would be a long turn within one."""
+"""Inputs between garbage collections, which would look like a long turn within an input."""
 HANG_SECONDS = 60
 MEMORY_MB = 3_000
 
 
 class Run:
-    """One target's inputs in this process, and the file that says how far it is."""
+    """Inputs of a target in this process, and the progress file."""
 
     def __init__(self, target: Target, inputs: int, out: Path) -> None:
         with atheris.instrument_imports(include=list(target.instrumented)):
@@ -46,11 +46,11 @@ class Run:
         self._cpu_begun = time.process_time()
 
     def one_input(self, data: bytes) -> None:
-        """Take an input; now and then look after memory, and write how far this is."""
+        """Run an input; periodically collect garbage and write the progress."""
         self._judge.take(data)
         count = self._judge.inputs
         if count % COLLECTED_AFTER == 0:
-            gc.unfreeze()  # A server that starts freezes what is there.
+            gc.unfreeze()  # A starting server freezes the live objects.
             gc.collect()
         if count >= self._inputs or time.perf_counter() - self._written > WRITTEN_EACH_SECONDS:
             self._written = time.perf_counter()
@@ -76,7 +76,6 @@ def main(
     out: Annotated[Path, typer.Option()] = Path("out/fuzz/child"),
     seed: Annotated[int, typer.Option()] = 1,
 ) -> None:
-    """Fuzz one target for a number of inputs."""
     logging.getLogger().setLevel(logging.ERROR)
     for each in (corpus, out):
         each.mkdir(parents=True, exist_ok=True)
@@ -98,7 +97,7 @@ def main(
 
 
 def _begin(corpus: Path, inputs: list[bytes]) -> None:
-    """Put the inputs to begin with where libFuzzer looks for them."""
+    """Put the initial inputs into libFuzzer's folder."""
     for number, data in enumerate(inputs):
         path = corpus / f"begin-{number}"
         if not path.exists():

@@ -1,4 +1,4 @@
-"""Gives a target one input after another, and keeps what breaks a rule."""
+"""Runs a target's inputs, and keeps rule-breaking inputs."""
 
 import base64
 import hashlib
@@ -11,24 +11,24 @@ from tests.fuzz.target import Loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 RENEWED_AFTER = 4_000
-"""Inputs after which a target that lasts is made anew: a find can be repeated with those since."""
+"""Inputs between renewals of a stateful target: a find replays with the inputs since."""
 SHORT_MILLIS = 2.0
-"""Turns that are shorter are not measured more exactly."""
+"""Shorter turns are not measured more exactly."""
 MOST_FINDS = 50
 MOST_SLOW = 20
 
 
 class Judge:
-    """Runs inputs and counts.
+    """Runs and counts inputs.
 
     Args:
-        target: What takes them.
-        out: Where finds go; without it the first find is raised.
+        target: Runs an input.
+        out: Folder of finds; without a folder the first find is raised.
 
     Attributes:
-        inputs: How many there were.
-        refused: How many ended in an allowed error.
-        finds: Finds by their signature, and how often each came.
+        inputs: Inputs run.
+        refused: Inputs that ended in an allowed error.
+        finds: Count of each find's signature.
     """
 
     def __init__(self, target: Loaded, out: Path | None = None) -> None:
@@ -41,7 +41,7 @@ class Judge:
         self._since: list[bytes] = []
 
     def take(self, data: bytes) -> None:
-        """Give the target one input."""
+        """Run an input."""
         self.inputs += 1
         if self.target.renewed is not None:
             if len(self._since) >= RENEWED_AFTER:
@@ -60,7 +60,7 @@ class Judge:
             self._was_slow(data)
 
     def renew(self) -> None:
-        """Make anew what lasts longer than an input."""
+        """Renew the target's state."""
         if self.target.renewed is not None:
             self.target.renewed()
         self._since.clear()
@@ -110,7 +110,7 @@ class Judge:
         (self._out / f"{name}.txt").write_text(f"{stack}\nIt comes {word}: {data!r}\n")
 
     def _was_slow(self, data: bytes) -> None:
-        """Keep a candidate; instrumented code is slower, so that it has to be seen without."""
+        """Keep a candidate, to be rerun without instrumentation, which slows code."""
         self._slow += 1
         if self._slow <= MOST_SLOW and self._out is not None:
             folder = self._out / "slow"
@@ -120,7 +120,7 @@ class Judge:
 
 
 def signature(error: BaseException) -> str:
-    """Return a name for an error: what it is, and where in our code it came from."""
+    """Return an error's signature: its type and its place in the project's code."""
     cause = error.__cause__ or error
     where = "unknown"
     for frame in traceback.extract_tb(cause.__traceback__):

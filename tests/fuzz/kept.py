@@ -1,4 +1,4 @@
-"""The corpus that is kept: of each target a text file, a line an input, in base64."""
+"""The kept corpus: a text file per target, with a base64 input per line."""
 
 import base64
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ FOLDER = Path(__file__).with_name("corpus")
 
 
 def kept(name: str) -> list[bytes]:
-    """Return the inputs that are kept of a target; what follows a # says why one is."""
+    """Return the kept inputs of a target; a # begins the reason for an input."""
     path = FOLDER / f"{name}.txt"
     if not path.exists():
         return []
@@ -17,14 +17,14 @@ def kept(name: str) -> list[bytes]:
 
 
 def findings(name: str) -> list[str]:
-    """Return the lines of a target that say why they are kept: they stay, whatever they cover."""
+    """Return the lines of a target with reasons, which stay whatever their coverage."""
     path = FOLDER / f"{name}.txt"
     lines = path.read_text().splitlines() if path.exists() else []
     return [line for line in lines if "#" in line]
 
 
 def keep(name: str, inputs: Iterable[bytes]) -> None:
-    """Write the corpus of a target: its findings, then these inputs."""
+    """Write the corpus of a target: findings, then other inputs."""
     lines = findings(name)
     known = {line.partition("#")[0].strip() for line in lines}
     encoded = sorted({base64.b64encode(one).decode() for one in inputs} - known - {""})

@@ -1,6 +1,6 @@
-"""``python -m tests.fuzz.lines TARGET FOLDER``: the lines of a target's files that inputs reach.
+"""Line coverage of a target's inputs: ``python -m tests.fuzz.lines TARGET FOLDER``.
 
-With ``--keep`` the fewest inputs that reach them become the kept corpus: those that are quick.
+With ``--keep`` the smallest set of fast inputs with full coverage becomes the kept corpus.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Line = tuple[str, int]
 ROUNDS = 6
 MOST_KEPT = 120
 MOST_SECONDS = 0.1
-"""With each line looked at; one that takes longer is nothing for every run of the tests."""
+"""Limit with line tracing; slower inputs would delay every test run."""
 MOST_INPUTS = 4_000
 
 
@@ -35,7 +35,7 @@ def main(
     folder: Path,
     keeps: Annotated[bool, typer.Option("--keep")] = False,
 ) -> None:
-    """Print how many lines inputs of a folder, and the kept ones, reach; as JSON."""
+    """Print, as JSON, the line counts that a folder's inputs and the kept inputs reach."""
     logging.getLogger().setLevel(logging.ERROR)
     target = TARGETS[name]
     files = {str(path) for pattern in target.measured for path in ROOT.glob(pattern)}
@@ -58,7 +58,7 @@ def main(
 def _each(
     judge: Judge, files: set[str], inputs: list[bytes]
 ) -> Iterator[tuple[bytes, tuple[frozenset[Line], float]]]:
-    """Yield each input with the lines it reaches, and how long it takes."""
+    """Yield each input with its reached lines and its seconds."""
     known: dict[Line, Line] = {}
     reached: set[Line] = set()
 
@@ -88,7 +88,7 @@ def _each(
 
 
 def _chosen(reached: dict[bytes, tuple[frozenset[Line], float]]) -> list[bytes]:
-    """Return inputs that reach every line together, and then others that do, a few times."""
+    """Return a small set of inputs with full coverage, then further such sets."""
     left = {data: lines for data, (lines, seconds) in reached.items() if seconds < MOST_SECONDS}
     chosen: list[bytes] = []
     for _ in range(ROUNDS):
@@ -100,7 +100,7 @@ def _chosen(reached: dict[bytes, tuple[frozenset[Line], float]]) -> list[bytes]:
 
 
 def _fewest(left: dict[bytes, frozenset[Line]]) -> list[bytes]:
-    """Return the fewest inputs for all lines: those first that add most for their size."""
+    """Return a small set with full coverage: greedy by new lines per byte."""
     missing: set[Line] = set().union(*left.values())
     waiting, chosen = dict(left), []
     while missing:
@@ -111,7 +111,7 @@ def _fewest(left: dict[bytes, frozenset[Line]]) -> list[bytes]:
 
 
 def _lines(path: str) -> Iterator[Line]:
-    """Yield the lines of a file that can be reached when a function of it is called."""
+    """Yield the lines of a file within functions."""
     code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
     waiting = [one for one in code.co_consts if hasattr(one, "co_code")]
     while waiting:

@@ -1,4 +1,4 @@
-"""Fuzzing as a proof: a twentieth of the whole amounts; ``make fuzz`` runs all of them."""
+"""Fuzzing as a proof: a twentieth of the inputs of ``make fuzz``."""
 
 import secrets
 
@@ -10,10 +10,10 @@ SHARE, QUICK_SHARE = 0.05, 0.002
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Give every target inputs, guided by coverage, with a seed no run had before.
+    """Fuzz every target, guided by coverage, with a new seed.
 
     Raises:
-        ProofError: atheris is not there.
+        ProofError: atheris is not installed.
     """
     seed = secrets.randbelow(1 << 31)
     result = ProofResult({"seed": seed, "targets": {}})

@@ -1,4 +1,4 @@
-"""All targets. A new one is a module and a line here."""
+"""All targets. A new target is a module and a line here."""
 
 from tests.fuzz.target import Target
 

@@ -1,7 +1,7 @@
-"""``python -m tests.fuzz.replay TARGET FILE``: gives a find to a target again, not instrumented.
+"""Replays a find without instrumentation: ``python -m tests.fuzz.replay TARGET FILE``.
 
-A file is an input (``.bin``), or all inputs since the target was made anew (``.history.json``), of
-which the fewest are looked for that still break the rule.
+A file is an input (``.bin``), or all inputs since the target was renewed (``.history.json``), which
+are reduced to the fewest that break the rule.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(
     file: Annotated[Path, typer.Argument(exists=True)] = Path("find.bin"),
     as_json: Annotated[bool, typer.Option("--json", help="Say the longest turn alone.")] = False,
 ) -> None:
-    """Replay a find; exit code 1 if it still breaks a rule."""
+    """Replay a find; exit code 1 if a rule still breaks."""
     logging.getLogger().setLevel(logging.ERROR)
     judge = Judge(TARGETS[name].loaded())
     with ERRORS.listening():
@@ -56,7 +56,7 @@ def _replay(judge: Judge, file: Path) -> None:
 
 
 def outcome(judge: Judge, inputs: list[bytes]) -> BaseException | None:
-    """Return what the last of some inputs breaks, on a target made anew."""
+    """Return the outcome of the last input, on a renewed target."""
     judge.renew()
     try:
         for one in inputs:
@@ -67,7 +67,7 @@ def outcome(judge: Judge, inputs: list[bytes]) -> BaseException | None:
 
 
 def fewest(judge: Judge, inputs: list[bytes]) -> list[bytes]:
-    """Return as few inputs as break the same rule at the same place."""
+    """Return the fewest inputs that break the same rule at the same place."""
     first = outcome(judge, inputs)
     if first is None:
         return inputs
@@ -87,7 +87,7 @@ def fewest(judge: Judge, inputs: list[bytes]) -> list[bytes]:
 
 
 def longest_turn(judge: Judge, data: bytes) -> float:
-    """Return the longest turn of an input, the best of some rounds, in milliseconds."""
+    """Return the longest turn of an input, best of several rounds, in milliseconds."""
     best = float("inf")
     for _ in range(ROUNDS):
         with TURNS.exactly():

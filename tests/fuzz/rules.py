@@ -1,4 +1,4 @@
-"""The rules of every target: what breaks one is found, whatever the input was."""
+"""Rules that hold for every target and input."""
 
 import logging
 import time
@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 BOUND_MILLIS = 20.0
-"""The longest turn of the loop, in processor time."""
+"""Longest turn of the loop, in processor time."""
 
 
 class BrokenRuleError(AssertionError):
-    """An input broke a rule that holds for all of them; one sentence."""
+    """An input broke a general rule; a sentence."""
 
 
 class Turns:
-    """The longest turn of the loop.
+    """Longest turn of the loop.
 
-    The clock on the wall is quick to read, and tells too much on a busy machine, never too little.
-    So an input with a turn that seems longer than all before is run again, with processor time.
+    Wall-clock time is cheap to read, but too high on a busy machine, never too low. So an input
+    with a new longest turn is run again, with processor time.
 
     Attributes:
-        longest_millis: Of all inputs: processor time, if it is more than a few milliseconds.
-        of_this_input: Of the current one.
-        clock: What turns are measured with.
+        longest_millis: Over all inputs: processor time, if above a few milliseconds.
+        of_this_input: Of the current input.
+        clock: Measures turns.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,10 @@ class Turns:
         self.clock = time.perf_counter
 
     def begin(self) -> float:
-        """Begin a turn; give what comes back to ``end``."""
+        """Begin a turn; ``end`` takes the returned value."""
         return self.clock()
 
     def end(self, begun: float) -> None:
-        """End a turn."""
         self.of_this_input = max(self.of_this_input, (self.clock() - begun) * 1000)
 
     @contextmanager
@@ -50,7 +49,7 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Measure a block as one turn."""
+        """Measure a block as a turn."""
         begun = self.begin()
         try:
             yield
@@ -62,7 +61,7 @@ TURNS = Turns()
 
 
 class LoggedErrors(logging.Handler):
-    """Keeps the errors that a server logs as its own: there they end one peer, here they are found.
+    """Keeps internal errors that a server logs: servers survive such errors, fuzzing reports them.
 
     An expected failure is logged as a sentence, without a stack.
     """
@@ -73,7 +72,7 @@ class LoggedErrors(logging.Handler):
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear what is logged within a block."""
+        """Collect log records within a block."""
         log = logging.getLogger()
         log.addHandler(self)
         try:
@@ -88,7 +87,7 @@ class LoggedErrors(logging.Handler):
             self.found.append((record.getMessage(), record.exc_info[1]))
 
     def unhandled(self, _: object, context: dict[str, object]) -> None:
-        """Keep what a callback or task of the loop raised: an exception handler of a loop."""
+        """Keep an exception of a callback or task: an exception handler of a loop."""
         error = context.get("exception")
         known = error if isinstance(error, BaseException) else None
         self.found.append((str(context.get("message")), known))

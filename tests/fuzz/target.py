@@ -1,4 +1,4 @@
-"""A target, as its module describes it."""
+"""Target, as described by its module."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """One target: a module with ``one_input(data)``, and what else it may have.
+    """Module with ``one_input(data)``.
 
-    Its module may have, too: ``ALLOWED`` (errors that are the answer to a bad input), ``seeds()``
-    (inputs to begin with), ``mutated(data, most_bytes, seed)``, ``renewed()`` (makes what lasts
-    longer than an input anew), ``FIGURES`` (counts, for the table).
+    Optional names: ``ALLOWED`` (errors that answer bad inputs), ``seeds()`` (initial inputs),
+    ``mutated(data, most_bytes, seed)``, ``renewed()`` (renews state shared by inputs), ``FIGURES``
+    (counts for the table).
 
     Attributes:
         title: The subject, for the table.
-        module: Where ``one_input`` stands.
+        module: Module of ``one_input``.
         instrumented: Packages whose branches guide the search.
         measured: Files whose lines are counted, as patterns relative to the repository.
-        inputs: The whole amount.
+        inputs: The full amount.
         most_bytes: The longest input.
-        compares: Comparisons guide the search as well, at twice the cost: for what parses bytes.
+        compares: Comparisons also guide the search, at twice the cost: for byte parsers.
     """
 
     title: str
@@ -34,13 +34,10 @@ class Target:
     compares: bool = False
 
     def loaded(self) -> Loaded:
-        """Import the module."""
         return Loaded(importlib.import_module(self.module))
 
 
 class Loaded:
-    """A target whose module is imported."""
-
     def __init__(self, module: object) -> None:
         self.one_input: Callable[[bytes], None] = module.one_input  # type: ignore[attr-defined]
         self.allowed: tuple[type[Exception], ...] = getattr(module, "ALLOWED", ())

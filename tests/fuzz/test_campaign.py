@@ -1,5 +1,3 @@
-"""A campaign adds up what its processes say."""
-
 import json
 from pathlib import Path
 

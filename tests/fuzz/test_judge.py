@@ -1,5 +1,3 @@
-"""A judge keeps what breaks a rule, and nothing else."""
-
 import json
 import logging
 from collections.abc import Callable

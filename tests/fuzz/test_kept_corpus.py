@@ -1,4 +1,4 @@
-"""Kept inputs of every target break no rule: what was found once, and a little of the rest."""
+"""Kept inputs of every target (past finds, and a sample) break no rule."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""The official clients, each in an environment of its own below ``out/official``.
+"""Official clients, each in an environment below ``out/official``.
 
-An environment is made once, by the ordinary tools of its language. Where a tool or a registry is
-missing, ``ClientMissingError`` says so in a sentence.
+An environment is built once, with the tools of its language. ``ClientMissingError`` names a missing
+tool or registry in a sentence.
 """
 
 import fcntl
@@ -21,22 +21,22 @@ CURRENT_PYTHON_CLIENT = "3.13.0"
 NODE_CLIENT = "1.18.0"
 _NOT_IN_PYTHON = frozenset({"transactions"})
 _IN_PYTHON_ONLY = frozenset({"seek_behind", "skipped", "stats", "terminated", "unloaded"})
-"""Scenarios that the broker alone decides, asked of one client."""
+"""Scenarios that only depend on the broker, run with a single client."""
 
 
 class ClientMissingError(Exception):
-    """A client cannot be had on this machine; one sentence."""
+    """A client is unavailable on this machine; a sentence."""
 
 
 @dataclass(frozen=True)
 class OfficialClient:
-    """A client that can be started.
+    """Client that can be started.
 
     Attributes:
         name: Language and version.
-        command: The command line of its driver, without the driver's arguments.
-        absent: The scenarios that this client has nothing for.
-        own: What this client says otherwise than the others, of a real broker too.
+        command: Command line of its driver, without the driver's arguments.
+        absent: Scenarios that the client does not support.
+        own: Results that differ from other clients', on a real broker too.
     """
 
     name: str
@@ -53,7 +53,7 @@ def python_client(
     """Return the Python client of a version.
 
     Raises:
-        ClientMissingError: Its packages cannot be had.
+        ClientMissingError: Its packages are unavailable.
     """
     name = f"Python {version}"
     folder = ENVIRONMENTS / f"python-{version}"
@@ -74,7 +74,7 @@ def go_client() -> OfficialClient:
     """Return the Go client of ``go/go.mod``, compiled.
 
     Raises:
-        ClientMissingError: There is no Go, or its modules cannot be had.
+        ClientMissingError: Go or its modules are unavailable.
     """
     folder = ENVIRONMENTS / "go"
     needs("Go", "go")
@@ -83,7 +83,7 @@ def go_client() -> OfficialClient:
             for program in ("", "loading", "faulted", "patient"):
                 built = str(folder / (program or "driver"))
                 run("Go", "go", "build", "-o", built, f"./{program}", cwd=HERE / "go")
-    own = {"deduplicated": {"known": -1}}  # it forgets what the broker said until it sends
+    own = {"deduplicated": {"known": -1}}  # unknown to the client until its first send
     return OfficialClient("Go", (str(folder / "driver"),), _IN_PYTHON_ONLY, own)
 
 
@@ -91,7 +91,7 @@ def java_client() -> OfficialClient:
     """Return the Java client of ``java/pom.xml``, compiled.
 
     Raises:
-        ClientMissingError: There is no Java compiler or Maven, or its jars cannot be had.
+        ClientMissingError: A Java compiler, Maven or the jars are unavailable.
     """
     folder = ENVIRONMENTS / "java"
     needs("Java", "javac", "mvn")
@@ -108,10 +108,10 @@ def java_client() -> OfficialClient:
 
 
 def node_client() -> OfficialClient:
-    """Say why there is no Node.js client: its package brings no compiled binding.
+    """Explain the missing Node.js client: its package brings no compiled binding.
 
     Raises:
-        ClientMissingError: Always; if one day the package has a binding, that says so.
+        ClientMissingError: Always; a package with a binding gets another sentence.
     """
     name = f"Node.js {NODE_CLIENT}"
     folder = ENVIRONMENTS / "node"
@@ -135,7 +135,7 @@ def node_client() -> OfficialClient:
 
 @contextmanager
 def _made(folder: Path, *sources: Path) -> Iterator[bool]:
-    """Tell if an environment is whole and newer than its sources; mark it whole at the end."""
+    """Yield whether an environment is complete and newer than its sources; mark it at the end."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     done = folder / ".done"
     with folder.with_suffix(".lock").open("w") as lock:
@@ -150,10 +150,10 @@ def _made(folder: Path, *sources: Path) -> Iterator[bool]:
 
 
 def needs(name: str, *tools: str) -> None:
-    """Ask for the tools of a language.
+    """Require the tools of a language.
 
     Raises:
-        ClientMissingError: One is not there.
+        ClientMissingError: A tool is missing.
     """
     for tool in tools:
         if shutil.which(tool) is None:
@@ -163,10 +163,10 @@ def needs(name: str, *tools: str) -> None:
 def run(
     name: str, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> str:
-    """Run a tool of a language and return what it said.
+    """Run a tool of a language and return its output.
 
     Raises:
-        ClientMissingError: It did not work; its last line says why.
+        ClientMissingError: The tool failed; with its last line.
     """
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Runs an official client against a scripted broker and returns what was seen."""
+"""Runs an official client against a scripted broker and records the exchange."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ AT_ONCE = 3
 
 
 async def record(command: Sequence[str], script: Script, folder: Path) -> list[dict[str, Any]]:
-    """Return what a scripted broker saw of one consumer, and what its program said."""
+    """Return the scripted broker's record of a consumer, and the program's output."""
     broker = ScriptedBroker(script)
     url = await broker.listen()
     arguments = (url, PATTERN, str(script.period_seconds), str(OPERATION_SECONDS))
@@ -59,7 +59,7 @@ async def _said(broker: ScriptedBroker, output: asyncio.StreamReader) -> None:
 async def main(
     family: str, logs: Path, command: Sequence[str], names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return what is seen of a client in the scripts that say something about it."""
+    """Return a client's records in the informative scripts."""
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one(name: str) -> list[dict[str, Any]]:

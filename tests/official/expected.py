@@ -1,7 +1,7 @@
-"""The result of every scenario, the same for each language.
+"""Result of every scenario, the same for each language.
 
-A driver prints what it saw as one JSON line a scenario; messages are named after their scenario and
-hashed in the order in which they must come (or sorted, where no order is promised).
+A driver prints a JSON line per scenario; messages are named after their scenario and hashed in the
+required order (or sorted, where no order is guaranteed).
 """
 
 import hashlib
@@ -148,4 +148,4 @@ RESTART = {
     "stored": _sorted_of("restart", 2 * RESTART_COUNT),
     "late": True,
 }
-"""What must hold after the broker was killed and started again beneath a client."""
+"""Required results after the broker was killed and restarted under a client."""

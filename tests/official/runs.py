@@ -1,4 +1,4 @@
-"""Runs a client's driver against servers and compares what it saw with what must be."""
+"""Runs a client's driver against servers and compares the results with the expectation."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _SHOWN_CHARACTERS = 1_500
 
 @dataclass(frozen=True)
 class Target:
-    """The servers that a client is pointed at."""
+    """Servers under test."""
 
     service_url: str
     admin_url: str
@@ -32,7 +32,7 @@ class Target:
 
 @dataclass
 class ClientRun:
-    """The outcome of a driver: differences as sentences, and what the client does not have."""
+    """Outcome of a driver: differences as sentences, and unsupported scenarios."""
 
     differences: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ClientRun:
 def run_client(
     client: OfficialClient, target: Target, folder: Path, names: Sequence[str] = ()
 ) -> ClientRun:
-    """Run scenarios, all but the restart without names, in a namespace of their own."""
+    """Run scenarios in a new namespace; without names all but the restart."""
     process = _start(client, target, folder, names)
     try:
         said, errors = process.communicate(timeout=PATIENCE_SECONDS)
@@ -57,7 +57,7 @@ def run_client(
 def run_restart(
     client: OfficialClient, target: Target, folder: Path, kill_and_start: Callable[[], None]
 ) -> ClientRun:
-    """Run the scenario in which the broker is killed and started again beneath the client."""
+    """Run the scenario in which the broker is killed and restarted under the client."""
     process = _start(client, target, folder, ["restart"])
     assert process.stdout is not None
     first = process.stdout.readline()
@@ -76,7 +76,7 @@ def run_restart(
 
 
 def _ending(process: subprocess.Popen[str]) -> str:
-    """Say how a driver ended that did not end well; a client's native core ends by a signal."""
+    """Describe a driver's abnormal exit; a client's native core exits by a signal."""
     code = process.returncode
     if not code:
         return ""
@@ -106,11 +106,11 @@ def _start(
 
 
 def _write_keys(folder: Path) -> None:
-    """Make a pair of keys for the scenario of encrypted messages."""
+    """Write a key pair for the scenario of encrypted messages."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
     private = key.private_bytes(
         serialization.Encoding.PEM,
-        serialization.PrivateFormat.TraditionalOpenSSL,  # all that Go reads
+        serialization.PrivateFormat.TraditionalOpenSSL,  # Go's only readable format
         serialization.NoEncryption(),
     )
     public = key.public_key().public_bytes(
@@ -163,7 +163,7 @@ def _difference(said: dict[str, Any], result: dict[str, Any]) -> str:
 
 
 def _line(line: str) -> dict[str, Any]:
-    """Return a line of a driver; empty for what the client itself wrote."""
+    """Return a driver's line; empty for the client library's own output."""
     try:
         found = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Floodgate as its users run it: a broker with messages in a database, and a proxy in front."""
+"""Floodgate as in production: a broker with a message database, and a proxy."""
 
 import os
 import signal
@@ -17,34 +17,32 @@ ANY_TARGET = {
     "brokerProxyAllowedIPAddresses": "*",
     "brokerProxyAllowedHostNames": "*",
 }
-"""The broker is on a port and an address that the proxy, as shipped, refuses to connect to."""
+"""Broker port and address are outside the proxy's default permissions."""
 
 
 @dataclass
 class Servers:
-    """The running servers."""
-
     broker: Restartable
     proxy: ServerProcess
 
     @property
     def direct(self) -> Target:
-        """The broker itself."""
+        """Return the broker's URLs."""
         return Target(self.broker.server.service_url, self.broker.server.web_url)
 
     @property
     def through_proxy(self) -> Target:
-        """The broker by way of the proxy, which forwards REST as well."""
+        """Return the broker's URLs by way of the proxy, which forwards REST as well."""
         return Target(self.proxy.service_url, self.proxy.web_url)
 
     def kill_and_start(self) -> None:
-        """End the broker with SIGKILL and start it again."""
+        """Kill the broker with SIGKILL and restart."""
         os.kill(self.broker.server.pid, signal.SIGKILL)
         self.broker.restart()
 
 
 def _same_ports(settings: ClusterSettings) -> Callable[[int], ServerLaunch]:
-    """Have every life of a broker on the ports of the first."""
+    """Keep the first broker's ports in every restart."""
     web_port = free_port()
 
     def launch(port: int) -> ServerLaunch:
@@ -55,7 +53,6 @@ def _same_ports(settings: ClusterSettings) -> Callable[[int], ServerLaunch]:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port: int = listening.getsockname()[1]

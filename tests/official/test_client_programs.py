@@ -1,4 +1,4 @@
-"""The lines of other clients in docs/testing-your-application.md."""
+"""Other languages' client lines in docs/testing-your-application.md."""
 
 import re
 from pathlib import Path

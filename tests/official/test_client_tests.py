@@ -1,4 +1,4 @@
-"""Runs with pytest all that the documentation offers for tests of programs that use Pulsar."""
+"""Runs the documentation's pytest examples for tests of Pulsar programs."""
 
 import os
 import re
@@ -17,7 +17,7 @@ PLUGIN = "tests.support.processes.checkout_plugin"
 EXAMPLE = REPOSITORY / "examples" / "client_tests" / "pytest"
 OF_THE_PLUGIN = REPOSITORY / "tests" / "proof" / "wheel" / "plugin_tests.py"
 INSTALL = REPOSITORY / "docs" / "install.md"
-# The plug-ins of this project's own tests, which strangers do not have.
+# Plug-ins of this project's own tests, absent at users' projects.
 QUIET = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-p", "no:hypothesispytest")
 
 

@@ -1,4 +1,4 @@
-"""Entries between the official Python client and this one: each reads what the other wrote."""
+"""Entries between the official Python client and this client, in both directions."""
 
 import asyncio
 import random
@@ -33,8 +33,6 @@ LARGE = random.Random(15).randbytes(12_000_000)
 
 
 class KeptEntries:
-    """A consumer that keeps its entries."""
-
     def __init__(self) -> None:
         self.came: asyncio.Queue[Entry] = asyncio.Queue()
 
@@ -48,8 +46,6 @@ class KeptEntries:
 
 
 class KeptReceipts:
-    """A producer that keeps its receipts."""
-
     def __init__(self) -> None:
         self.came: asyncio.Queue[pb.CommandSendReceipt] = asyncio.Queue()
 
@@ -62,7 +58,7 @@ class KeptReceipts:
 
 
 async def subscribe(cnx: ClientCnx, permits: int = 1_000) -> asyncio.Queue[Entry]:
-    """Subscribe at the beginning of the topic; return the queue that its entries come to."""
+    """Subscribe at the beginning of the topic; return the queue of entries."""
     kept = KeptEntries()
     cnx.attached.consumers[1] = kept
     subscribe = pb.CommandSubscribe(topic=TOPIC, subscription="s", consumer_id=1)
@@ -96,7 +92,7 @@ async def publish(cnx: ClientCnx, entries: Sequence[OutgoingEntry]) -> list[Mess
 
 
 def send_with(**options: object) -> Callable[[pulsar.Client], list[pulsar.MessageId]]:
-    """Return what sends a few messages of every kind with the official client."""
+    """Return a function that sends messages of every kind with the official client."""
 
     def send(client: pulsar.Client) -> list[pulsar.MessageId]:
         producer = client.create_producer(TOPIC, producer_name="theirs", **options)
@@ -191,7 +187,7 @@ def outgoing() -> list[OutgoingMessage]:
 
 
 def receive(count: int) -> Callable[[pulsar.Client], list[pulsar.Message]]:
-    """Return what receives messages with the official client, and looks at all their parts."""
+    """Return a function that receives messages with the official client and reads their fields."""
 
     def take(client: pulsar.Client) -> list[pulsar.Message]:
         consumer = client.subscribe(

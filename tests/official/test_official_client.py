@@ -1,4 +1,4 @@
-"""The commands of the official Python client, as a broker in this very process receives them."""
+"""Commands of the official Python client, as received by a broker in this process."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 def received(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The types of the commands that the broker received, in order."""
+    """Return the types of the broker's received commands, in order."""
     types: list[int] = []
     handle = ServerCnx.frame_received
 
@@ -61,7 +61,7 @@ def official_client(url: str) -> Iterator[pulsar.Client]:
 
 
 async def with_client(parts: Cluster, role: str, use: Callable[[pulsar.Client], T]) -> T:
-    """Use the blocking client in a thread while this loop serves it."""
+    """Use the blocking client in a thread while this loop serves."""
 
     def work() -> T:
         with official_client(parts.part(role).service_url) as client:

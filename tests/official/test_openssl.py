@@ -1,4 +1,4 @@
-"""OpenSSL's own client against the TLS port of a broker: what Python's TLS cannot begin itself."""
+"""OpenSSL's client against a broker's TLS port: features that Python's TLS cannot initiate."""
 
 import asyncio
 import shutil
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 UPDATE = b"K\n"
-"""Its command line takes that for: change our keys, and ask the other side to change its own."""
+"""Its key update command, with a request for the peer's key update."""
 
 
 async def until_said(reader: asyncio.StreamReader, words: bytes) -> None:
@@ -47,7 +47,7 @@ async def test_keys_that_change_on_the_way_change_nothing_else(tmp_path: Path) -
         assert client.stdin is not None
         assert client.stdout is not None
         await until_said(client.stdout, b"---\n")
-        # Both sides have new keys, twice
+        # Both sides update their keys, twice
         for _ in range(2):
             client.stdin.write(UPDATE)
             await until_said(client.stdout, b"KEYUPDATE")

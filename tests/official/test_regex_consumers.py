@@ -1,4 +1,4 @@
-"""Regex consumers of the official client attach through the proxy, are killed, and come again."""
+"""Regex consumers of the official client attach through the proxy, are killed, and reconnect."""
 
 from pathlib import Path
 

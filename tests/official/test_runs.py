@@ -1,4 +1,4 @@
-"""A run of a client tells of a client that ends without a word."""
+"""A client run reports a client that exits silently."""
 
 import signal
 import sys

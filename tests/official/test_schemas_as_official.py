@@ -1,4 +1,4 @@
-"""Records are defined, encoded and decoded as the official client's are: each is written once."""
+"""Records are defined, encoded and decoded as by the official client: each is written once."""
 
 import asyncio
 import json
@@ -292,7 +292,7 @@ async def test_values_go_from_each_client_to_the_other_under_one_version(name: s
     topic = f"persistent://public/default/schemas-{name}"
     async with cluster() as parts, Client(parts.broker.service_url) as client:
         consumer = await client.subscribe(topic, "s", schema=ours)
-        # The official client sends, and then waits for what this one sends
+        # The official client sends, then waits for this client's message
         answer = asyncio.create_task(
             with_client(parts, "broker", lambda official: ask(official, topic, theirs, value_of))
         )
@@ -305,7 +305,7 @@ async def test_values_go_from_each_client_to_the_other_under_one_version(name: s
 
 
 def ask(official: Any, topic: str, schema: Any, value_of: Any) -> object:
-    """Send a value and return the one that comes back, as the official client reads it."""
+    """Send a value and return the reply, as the official client reads both."""
     consumer = official.subscribe(f"{topic}-back", "s", schema=schema)
     official.create_producer(topic, schema=schema).send(value_of(schema))
     message = consumer.receive(timeout_millis=20_000)

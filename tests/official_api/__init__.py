@@ -1,5 +1,5 @@
-"""One suite for two clients: the official asyncio API, used by way of either import.
+"""Suite for two clients with the official asyncio API, parametrized by import.
 
-It runs against a Floodgate broker of its own, or against the cluster that PULSAR_SERVICE_URL and
-PULSAR_WEB_URL name, such as a real Pulsar.
+The suite runs against a new Floodgate broker, or against the cluster of PULSAR_SERVICE_URL and
+PULSAR_WEB_URL, such as a real Pulsar.
 """

@@ -1,4 +1,4 @@
-"""The two imports under one name each, and the few steps that all tests take."""
+"""Both imports under common names, and shared steps of the tests."""
 
 import asyncio
 import json
@@ -21,9 +21,9 @@ import client.schema
 
 PATIENCE_SECONDS = 60.0
 QUIET_SECONDS = 0.2
-"""Seconds in which nothing has to come before it counts as nothing."""
+"""Seconds of silence that show the absence of a message."""
 DELAY_SECONDS = 1.5 if "PULSAR_SERVICE_URL" in os.environ else 1.0
-"""How late a delayed message is to come: a broker that is named looks once a second, ours more."""
+"""Delivery delay: an external broker checks once a second, Floodgate more often."""
 OFFICIAL = SimpleNamespace(
     **{**vars(pulsar), "Client": pulsar.asyncio.Client, "schema": pulsar.schema},
     AnyError=(pulsar.asyncio.PulsarException, pulsar.PulsarException),
@@ -39,10 +39,10 @@ APIS = {"pulsar.asyncio": OFFICIAL, "client": OURS}
 
 @dataclass(frozen=True)
 class Place:
-    """The broker that a test talks to, and the package that it talks with.
+    """Broker and client package of a test.
 
     Attributes:
-        api: The names of one import.
+        api: Names of an import.
         service_url: The cluster's.
         web_url: Its REST API.
     """
@@ -53,7 +53,7 @@ class Place:
 
     @asynccontextmanager
     async def client(self, **options: object) -> AsyncIterator[Any]:
-        """Have a client for a block."""
+        """Open a client for a block."""
         opened = self.api.Client(self.service_url, **options)
         try:
             yield opened
@@ -62,9 +62,9 @@ class Place:
                 await within(opened.close())
 
     def end(self, which: str) -> Any:
-        """Return ``earliest`` or ``latest`` as an id that can be sought.
+        """Return ``earliest`` or ``latest`` as an id for seek.
 
-        The official asyncio client's are of a type that its own seek refuses.
+        The official asyncio client's constants have a type that its own seek refuses.
         """
         found = getattr(self.api.MessageId, which)
         return self.api.MessageId(
@@ -72,7 +72,6 @@ class Place:
         )
 
     async def put(self, path: str, body: object = None) -> None:
-        """Ask the REST API to make something."""
         request = urllib.request.Request(
             f"{self.web_url}/admin/v2/{path}",
             method="PUT",
@@ -82,26 +81,25 @@ class Place:
         await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
 
     async def post(self, path: str) -> None:
-        """Ask the REST API to do something."""
         request = urllib.request.Request(f"{self.web_url}/admin/v2/{path}", method="POST")
         await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
 
     async def partitioned(self, partitions: int) -> str:
-        """Return a new topic with some partitions."""
+        """Return a new topic with partitions."""
         topic = new_topic()
         await self.put(f"persistent/{topic.partition('://')[2]}/partitions", partitions)
         return topic
 
 
 def new_topic() -> str:
-    """Return a topic that nobody else uses."""
+    """Return a new topic."""
     return f"persistent://public/default/api-{uuid4().hex}"
 
 
 async def within(waited: Any, seconds: float = PATIENCE_SECONDS) -> Any:
-    """Await something that must not take long.
+    """Await with a deadline.
 
-    It is not cancelled when it does: the official client cannot bear that.
+    A late awaitable is not cancelled: the official client does not tolerate cancellation.
     """
     task = asyncio.ensure_future(waited)
     done, _ = await asyncio.wait([task], timeout=seconds)
@@ -110,20 +108,20 @@ async def within(waited: Any, seconds: float = PATIENCE_SECONDS) -> Any:
 
 
 async def received(consumer: Any, count: int) -> list[Any]:
-    """Receive some messages."""
+    """Receive ``count`` messages."""
     return [await within(consumer.receive()) for _ in range(count)]
 
 
 def position(found: Any) -> tuple[int, int, int]:
-    """Return where a message is, without what only one side of a topic knows of it."""
+    """Return a message's position, without fields known to a single side."""
     return found.ledger_id(), found.entry_id(), found.batch_index()
 
 
 @asynccontextmanager
 async def nothing_comes(consumer: Any) -> AsyncIterator[None]:
-    """Check that a consumer gets nothing; it is to be closed in the block.
+    """Check that a consumer receives no message; the block must close the consumer.
 
-    Its receive is left to wait, and ends by the closing.
+    The pending receive ends with the close.
     """
     waiting = asyncio.ensure_future(consumer.receive())
     done, _ = await asyncio.wait([waiting], timeout=QUIET_SECONDS)
@@ -137,12 +135,12 @@ async def nothing_comes(consumer: Any) -> AsyncIterator[None]:
 
 
 def code_of(error: Any) -> str:
-    """Return the name of an error, whichever import it is of."""
+    """Return the name of an error of either import."""
     return str(error.error().name) if hasattr(error, "error") else type(error).__name__
 
 
 async def refusal(awaited: Any) -> str:
-    """Return the name of the error by which something fails."""
+    """Return the name of the error that an awaitable raises."""
     with pytest.raises(ANY_ERROR) as caught:
         await within(awaited)
     return code_of(caught.value)

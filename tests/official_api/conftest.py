@@ -1,4 +1,4 @@
-"""The cluster that the suite runs against, and the import that it uses."""
+"""Cluster and import of the suite."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _LOCAL = {
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
     "brokerServicePort": "0",
-    # So that nobody waits: a broker that the environment names has its own.
+    # Short waits; an external broker has its own value.
     "delayedDeliveryTickTimeMillis": "100",
     "activeConsumerFailoverDelayTimeMillis": "0",
 }
@@ -21,7 +21,7 @@ _LOCAL = {
 
 @pytest.fixture(scope="session")
 def cluster_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The service URL and the REST API's."""
+    """Return the URLs of the service and of the REST API."""
     if "PULSAR_SERVICE_URL" in os.environ:
         yield os.environ["PULSAR_SERVICE_URL"], os.environ["PULSAR_WEB_URL"]
         return
@@ -32,5 +32,5 @@ def cluster_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
 
 @pytest.fixture(params=APIS)
 def place(request: pytest.FixtureRequest, cluster_urls: tuple[str, str]) -> Place:
-    """The cluster, with either import."""
+    """Return the cluster, with either import."""
     return Place(APIS[request.param], *cluster_urls)

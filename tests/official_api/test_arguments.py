@@ -1,4 +1,4 @@
-"""Arguments that make no sense, and uses of what is closed: refused by both."""
+"""Both clients refuse invalid arguments and uses of closed objects."""
 
 import asyncio
 import re
@@ -11,11 +11,11 @@ from tests.official_api.apis import ANY_ERROR, Place, code_of, new_topic, receiv
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 SAID = re.compile(r"\w")
-"""The words of an error: there are some."""
+"""A non-empty error text."""
 
 
 async def _taken(name: str, value: object, doing: Callable[..., Any], *arguments: object) -> bool:
-    """Tell whether an argument is taken; else check that it is refused as a wrong one."""
+    """Return whether an argument is accepted; otherwise check its refusal."""
     try:
         await within(doing(*arguments, **{name: value}))
     except (TypeError, ValueError):
@@ -164,7 +164,7 @@ async def test_what_is_closed_says_so(place: Place) -> None:
             reader.seek(0),
         ):
             assert await refusal(use) == "AlreadyClosed"
-        await within(consumer.negative_acknowledge(message))  # It comes again anyway.
+        await within(consumer.negative_acknowledge(message))  # Redelivered anyway.
         assert not producer.is_connected()
         assert not reader.is_connected()
         assert (producer.topic(), consumer.topic(), reader.topic()) == (topic, topic, topic)

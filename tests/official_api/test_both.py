@@ -1,4 +1,4 @@
-"""The two clients on one topic: each reads what the other wrote."""
+"""Both clients on a topic: each reads the other client's messages."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ LARGE = bytes(range(256)) * 25_000
 
 
 class Size(Enum):
-    """An enum whose names are its values: the official client reads no other of JSON."""
+    """Enum with names equal to values: the official client reads no other enum from JSON."""
 
     small = "small"
     large = "large"

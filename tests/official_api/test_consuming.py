@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.official, pytest.mark.processes]
 
 
 async def _sent(client: Any, topic: str, count: int, **options: object) -> list[Any]:
-    """Send some messages, one after the other; return their ids."""
+    """Send messages sequentially; return their ids."""
     producer = await client.create_producer(topic, **options)
     ids = [await within(producer.send(b"%d" % number)) for number in range(count)]
     await producer.close()
@@ -141,7 +141,7 @@ async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
 async def test_an_exclusive_subscription_has_one_consumer(place: Place) -> None:
     topic = new_topic()
     async with place.client() as client:
-        # The official client closes what nobody keeps.
+        # The official client closes unreferenced consumers.
         first = await client.subscribe(topic, "s", consumer_name="first")
         assert await refusal(client.subscribe(topic, "s")) == "ConsumerBusy"
         kind = place.api.ConsumerType.Shared
@@ -150,7 +150,7 @@ async def test_an_exclusive_subscription_has_one_consumer(place: Place) -> None:
 
 
 async def test_the_next_consumer_takes_over(place: Place) -> None:
-    # The first by name has the first partition; of other topics it depends on the topic's name.
+    # The first consumer by name has the first partition; on other topics the topic's name decides.
     topic = await place.partitioned(1)
     async with place.client() as client:
         kind = place.api.ConsumerType.Failover

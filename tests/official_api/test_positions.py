@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.official, pytest.mark.processes]
 
 
 async def _sent(client: Any, topic: str, count: int, *, batched: bool = True) -> list[Any]:
-    """Send some messages at once; return their ids."""
+    """Send messages concurrently; return their ids."""
     producer = await client.create_producer(topic, batching_enabled=batched)
     sends = [within(producer.send(b"%d" % number)) for number in range(count)]
     ids = await asyncio.gather(*sends)
@@ -21,7 +21,7 @@ async def _sent(client: Any, topic: str, count: int, *, batched: bool = True) ->
 
 
 async def _read(reader: Any) -> list[bytes]:
-    """Read until nothing is there."""
+    """Read until the topic's end."""
     found = []
     while await within(reader.has_message_available()):
         found.append((await within(reader.read_next())).data())

@@ -121,7 +121,7 @@ async def test_delayed_messages_come_later(place: Place) -> None:
         late = await received(consumer, 2)
         assert soon.data() == b"soon"
         assert {one.data() for one in late} == {b"after", b"at"}
-        # A broker may be early by the time between two looks.
+        # A broker may be early by its tick time.
         assert time.time() - start >= 0.3
 
 
@@ -201,7 +201,7 @@ async def test_sends_beyond_the_queue_fail(place: Place) -> None:
         )
         sends = [within(producer.send(b"x")) for _ in range(8)]
         outcomes = await asyncio.gather(*sends, return_exceptions=True)
-        # How many depends on how soon a full queue is sent.
+        # The number depends on how soon a full queue is sent.
         assert {one.error().name for one in outcomes if isinstance(one, Exception)} == {
             "ProducerQueueIsFull"
         }

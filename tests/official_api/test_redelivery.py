@@ -1,4 +1,4 @@
-"""Redelivery: of batches, by type of subscription, and when a topic moves or ends."""
+"""Redelivery: of batches, by subscription type, and when a topic moves or ends."""
 
 import asyncio
 import urllib.request
@@ -10,7 +10,7 @@ from tests.official_api.apis import Place, new_topic, received, refusal, within
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 LAST = b"last"
-"""A message that is sent when all that is to come again is on its way."""
+"""Marker message, sent when all redeliveries are on their way."""
 
 
 async def _batch(client: Any, topic: str, count: int) -> None:
@@ -20,7 +20,7 @@ async def _batch(client: Any, topic: str, count: int) -> None:
 
 
 async def _rest(client: Any, consumer: Any, topic: str) -> list[bytes]:
-    """Return what comes before a message that is sent now."""
+    """Return the messages before a marker sent now."""
     producer = await client.create_producer(topic)
     await within(producer.send(LAST))
     found: list[bytes] = []
@@ -105,7 +105,7 @@ async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(
 ) -> None:
     topic = new_topic()
     async with place.client() as client:
-        # From the beginning: a producer may be back before the consumer.
+        # From the beginning: a producer may reconnect before the consumer.
         earliest = place.api.InitialPosition.Earliest
         consumer = await client.subscribe(topic, "s", initial_position=earliest)
         producer = await client.create_producer(topic)
@@ -116,7 +116,7 @@ async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(
         await asyncio.to_thread(lambda: urllib.request.urlopen(request, timeout=60).close())
         await within(producer.send(b"behind"))
         while (await received(consumer, 1))[0].data() != b"behind":
-            pass  # The acknowledgement may have been on its way.
+            pass  # The acknowledgement may have been in flight.
 
 
 async def test_messages_of_a_topic_that_is_not_persistent(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""Schemas: text, JSON and Avro records; what does not fit is refused."""
+"""Schemas: text, JSON and Avro records; incompatible schemas are refused."""
 
 import pytest
 

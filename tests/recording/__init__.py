@@ -1,1 +1,1 @@
-"""Programs that record what real servers answer, for tests to replay."""
+"""Programs that record real servers' answers for replay in tests."""

@@ -1,9 +1,9 @@
-"""Record what a real broker answers to the calls and exchanges of a file, which it replaces.
+"""Record a real broker's answers to the calls and exchanges of a file, in place.
 
     python -m tests.recording.messages FILE --broker HOST:PORT --web HOST:PORT
 
 Each line of the file has ``case`` and either ``request`` or ``exchange`` with its rows ``C`` and
-``REST``; whatever else is in it was answered before, and is answered anew. Nothing is started.
+``REST``; earlier answers in the line are replaced. No server is started.
 """
 
 import argparse
@@ -24,13 +24,12 @@ QUIET_SECONDS = 1.0
 """Silence after which no further message is expected."""
 _PATIENCE_SECONDS = 20.0
 _WAITS_FOR = {"/compaction": "RUNNING"}
-"""A GET is made again while its answer has this word."""
+"""A GET is repeated while its answer has this word."""
 _TAKES_EFFECT_SECONDS = 0.7
 """Policies of topics travel through a system topic; a change has its effect later."""
 
 
 def main() -> None:
-    """Record a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--broker", required=True)

@@ -1,10 +1,10 @@
-"""Record what each credential is answered by a real broker, and through a real proxy.
+"""Record a real broker's and a real proxy's answers to each credential.
 
     python -m tests.recording.security --broker HOST:PORT --web HOST:PORT [--proxy HOST:PORT]
 
-It starts nothing. The servers run with authentication by token and authorization; ``--keys`` prints
-the keys they must be started with, for a broker or a proxy, one ``key=value`` a line. With
-``--forwarding`` the proxy forwards credentials, and the broker looks at them: a recording apart.
+No server is started. The servers run with token authentication and authorization; ``--keys`` prints
+the required keys of a broker or a proxy, a ``key=value`` per line. With ``--forwarding`` the proxy
+forwards credentials to the broker: a separate recording.
 """
 
 import argparse
@@ -46,11 +46,11 @@ _PACKAGE = "org.apache.pulsar"
 
 
 def keys(server: str, *, forwarding: bool) -> list[str]:
-    """Return the keys that a server is started with.
+    """Return the keys of a server's configuration.
 
     Args:
         server: ``broker`` or ``proxy``.
-        forwarding: Whether the proxy forwards credentials, and the broker looks at them.
+        forwarding: Whether the proxy forwards credentials to the broker.
     """
     role = "broker" if server == "broker" else "gate"
     found = {
@@ -136,7 +136,7 @@ def _record_broker(address: str, web: str) -> None:
 
 
 def main() -> int:
-    """Record everything that the addresses allow."""
+    """Record all credentials at the given addresses."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", choices=("broker", "proxy"))
     for name in ("broker", "web", "proxy"):

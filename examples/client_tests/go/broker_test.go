@@ -1,5 +1,5 @@
-// Package clienttests shows a broker for the tests of a program that uses Pulsar: one for all of
-// them, empty for each. FLOODGATE_BROKER names the program if floodgate-broker is not on the path.
+// Package clienttests shows a broker for the tests of a program that uses Pulsar: all tests share the
+// broker, which is empty at the start of each. FLOODGATE_BROKER names the program if floodgate-broker is not on the path.
 package clienttests
 
 import (
@@ -33,7 +33,7 @@ func withBroker(run func() int) (int, error) {
 		program = "floodgate-broker"
 	}
 	command := exec.Command(program,
-		"--set", "brokerServicePort=0", "--set", "webServicePort=0", // any free ones
+		"--set", "brokerServicePort=0", "--set", "webServicePort=0", // free ports
 		"--set", "bindAddress=127.0.0.1", "--set", "advertisedAddress=127.0.0.1",
 		"--set", "floodgateFaultsEnabled=true") // faults, and the reset
 	command.Stderr = os.Stderr
@@ -58,7 +58,7 @@ func withBroker(run func() int) (int, error) {
 	return run(), nil
 }
 
-// ask asks the web port, and returns its answer.
+// ask sends a request to the web port, and returns its answer.
 func ask(t *testing.T, method, path, body string) string {
 	t.Helper()
 	request, err := http.NewRequest(method, webURL+path, strings.NewReader(body))

@@ -1,4 +1,4 @@
-"""A client of the broker that Floodgate's plug-in for pytest runs."""
+"""A client of the broker that Floodgate's pytest plug-in runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def client(floodgate_broker: FloodgateServer) -> Iterator[pulsar.Client]:
-    """Have a client of a broker in which nothing is; it is closed before the next test begins."""
+    """Provide a client of an empty broker; the client is closed before the next test."""
     quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     client = pulsar.Client(floodgate_broker.service_url, operation_timeout_seconds=2, logger=quiet)
     yield client

@@ -49,7 +49,7 @@ def test_a_refused_subscription_is_tried_again(
 
 
 def subscribed(client: pulsar.Client, tries: int = 3) -> pulsar.Consumer:
-    """Subscribe as a program does that a refusal does not end."""
+    """Subscribe with retries, as a robust program does."""
     try:
         return client.subscribe("orders", "billing")
     except pulsar.PulsarException:

@@ -1,10 +1,9 @@
-"""Random dialogues of producers and consumers: mostly such as a client would have.
+"""Random dialogues of producers and consumers, mostly like a real client's.
 
-Steps that a server refuses, or that close the connection, come in between: what it then has left is
-part of the question. Nobody knows beforehand what the server says, so what is remembered here is
-what would be open if it agreed to everything.
+Some steps are refused or close the connection: the remaining state is compared too. The generator
+does not know the server's answers, so it tracks the state as if every step had succeeded.
 
-One half is like the recorded dialogues; the other holds what few clients use besides.
+Half of the dialogues are like the recorded dialogues; the other half uses rare fields and steps.
 """
 
 import random
@@ -22,32 +21,32 @@ EXCLUSIVE, SHARED, KEY_SHARED = 0, 1, 3
 UNKNOWN_ID = 9
 BATCH = 3
 LARGE_BATCHES = (2, 10, 70)
-"""The last needs two words to say which of its messages are acknowledged."""
+"""The last size needs two words of acknowledgement bits."""
 WIDE = 0.5
-"""Share of the dialogues in which fields and steps come that few clients use."""
+"""Share of the dialogues with rare fields and steps."""
 NON_PERSISTENT, PARTITIONED = 0.06, 0.1
-"""Shares of those whose topics are that."""
+"""Shares of dialogues on such topics."""
 PARTITION = "-partition-1"
-"""End of the name of a topic that is one of several partitions."""
+"""Suffix of a partition's topic name."""
 RARE = 0.12
-"""Share of the commands of such a dialogue that hold one."""
+"""Share of commands with a rare field, within such dialogues."""
 
 
 @dataclass
 class _Side:
-    """What one connection would have open."""
+    """Open producers and consumers of a connection, if every step succeeded."""
 
     producers: list[int] = field(default_factory=list)
     consumers: list[int] = field(default_factory=list)
 
 
 def dialogues(seed: int, count: int, label: str) -> list[Dialogue]:
-    """Return dialogues; the same seed gives the same but for the names of their topics.
+    """Return dialogues; the same seed gives the same dialogues except for topic names.
 
     Args:
-        seed: Of the dice.
-        count: How many.
-        label: Part of the names of their topics; some rules hash them.
+        seed: Random seed.
+        count: Number of dialogues.
+        label: Part of the topic names; some rules hash names.
     """
     dice = random.Random(seed)
     names = [f"{seed}-{number}" for number in range(count)]
@@ -68,7 +67,7 @@ class _Writer:
         self._steps: list[Step] = []
 
     def dialogue(self, name: str) -> Dialogue:
-        """Write a whole dialogue: somebody produces and somebody listens, then anything."""
+        """Write a dialogue: open a producer and a consumer, then random steps."""
         opening: list[Callable[[int], dict[str, Any]]] = [self._producer, self._subscribe]
         self._dice.shuffle(opening)
         for one in opening:
@@ -109,7 +108,7 @@ class _Writer:
         self._steps.append(Step(connection, command(connection)))
 
     def _connection_for(self, command: Callable[[int], dict[str, Any]]) -> int:
-        """Return a connection that has what the command is about, if there is one."""
+        """Return a connection with the command's subject, if any."""
         kind = {self._send: "producers", self._close_producer: "producers"}.get(command)
         if kind is None and command in self._of_consumers:
             kind = "consumers"
@@ -139,7 +138,7 @@ class _Writer:
         return self._dice.choices((EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED), (28, 36, 16, 20))[0]
 
     def _of(self, ids: list[int], unlikely: float = 0.03) -> int:
-        """Return one of the ids; seldom one that is not."""
+        """Return an id of the list, rarely an unknown id."""
         if not ids or self._dice.random() < unlikely:
             return UNKNOWN_ID
         return self._dice.choice(ids)
@@ -238,7 +237,7 @@ class _Writer:
         return does
 
     def _message_in_part(self, share: float) -> dict[str, Any]:
-        """Return a message, and if it is a batch, maybe the messages that are left of it."""
+        """Return a message; for a batch maybe only its unacknowledged messages."""
         name, size = self._some_message()
         if size == 1 or self._dice.random() >= share:
             return {"message": name}

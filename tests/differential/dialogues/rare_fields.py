@@ -1,11 +1,11 @@
-"""Fields that few clients use: of messages, producers, consumers; and calls of the admin."""
+"""Rare fields of messages, producers and consumers; and admin calls."""
 
 import base64
 import random
 from typing import Any
 
 AFTER_ALL_MS = 4_102_444_800_000
-"""The year 2100; messages are of the first millisecond of 1970."""
+"""The year 2100; messages are from the first millisecond of 1970."""
 HASHES = 65_536
 KEYS = ("a", "b", "c", "d")
 _FIELDS = ('{"name": "x", "type": "int"}', '{"name": "y", "type": "string", "default": ""}')
@@ -13,7 +13,7 @@ _OTHER = '{"name": "x", "type": "string"}'
 
 
 def schema(dice: random.Random) -> dict[str, Any]:
-    """Return a schema as protobuf's JSON has it: of a few that fit each other or do not."""
+    """Return a schema in protobuf's JSON, from a few compatible and incompatible schemas."""
     match dice.randrange(6):
         case 0:
             return _schema("String", "")
@@ -31,7 +31,7 @@ def _schema(kind: str, data: str) -> dict[str, Any]:
 
 
 def metadata(dice: random.Random) -> dict[str, Any]:
-    """Return something that the metadata of a message holds besides."""
+    """Return rare message metadata."""
     key = base64.b64encode(dice.choice(KEYS).encode()).decode()
     return dice.choice(
         (
@@ -49,7 +49,7 @@ def metadata(dice: random.Random) -> dict[str, Any]:
 
 
 def of_send(dice: random.Random, first: int) -> dict[str, Any]:
-    """Return something that a SEND holds besides."""
+    """Return rare fields of a SEND."""
     return dice.choice(
         (
             {"highest_sequence_id": first + 9},
@@ -62,7 +62,7 @@ def of_send(dice: random.Random, first: int) -> dict[str, Any]:
 
 
 def of_producer(dice: random.Random) -> dict[str, Any]:
-    """Return something that a PRODUCER says besides."""
+    """Return rare fields of a PRODUCER."""
     return dice.choice(
         (
             {"schema": schema(dice)},
@@ -75,7 +75,7 @@ def of_producer(dice: random.Random) -> dict[str, Any]:
 
 
 def of_subscribe(dice: random.Random) -> dict[str, Any]:
-    """Return something that a SUBSCRIBE says besides."""
+    """Return rare fields of a SUBSCRIBE."""
     return dice.choice(
         (
             {"read_compacted": True},
@@ -91,7 +91,7 @@ def of_subscribe(dice: random.Random) -> dict[str, Any]:
 
 
 def key_shared(dice: random.Random) -> dict[str, Any]:
-    """Return how keys are to be shared out, in protobuf's JSON."""
+    """Return a key-sharing policy, in protobuf's JSON."""
     if dice.random() < 0.4:
         return {"keySharedMode": "AUTO_SPLIT", "allowOutOfOrderDelivery": dice.random() < 0.5}
     ends = ((0, HASHES // 2 - 1), (HASHES // 2, HASHES - 1), (0, HASHES - 1), (9, 5), None)
@@ -101,7 +101,7 @@ def key_shared(dice: random.Random) -> dict[str, Any]:
 
 
 def admin_call(dice: random.Random, *, persistent: bool) -> dict[str, Any]:
-    """Return a call of the admin about the topic."""
+    """Return an admin call about the topic."""
     if not persistent:
         method, path = dice.choice((("PUT", "/unload"), ("DELETE", ""), ("DELETE", "?force=true")))
         return {"rest": method, "path": path}

@@ -1,4 +1,4 @@
-"""What a run of dialogues is said to have found, by command and by cause."""
+"""Report of a run of dialogues, by command and by cause."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMANDS = (
     "REST",
 )
 _JUDGED_FROM = 200
-"""Fewest dialogues after which each command must have come."""
+"""Fewest dialogues after which each command must have occurred."""
 
 
 @dataclass
@@ -46,7 +46,6 @@ class DialogueFigures:
     causes: Counter[str] = field(default_factory=Counter)
 
     def count(self, outcome: Outcome) -> None:
-        """Add one dialogue."""
         if not outcome.kept:
             self.dropped += 1
             return
@@ -62,7 +61,6 @@ class DialogueFigures:
             self.causes[found.cause] += 1
 
     def add(self, other: DialogueFigures) -> None:
-        """Add those of another run."""
         self.compared += other.compared
         self.dropped += other.dropped
         self.agreed += other.agreed
@@ -81,7 +79,7 @@ class DialogueFigures:
         )
 
     def lines(self) -> Iterator[str]:
-        """Yield every command, and every cause, the most frequent first."""
+        """Yield every command, and every cause, most frequent first."""
         yield "   steps  differ first  command"
         for name in sorted(self.steps, key=lambda one: (-self.differing[one], one)):
             yield f"{self.steps[name]:8}  {self.differing[name]:12}  {name}"
@@ -89,7 +87,7 @@ class DialogueFigures:
             yield f"{count:8} x {cause}"
 
     def complaints(self) -> list[str]:
-        """Return the bounds that are not kept, a sentence each."""
+        """Return a sentence for each missed bound."""
         whole = max(self.compared, 1)
         bounds = [
             ("agree to the end", self.agreed / whole, LEAST_AGREE),
@@ -107,7 +105,7 @@ class DialogueFigures:
 
 
 def dialogue_lines(outcome: Outcome) -> Iterator[str]:
-    """Yield a dialogue that disagrees: what was done and received, and where it differs."""
+    """Yield a differing dialogue: steps, answers, and the difference."""
     found = outcome.found
     assert found is not None
     yield f"{outcome.dialogue.name} about {outcome.dialogue.topic}: {found.cause}"
@@ -119,7 +117,6 @@ def dialogue_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def figures_of(outcomes: Sequence[Outcome]) -> DialogueFigures:
-    """Return the figures of one run."""
     figures = DialogueFigures()
     for outcome in outcomes:
         figures.count(outcome)

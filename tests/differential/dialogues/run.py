@@ -1,4 +1,4 @@
-"""One run of dialogues: to a real broker twice, then to Floodgate, many side by side."""
+"""Run of dialogues: to a real broker twice, then to Floodgate, many concurrently."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.golden.targets import look_up_at
 SIDE_BY_SIDE = 64
 AGAIN_SIDE_BY_SIDE = 8
 PLAYS = 3
-"""Of a dialogue that disagrees: somebody may have been slow."""
+"""Plays of a differing dialogue: a server may have been slow."""
 PARTITIONS = "3"
 _PATIENCE = Patience(quiet=0.3)
 _MORE_PATIENCE = Patience(quiet=1.0, answer=10.0)
@@ -30,12 +30,12 @@ _MORE_PATIENCE = Patience(quiet=1.0, answer=10.0)
 
 @dataclass(frozen=True)
 class Outcome:
-    """One dialogue, played.
+    """Played dialogue.
 
     Attributes:
-        dialogue: With what the real broker said.
-        kept: Whether it said so twice.
-        found: Where Floodgate disagreed; None if it did not.
+        dialogue: Includes the real broker's answers.
+        kept: Whether the real broker repeated its answers.
+        found: Floodgate's first difference; None without differences.
     """
 
     dialogue: Dialogue
@@ -60,18 +60,18 @@ def open_run(label: str) -> Iterator[DialogueRun | None]:
 
 
 class DialogueRun:
-    """A real broker and Floodgate; both keep topics until they are forgotten."""
+    """Real broker and Floodgate; both keep topics until deleted."""
 
     def __init__(self, real: Side, ours: Side) -> None:
         self._real = real
         self._ours = ours
 
     async def play_all(self, dialogues: Sequence[Dialogue], *, again: bool = True) -> list[Outcome]:
-        """Play dialogues, many side by side; return them in their order.
+        """Play dialogues concurrently; return outcomes in order.
 
         Args:
-            dialogues: To be played.
-            again: Play one a second time, with more patience, that disagrees or was not kept.
+            dialogues: Dialogues to play.
+            again: Replay differing or unrepeatable dialogues with more patience.
         """
         places = asyncio.Semaphore(SIDE_BY_SIDE)
         places_again = asyncio.Semaphore(AGAIN_SIDE_BY_SIDE)
@@ -81,14 +81,14 @@ class DialogueRun:
                 outcome = await self.play(dialogue, _PATIENCE)
             if not again or (outcome.kept and outcome.found is None):
                 return outcome
-            # The real broker may have been slow twice: all over again, and few side by side.
+            # The real broker may have been slow twice: replay with low concurrency.
             async with places_again:
                 return await self.play(dialogue, _MORE_PATIENCE)
 
         return list(await asyncio.gather(*map(one, dialogues)))
 
     async def warm_up(self, dialogues: Sequence[Dialogue]) -> None:
-        """Play some to the real broker for nothing: one that has just started is slow."""
+        """Play some dialogues to the real broker without comparing: a new broker is slow."""
 
         async def one(dialogue: Dialogue) -> None:
             await self._played(self._real, dialogue, _PATIENCE, expecting=False)
@@ -96,7 +96,7 @@ class DialogueRun:
         await asyncio.gather(*map(one, dialogues[:SIDE_BY_SIDE]))
 
     async def play(self, dialogue: Dialogue, patience: Patience) -> Outcome:
-        """Play one dialogue to the real broker twice, and to Floodgate."""
+        """Play a dialogue to the real broker twice, and to Floodgate."""
         first = await self._played(self._real, dialogue, patience, expecting=False)
         expected = dialogue.expecting(first)
         second = await self._played(self._real, expected, patience)
@@ -112,7 +112,7 @@ class DialogueRun:
         return Outcome(expected, kept=True, found=first_found)
 
     async def shrunk(self, outcome: Outcome) -> Outcome:
-        """Return the smallest that was found to disagree for the same cause."""
+        """Return the smallest dialogue found with the same cause."""
         assert outcome.found is not None
         cause, end = outcome.found.cause, outcome.found.index + 1
         dialogue = outcome.dialogue
@@ -135,7 +135,7 @@ class DialogueRun:
     async def _played(
         self, side: Side, dialogue: Dialogue, patience: Patience, *, expecting: bool = True
     ) -> Played:
-        """Play to one side, on a topic that is made there if need be, and deleted."""
+        """Play to a side, on a topic created if necessary and deleted afterwards."""
 
         async def admin(method: str, topic: str, path: str) -> int:
             return await _call(side, method, topic, path)
@@ -145,12 +145,12 @@ class DialogueRun:
             await _call(side, "PUT", whole, "/partitions", PARTITIONS)
             path = f"/partitions{path}"
         played = await play(dialogue, side.address, patience, expecting=expecting, admin=admin)
-        with suppress(TimeoutError):  # A slow one deletes it later; nobody asks for it again.
+        with suppress(TimeoutError):  # A slow broker deletes later; the topic is not used again.
             await _call(side, "DELETE", whole, path)
         return played
 
 
 async def _call(side: Side, method: str, topic: str, path: str, body: str | None = None) -> int:
-    """Call the admin about a topic; return the status."""
+    """Send an admin call about a topic; return the status."""
     call = Rest(method, f"/admin/v2/{topic.replace('://', '/')}{path}", body, 0)
     return (await asyncio.to_thread(ask, side.web, call)).status

@@ -1,27 +1,27 @@
-"""Calls of the admin REST, and exchanges of several with state carried along."""
+"""Admin REST calls, and exchanges: sequences of calls with shared state."""
 
 from dataclasses import dataclass
 
 JSON_TYPE = "application/json"
 METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
 NAMESPACE = "ns"
-"""The namespace that each exchange finds in its tenant."""
+"""Namespace that each exchange finds in its tenant."""
 PLAIN = "plain"
-"""The oddity of a call that has none."""
+"""Oddity of an ordinary call."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestCall:
-    """One call, as its bytes go on the wire.
+    """Call, as sent on the wire.
 
     Attributes:
-        kind: Method and path with variables, such as ``GET /admin/v2/tenants/{tenant}``: of the
-            call before an oddity was done to it.
-        oddity: What is odd about it; ``plain`` for nothing.
+        kind: Method and path with variables, such as ``GET /admin/v2/tenants/{tenant}``, before
+            an oddity was applied.
+        oddity: The oddity's name; ``plain`` without an oddity.
         method: The verb.
-        path: With its query; nothing in it is normalised.
-        body: None sends none.
-        headers: Beside Host, and Content-Length where there is a body.
+        path: With its query; not normalised.
+        body: None sends no body.
+        headers: Beside Host, and Content-Length with a body.
     """
 
     kind: str
@@ -34,13 +34,13 @@ class RestCall:
 
 @dataclass(frozen=True, slots=True)
 class RestExchange:
-    """Calls in their order, in a tenant that no other exchange uses.
+    """Calls in order, in a private tenant.
 
     Attributes:
         name: The seed and a number.
-        tenant: Made before the first call with the namespace ``ns``, gone after the last. Further
-            tenants of the exchange begin with its name.
-        calls: What is asked.
+        tenant: Created before the first call with the namespace ``ns``, removed after the last.
+            Further tenants of the exchange begin with its name.
+        calls: The calls.
     """
 
     name: str
@@ -49,7 +49,7 @@ class RestExchange:
 
     @property
     def preparation(self) -> tuple[RestCall, ...]:
-        """The calls that make the tenant and its namespace; they count as no calls."""
+        """Return the calls that create the tenant and its namespace; not counted as calls."""
         headers = (("Content-Type", JSON_TYPE),)
         tenant = f"/admin/v2/tenants/{self.tenant}"
         namespace = f"/admin/v2/namespaces/{self.tenant}/{NAMESPACE}"
@@ -61,5 +61,5 @@ class RestExchange:
 
     @property
     def changes_all(self) -> bool:
-        """True if it touches what is no tenant's: such exchanges are played one at a time."""
+        """True if a call affects global state: such exchanges are played sequentially."""
         return any("/configuration" in call.path for call in self.calls)

@@ -1,19 +1,15 @@
-"""Compares the answers of two servers to the same calls, field by field, after named masks.
+"""Compares two servers' answers to the same calls, field by field, after named masks.
 
-A masked field is one of which a part is not compared; it agrees when the rest does, and is
-counted. That JSON objects have no order is no mask.
+A masked field is compared in part; it agrees when the rest agrees, and is counted. Ignoring the
+order of JSON objects is no mask.
 
-| mask | what is not compared |
-|---|---|
-| addresses | where a server says that it is |
-| version | its version |
-| page | words and type of the web server's own errors: HTML or nothing there, a reason here |
-| Java's words | texts of its exceptions: plain text of a 400, and reasons with a class name |
-| others' tenants | tenants that the exchange did not make |
-| order of non-persistent topics | a real broker lists them as they lie in a hash map |
-| order of keys | the order in which the keys of dynamic configuration are named |
-| keys of the runtime | the values of ``configuration/runtime``: each server has keys of its own |
-| system topics | ``__change_events``, which holds policies of topics, and is not built here |
+| mask | not compared | |---|---| | addresses | addresses of servers | | version | version of a
+server | | page | words and type of the web server's errors: HTML or empty there, a reason here | |
+Java's words | texts of its exceptions: plain text of a 400, and reasons with a class name | |
+others' tenants | tenants of other exchanges | | order of non-persistent topics | a real broker
+lists topics in a hash map's order | | order of keys | order of the keys of dynamic configuration |
+| keys of the runtime | values of ``configuration/runtime``: each server has its own keys | | system
+topics | ``__change_events``, which holds policies of topics, and is not built here |
 """
 
 import json
@@ -26,7 +22,7 @@ from tests.differential.rest.calls import RestCall, RestExchange
 from tests.differential.rest.playing import RestAnswer
 
 FIELDS = ("status", "type", "location", "allow", "body")
-"""What is compared of an answer; the first is its kind."""
+"""Compared parts of an answer; the first is its kind."""
 _ADDRESS = re.compile(r"\b(?:pulsar://|http://)?127\.0\.0\.1:\d+")
 _JAVA = re.compile(r"\b(?:java|javax|org|com|io)\.[a-z]+\.[\w.$]+|\n\tat |HTTP 500")
 Value = TypeVar("Value")
@@ -35,13 +31,13 @@ _SYSTEM_TOPIC = re.compile(r"/__change_events(?:-partition-\d+)?\Z")
 
 @dataclass(frozen=True, slots=True)
 class RestDifference:
-    """A field of one answer that does not agree.
+    """Differing field of an answer.
 
     Attributes:
         step: The number of the call, counted from 0.
-        field: One of ``FIELDS``.
-        real: As the real server answered, after the masks.
-        ours: As Floodgate did.
+        field: An element of ``FIELDS``.
+        real: The real server's value, after the masks.
+        ours: Floodgate's value.
     """
 
     step: int
@@ -52,11 +48,11 @@ class RestDifference:
 
 @dataclass(frozen=True, slots=True)
 class RestComparison:
-    """Two answers to one call, compared.
+    """Compared answers to a call.
 
     Attributes:
-        differences: By field; empty when they agree.
-        masked: The (field, mask) of what was not compared as a whole.
+        differences: By field; empty when the answers agree.
+        masked: Pairs (field, mask) of fields compared in part.
     """
 
     differences: tuple[RestDifference, ...]
@@ -64,7 +60,7 @@ class RestComparison:
 
     @property
     def kinds_agree(self) -> bool:
-        """True if the statuses are the same."""
+        """True if the statuses are equal."""
         return all(one.field != "status" for one in self.differences)
 
 
@@ -82,7 +78,6 @@ def compare(
 def compare_answers(
     step: int, tenant: str, call: RestCall, real: RestAnswer, ours: RestAnswer
 ) -> RestComparison:
-    """Compare two answers to one call."""
     masked: set[tuple[str, str]] = set()
     there, here = _fields(tenant, call, real, masked), _fields(tenant, call, ours, masked)
     if real.status == ours.status and _is_page(real):
@@ -101,7 +96,7 @@ def compare_answers(
 
 
 def _is_page(answer: RestAnswer) -> bool:
-    """Tell whether an error is one that the web server answered, and no resource of Pulsar."""
+    """Return whether an error comes from the web server instead of a Pulsar resource."""
     if answer.status < 400:
         return False
     if answer.content_type is None:
@@ -125,7 +120,7 @@ def _fields(
 
 
 def comparable_body(tenant: str, call: RestCall, answer: RestAnswer) -> tuple[str, set[str]]:
-    """Return a body as it is compared, and the masks that were put on."""
+    """Return a body for comparison, and the applied masks."""
     masks: set[str] = set()
     text = _masked("addresses", masks, answer.body, _ADDRESS.sub("<address>", answer.body))
     if call.kind.endswith("/version") and answer.status == 200:

@@ -1,6 +1,7 @@
-"""Deliberate differences between Floodgate and a real Pulsar on odd calls, with the reason.
+"""Deliberate differences between Floodgate and a real Pulsar on odd calls, with reasons.
 
-A call that one of these names counts neither as agreeing nor as differing; it is counted by name.
+A call with a listed deviation counts neither as agreeing nor as differing; deviations are counted
+by name.
 """
 
 import re
@@ -18,12 +19,12 @@ _PARTITION_LIKE = re.compile(r"-partition-[+-]?[0-9]+/partitions")
 
 @dataclass(frozen=True)
 class RestDeviation:
-    """A class of calls that are answered differently.
+    """Class of calls with different answers.
 
     Attributes:
         name: Of the class.
-        reason: Why.
-        holds: Tells whether a call with its answers, the real one first, is of the class.
+        reason: Reason for the difference.
+        holds: Whether a call and its answers, the real answer first, belong to the class.
     """
 
     name: str
@@ -70,5 +71,5 @@ DEVIATIONS = (
 
 
 def deviation_of(call: RestCall, real: RestAnswer, ours: RestAnswer) -> RestDeviation | None:
-    """Return the class that a call with its answers is of; None for none."""
+    """Return the deviation of a call and its answers, or None."""
     return next((one for one in DEVIATIONS if one.holds(call, real, ours)), None)

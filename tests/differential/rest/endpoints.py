@@ -1,4 +1,4 @@
-"""The endpoints of the admin REST: each method and path, with a likely call of it."""
+"""Endpoints of the admin REST: each method and path, with a likely call."""
 
 import json
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from tests.differential.rest.calls import JSON_TYPE, METADATA_TYPE, NAMESPACE
 DOMAINS = ("persistent", "non-persistent")
 TOPIC_WORDS = ("a", "beta-1", "gamma.x", "delta_7", "Eps", "zeta=1", "eta:2", "theta-partition")
 HARMLESS_KEYS = ("loadBalancerSheddingGracePeriodMinutes", "subscribeRatePeriodPerConsumerInSecond")
-"""Keys of dynamic configuration that disturb nobody else on a shared broker."""
+"""Keys of dynamic configuration that are harmless on a shared broker."""
 _LIKELY = 0.94
 
 
 @dataclass
 class World:
-    """The things that the calls of an exchange have probably made so far.
+    """Objects that an exchange has probably created so far.
 
     Attributes:
-        tenant: The exchange's own.
+        tenant: The exchange's own tenant.
         namespaces: Local names, by tenant.
-        topics: Local names of topics without partitions, by domain; all lie in ``ns``.
+        topics: Local names of unpartitioned topics in ``ns``, by domain.
         partitioned: Local names with their numbers of partitions, by domain.
     """
 
@@ -36,15 +36,15 @@ class World:
 
 @dataclass
 class Draft:
-    """A call in the making.
+    """Call under construction.
 
     Attributes:
         method: The verb.
-        segments: Of the path, each encoded as it goes on the wire.
-        query: Pairs that are encoded as they go on the wire.
-        body: None for none.
+        segments: Of the path, each encoded for the wire.
+        query: Pairs, encoded for the wire.
+        body: None without a body.
         headers: By name.
-        names: How many of the last segments hold names, counted from the first of them.
+        names: Number of trailing segments that hold names.
     """
 
     method: str
@@ -55,23 +55,23 @@ class Draft:
 
     @property
     def path(self) -> str:
-        """Path and query."""
+        """Return path and query."""
         query = "&".join(f"{name}={value}" for name, value in self.query)
         return "/" + "/".join(self.segments) + (f"?{query}" if query else "")
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A method and a path with variables.
+    """Method and path with variables.
 
     Attributes:
         method: The verb.
         template: The path; ``{tenant}`` and so on are variables, ``{domain}`` was filled in.
         names: Returns likely values of the variables, by name.
-        body: Returns a likely body; None for calls without one.
+        body: Returns a likely body; None for calls without a body.
         query: Returns likely parameters.
         media_type: Of the body.
-        happened: Tells the world that the call was made as it is.
+        happened: Records an unmodified call in the world.
     """
 
     method: str
@@ -84,7 +84,7 @@ class Endpoint:
 
     @property
     def kind(self) -> str:
-        """Its class in a report."""
+        """Return the class in a report."""
         return f"{self.method} {self.template}"
 
     def draft(self, random: Random, world: World) -> Draft:
@@ -340,7 +340,7 @@ def _cluster(random: Random, _: World) -> dict[str, str]:
 
 
 CREATIONS = {domain: _creations(domain) for domain in DOMAINS}
-"""What an exchange begins with, mostly, by domain."""
+"""Usual first calls of an exchange, by domain."""
 ENDPOINTS = (
     *_of_topics("persistent"),
     *_of_topics("non-persistent"),
@@ -369,4 +369,3 @@ ENDPOINTS = (
     Endpoint("POST", f"{_CONFIGURATION}/{{key}}/{{value}}", _configured),
     Endpoint("DELETE", f"{_CONFIGURATION}/{{key}}", _configured),
 )
-"""Everything that is asked."""

@@ -1,8 +1,8 @@
-"""Makes exchanges of REST calls from a seed: everything that the admin REST answers, and odd input.
+"""Makes exchanges of admin REST calls from a seed, covering all endpoints and odd input.
 
-Most calls are as a tool would make them, about topics that calls before them made; about a third
-has one oddity (``rest_oddities``). Endpoints and oddities are dealt like cards from a shuffled
-deck, so that each comes about equally often.
+Most calls are as a tool would make them, about topics of earlier calls; about a third has an oddity
+(``rest_oddities``). Endpoints and oddities are dealt from shuffled decks, so all are about equally
+frequent.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +14,15 @@ from tests.differential.rest.endpoints import CREATIONS, ENDPOINTS, Draft, Endpo
 from tests.differential.rest.oddities import ODDITIES, Oddity
 
 ODD_SHARE = 0.5
-"""How many of the calls are odd that are dealt."""
+"""Share of odd calls among the dealt calls."""
 ODD_CREATIONS = 0.1
-"""How many of those are that an exchange begins with, so that later calls find topics."""
+"""Share of odd calls among an exchange's first calls; low, so later calls find topics."""
 LEAST_CALLS, MOST_CALLS = 2, 6
 
 
 @dataclass
 class _Deck:
-    """Deals numbers below ``size``, each once before any comes again."""
+    """Deals numbers below ``size``, each number once per shuffle."""
 
     MOST_DECKS = 1_000
 
@@ -31,10 +31,10 @@ class _Deck:
     _left: list[int] = field(default_factory=list)
 
     def deal(self, fits: Callable[[int], bool] = lambda _: True) -> int:
-        """Return the next that fits; one that does not keeps its place in the deck.
+        """Return the next fitting number; skipped numbers keep their place in the deck.
 
         Raises:
-            ValueError: None does.
+            ValueError: No number fits.
         """
         while len(self._left) < self.MOST_DECKS * self.size:
             for position, number in enumerate(self._left):
@@ -45,7 +45,7 @@ class _Deck:
 
 
 def exchanges(seed: int, calls: int) -> Iterator[RestExchange]:
-    """Yield exchanges until they have at least ``calls`` calls; the same for the same seed."""
+    """Yield exchanges with at least ``calls`` calls in total; reproducible by seed."""
     random = Random(f"rest {seed}")
     made, number = 0, 0
     dealer = _Dealer(random)
@@ -73,12 +73,12 @@ class _Dealer:
         return RestExchange(f"{seed}-{number}", tenant, tuple(calls))
 
     def _creation(self, dealt: Sequence[Endpoint]) -> Endpoint:
-        """Return one that makes what calls that were dealt may ask for."""
+        """Return a creation of the topics that the dealt calls may need."""
         asked = [one for one in CREATIONS for call in dealt if f"/{one}/" in call.template]
         return self._random.choice(CREATIONS[self._random.choice(asked or list(CREATIONS))])
 
     def _deal(self, world: World) -> tuple[Endpoint, Oddity | None]:
-        """Deal an oddity first, if any, then what it can be done to: so rare ones come as often."""
+        """Deal an oddity first, then a fitting call, so rare oddities are as frequent."""
         if self._random.random() >= ODD_SHARE:
             return ENDPOINTS[self._endpoints.deal()], None
         oddity = ODDITIES[self._oddities.deal()]

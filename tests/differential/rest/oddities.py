@@ -1,4 +1,4 @@
-"""The oddities of a call: of its path, its parameters, its body, its headers, its method."""
+"""Oddities of a call: of its path, parameters, body, headers or method."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from tests.differential.rest.endpoints import Draft
 
 @dataclass(frozen=True)
 class Oddity:
-    """One way to be odd.
+    """Way to make a call odd.
 
     Attributes:
-        name: Its class in a report.
-        done: Does it to a draft, and returns it.
-        fits: Tells whether it can be done to a draft.
+        name: Class in a report.
+        done: Applies the oddity to a draft, and returns the draft.
+        fits: Whether the oddity can apply to a draft.
     """
 
     name: str
@@ -59,7 +59,7 @@ def _missing_segment(random: Random, draft: Draft) -> None:
 
 
 def _first_version(_: Random, draft: Draft) -> None:
-    """As the paths were before v2: without it, and with a cluster behind the tenant."""
+    """Use a path from before v2: without the version, with a cluster after the tenant."""
     draft.segments.pop(1)
     if len(draft.segments) > 3:
         draft.segments.insert(3, "standalone")
@@ -71,14 +71,14 @@ def _other_case(random: Random, draft: Draft) -> None:
 
 
 def _encoded(random: Random, draft: Draft) -> None:
-    """A letter that needs no encoding is encoded."""
+    """Percent-encode an ordinary letter."""
     position = random.randrange(len(draft.segments))
     text = draft.segments[position] or "a"
     draft.segments[position] = f"%{ord(text[0]):02{random.choice('xX')}}{text[1:]}"
 
 
 def _parameter(random: Random, draft: Draft) -> None:
-    """A parameter of a segment (RFC 3986)."""
+    """Add a parameter to a segment (RFC 3986)."""
     position = random.randrange(len(draft.segments))
     draft.segments[position] += random.choice((";a=b", ";", ";jsessionid=1", ";a=b;c", "%3Ba"))
 
@@ -203,7 +203,7 @@ def _odd_bundle(random: Random, draft: Draft) -> None:
 
 
 def _odd_key(random: Random, draft: Draft) -> None:
-    """No key, or one that nobody has."""
+    """Use an empty or unknown key."""
     draft.query = random.choice(([], [("key", "none")], [("key", "%20")], [("Key", "team")]))
 
 
@@ -426,7 +426,7 @@ def _unknown_method(random: Random, draft: Draft) -> None:
 
 
 def _others_are_harmless(draft: Draft) -> bool:
-    """A deleted cluster would take the whole server with it."""
+    """Deleting a cluster would break the whole server."""
     return "clusters" not in draft.segments
 
 
@@ -479,4 +479,3 @@ ODDITIES = (
     Oddity("unknown method", _changed(_unknown_method)),
     Oddity("other method", _changed(_other_method), _others_are_harmless),
 )
-"""All of them."""

@@ -1,4 +1,4 @@
-"""Plays exchanges of REST calls to a server by its address, and removes what they made there."""
+"""Plays exchanges of REST calls to a server, and removes the created objects."""
 
 import http.client
 import json
@@ -16,16 +16,16 @@ class NoAnswerError(Exception):
 
 
 class UnpreparedError(Exception):
-    """A server does not let an exchange's tenant be made: one of that name cannot be removed."""
+    """A server refuses an exchange's tenant: an existing tenant of the name cannot be removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestAnswer:
-    """An answer; headers that were not there are None.
+    """Answer; absent headers are None.
 
     Attributes:
-        status: 0 when there was none within 20 s, or the connection ended first.
-        content_type: As it was written.
+        status: 0 without an answer within 20 s, or after a connection error.
+        content_type: As received.
         location: Of a redirect.
         allow: The methods of ``Allow``, sorted.
         body: As text.
@@ -39,7 +39,7 @@ class RestAnswer:
 
 
 class _PlainConnection(http.client.HTTPConnection):
-    """Sends a path as it was given, also one that no client should send."""
+    """Sends a path unmodified, even an invalid path."""
 
     def _validate_path(self, url: str) -> None:
         pass
@@ -49,15 +49,15 @@ class _PlainConnection(http.client.HTTPConnection):
 
 
 def play(web_address: str, exchange: RestExchange) -> tuple[RestAnswer, ...]:
-    """Make an exchange's tenant, make its calls one after the other, and remove what is left.
+    """Create an exchange's tenant, make its calls in order, and clean up.
 
     Args:
         web_address: ``host:port``.
-        exchange: What is asked.
+        exchange: The calls.
 
     Raises:
         NoAnswerError: The server cannot be reached.
-        UnpreparedError: It does not let the tenant be made.
+        UnpreparedError: The server refuses the tenant.
     """
     remove(web_address, exchange.tenant)
     try:
@@ -73,7 +73,7 @@ def play(web_address: str, exchange: RestExchange) -> tuple[RestAnswer, ...]:
 
 
 def ask(web_address: str, call: RestCall) -> RestAnswer:
-    """Make one call on a connection of its own; redirects are not followed.
+    """Make a call on a new connection; redirects are not followed.
 
     Raises:
         NoAnswerError: The server cannot be reached.
@@ -114,7 +114,7 @@ def _send(connection: http.client.HTTPConnection, call: RestCall) -> None:
 
 
 def remove(web_address: str, tenant: str) -> None:
-    """Remove every tenant whose name begins with ``tenant``, with all in it.
+    """Remove every tenant whose name begins with ``tenant``, with its contents.
 
     Raises:
         NoAnswerError: The server cannot be reached.

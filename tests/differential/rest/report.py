@@ -1,4 +1,4 @@
-"""Plays REST calls to a real Pulsar twice and to Floodgate, and counts what comes back."""
+"""Plays REST calls to a real Pulsar twice and to Floodgate, and counts the results."""
 
 import tempfile
 import threading
@@ -19,20 +19,20 @@ from tests.differential.sides import real_side
 from tests.support.golden.targets import golden_broker
 
 SIDE_BY_SIDE = 16
-"""Exchanges that are played at the same time."""
+"""Concurrent exchanges."""
 CLASSES = frozenset({one.kind for one in ENDPOINTS} | {f"oddity: {one.name}" for one in ODDITIES})
-"""Classes of calls, each of which must come often enough."""
+"""Classes of calls, each with a minimum frequency."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """An exchange with its answers.
+    """Exchange with its answers.
 
     Attributes:
-        exchange: What was asked.
-        real: What the real server answered.
-        ours: What Floodgate answered.
-        compared: Call by call; None where the real server differed from itself.
+        exchange: The calls.
+        real: The real server's answers.
+        ours: Floodgate's answers.
+        compared: By call; None if the real server differed from itself.
     """
 
     exchange: RestExchange
@@ -42,14 +42,13 @@ class Played:
 
     @property
     def calls(self) -> Iterable[tuple[RestCall, RestAnswer, RestAnswer, RestComparison]]:
-        """Each call with both answers and what they compare to; none if it was dropped."""
+        """Yield each call with both answers and their comparison; none for a dropped exchange."""
         if self.compared is None:
             return ()
         return zip(self.exchange.calls, self.real, self.ours, self.compared, strict=True)
 
 
 def count(figures: Figures, played: Played) -> None:
-    """Add the calls of one exchange to a run's figures."""
     if played.compared is None:
         figures.dropped += len(played.exchange.calls)
         return
@@ -74,7 +73,7 @@ class Players:
 
     Args:
         real: ``host:port`` of the real server's web port.
-        ours: Of Floodgate's.
+        ours: ``host:port`` of Floodgate's.
     """
 
     def __init__(self, real: str, ours: str) -> None:
@@ -82,7 +81,7 @@ class Players:
         self._alone = threading.Lock()
 
     def played(self, exchange: RestExchange) -> Played:
-        """Play one exchange to both, to the real one twice."""
+        """Play an exchange to Floodgate, and twice to the real server."""
         if not exchange.changes_all:
             return self._played(exchange)
         with self._alone:
@@ -100,13 +99,13 @@ class Players:
         return Played(exchange, first, ours, compare(exchange, first, ours) if same else None)
 
     def all(self, made: Iterable[RestExchange]) -> Iterator[Played]:
-        """Play several side by side; yield them in their order."""
+        """Play exchanges concurrently; yield results in order."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             yield from pool.map(self.played, made)
 
 
 def difference_lines(played: Played) -> Iterator[str]:
-    """Yield what differs in one exchange and is not listed, with the calls before it."""
+    """Yield the unlisted differences of an exchange, after the calls before."""
     found = [
         one
         for call, real, ours, compared in played.calls

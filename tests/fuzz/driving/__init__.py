@@ -1,1 +1,1 @@
-"""The worlds that targets drive: servers without sockets, peers, and time that passes when told."""
+"""Worlds of the targets: servers without sockets, peers, and a manual clock."""

@@ -1,4 +1,4 @@
-"""The states of a broker's connection in which a script begins."""
+"""Initial states of a broker's connection for scripts."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ Kind = pb.CommandSubscribe
 
 
 class Prelude(NamedTuple):
-    """A state: its name, what the connection's own is, and what brings it about."""
+    """Initial state: its name, its connection's settings, and its setup."""
 
     name: str
     state: ServerCnxState
@@ -35,11 +35,13 @@ def prelude(world: BrokerWorld, number: int) -> list[Peer]:
 
 
 def _nothing(*_: object) -> None:
-    """Stay as it is."""
+    pass
 
 
 def have_producers_and_consumers(_: object, peer: Peer) -> None:
-    """Have a producer, and a consumer of each kind but Key_Shared: its ring takes long to make."""
+    """Create a producer and consumers of each type but Key_Shared, whose hash ring is slow to
+    build.
+    """
     _have(peer, (Kind.Shared, Kind.Exclusive, Kind.Failover))
 
 
@@ -56,7 +58,7 @@ def _have(peer: Peer, kinds: tuple[Kind.SubType.ValueType, ...]) -> None:
 
 
 def have_messages(_: object, peer: Peer) -> None:
-    """Have messages that consumers, one of Key_Shared, got and did not acknowledge."""
+    """Leave unacknowledged messages with consumers, including a Key_Shared consumer."""
     _have(peer, (Kind.Shared, Kind.Key_Shared))
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=1, publish_time=1)
     said = b""
@@ -72,13 +74,13 @@ def have_messages(_: object, peer: Peer) -> None:
 
 
 def _paused(_: BrokerWorld, peer: Peer) -> None:
-    """Be unwritable: the peer reads nothing, and large listings wait for it."""
+    """Make the connection unwritable: large listings wait for a non-reading peer."""
     peer.transport.reads_at_once = False
     peer.say(large_listing(1) + large_listing(2))
 
 
 def _draining(world: BrokerWorld, peer: Peer) -> None:
-    """Drain, with a listing under way."""
+    """Drain during a listing."""
     peer.transport.reads_at_once = False
     peer.say(large_listing(1))
     cnx: Any = peer.protocol

@@ -1,4 +1,4 @@
-"""A broker in this process, without sockets, threads and waiting; and what must hold of it."""
+"""Broker in this process, without sockets, threads and waiting; and its invariants."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,10 +23,10 @@ from tests.fuzz.rules import BrokenRuleError
 from tests.support.peers.raw_peer import connect_command, frame
 
 LIMIT_BYTES = 24_000
-"""Of heap and direct memory each: two large listings, so that a third one waits."""
+"""Heap and direct memory each: two large listings, so a third waits."""
 LARGE_NAMESPACE, LARGE_COUNT = "a/b", 24
 LOOKED_UP = 16
-"""Topics whose bundles are all that there are."""
+"""Topics whose bundles cover all bundles."""
 _PLACES = {
     "floodgateMessageStore": "memory",
     "bindAddress": "127.0.0.1",
@@ -47,7 +47,7 @@ _SMALL = {
 
 
 class Doors:
-    """Takes the place of listening sockets: keeps what makes a connection, by its port's key."""
+    """Stand-in for listening sockets: keeps the protocol factories by port key."""
 
     def __init__(self) -> None:
         self.factories: dict[str, Callable[[], Any]] = {}
@@ -61,20 +61,19 @@ class Doors:
         port_key: str,
         **_: object,
     ) -> Listener:
-        """Listen, in name."""
         self.factories[port_key] = factory
         return Listener(host, port, ())
 
 
 class BrokerWorld:
-    """See the module.
+    """Broker world.
 
     Args:
-        asks_for_tokens: It takes nobody without one.
-        keys: Of its configuration, beside those that make everything small.
+        asks_for_tokens: Require tokens.
+        keys: Configuration keys, added to the small limits.
 
     Attributes:
-        token: Of an administrator; empty if nobody asks for one.
+        token: Administrator's token; empty without authentication.
     """
 
     def __init__(self, *, asks_for_tokens: bool = False, **keys: str) -> None:
@@ -104,7 +103,7 @@ class BrokerWorld:
         await self.service.store.apply(NamespaceName.parse(namespace), changes)
 
     def _own_all_bundles(self) -> None:
-        """Look topics up: in profile pulsar nobody else makes this broker their owner."""
+        """Look topics up: in profile pulsar only lookups make this broker their owner."""
         with self.loop.running():
             peer = self.peer()
             peer.say(frame(self.connect()))
@@ -114,7 +113,7 @@ class BrokerWorld:
             peer.breaks()
 
     def connect(self) -> pb.BaseCommand:
-        """Return the CONNECT of a client that may do everything."""
+        """Return the CONNECT of an administrator."""
         command = connect_command()
         if self.token:
             command.connect.auth_method_name, command.connect.auth_data = "token", self.token
@@ -122,14 +121,13 @@ class BrokerWorld:
         return command
 
     def peer(self, port_key: str = "brokerServicePort") -> Peer:
-        """Return a new connection."""
         return Peer(self.loop, self.doors.factories[port_key]())
 
     def check(self) -> None:
-        """Find what is still held although everybody has left.
+        """Find resources held after all connections closed.
 
         Raises:
-            BrokenRuleError: There is something.
+            BrokenRuleError: Resources are held.
         """
         check_at_rest(self.service)
 
@@ -144,17 +142,17 @@ def with_limits(config: Any) -> Any:
 
 
 def check_at_rest(service: BrokerService | ProxyService, connected: int = 0) -> None:
-    """Find what a server still holds although all but some have left.
+    """Find resources held with ``connected`` connections left.
 
     Raises:
-        BrokenRuleError: There is something.
+        BrokenRuleError: Resources are held.
     """
     totals, held = service.flow.totals, {}
     for kind in LimitType:
         held[f"{kind.value} bytes"] = service.limiter.acquired_permits(kind)
         held[f"{kind.value} waiting"] = service.limiter.queue_size(kind)
     held |= {
-        # Profile pulsar keeps places of requests that it never answers.
+        # Profile pulsar keeps the slots of requests that stay unanswered.
         "lookup places": max(0, service.lookups.pending_requests - service.unanswered.total),
         "pending bytes": service.totals.pending_bytes,
         "unpaid bytes": service.totals.unpaid_bytes,

@@ -1,6 +1,6 @@
-"""Changes of a SQLite file that was written once: cells, or bytes.
+"""Changes to cells or bytes of a prepared SQLite file.
 
-An input is a row of changes: five bytes each, and a byte run's bytes.
+An input is a list of changes: five bytes each, then the bytes of a byte run.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ Cells = tuple[tuple[str, str], ...]
 
 
 def change(path: Path, data: bytes, cells: Cells) -> None:
-    """Carry out the changes of an input; what broke the file for those behind it stays."""
+    """Apply an input's changes; changes after a corrupting change are dropped."""
     content = bytearray(path.read_bytes())
     changed, at = [], 0
     while at + _HEAD.size <= len(data):
@@ -49,7 +49,7 @@ def change(path: Path, data: bytes, cells: Cells) -> None:
 
 
 def seeds(cells: Cells) -> list[bytes]:
-    """Return an input that changes nothing, one for each cell, and one of bytes."""
+    """Return an input without changes, an input for each cell, and an input of bytes."""
     each = [_HEAD.pack(CELL, cell, 4, 0) for cell in range(len(cells))]
     return [b"", *each, _HEAD.pack(BYTES, 16, 0, 3) + b"abc"]
 
@@ -60,12 +60,12 @@ def bytes_at(place: int, run: bytes) -> bytes:
 
 
 def one_more_or_less(data: bytes, choices: Random, content: Sequence[int]) -> bytes:
-    """Return an input with a change more, or one less.
+    """Return an input with a change added or removed.
 
     Args:
         data: The input.
-        choices: Decides.
-        content: The file: bytes are changed where it has some.
+        choices: Source of randomness.
+        content: The file: bytes are changed in its non-zero parts.
     """
     if data and choices.random() < 0.3:
         return data[_HEAD.size :]

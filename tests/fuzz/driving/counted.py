@@ -1,4 +1,4 @@
-"""Counts the frames that a server's connections take, and those that end none of them."""
+"""Counts of the frames that a server's connections receive and accept."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.fuzz.driving.broker_world import Doors
 
 
 def count_frames(doors: Doors, port_key: str, figures: dict[str, int]) -> None:
-    """Count them from now on, as ``frames`` and ``valid``."""
+    """Count frames from now on, as ``frames`` and ``valid``."""
     made = doors.factories[port_key]
 
     def counted() -> Any:

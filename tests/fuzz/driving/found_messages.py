@@ -1,4 +1,4 @@
-"""Databases of messages that a broker has written, and something has changed since."""
+"""Message databases of a broker, corrupted afterwards."""
 
 import asyncio
 import shutil
@@ -36,14 +36,14 @@ CURSORS = {
     ),
 }
 SMALL_PAGE_BYTES = 1024
-"""More pages, and of more kinds, in the same bytes."""
+"""More pages, and more page types, in the same bytes."""
 _FILE, _LOG = "messages.db", "messages.db-wal"
 _loop = asyncio.new_event_loop()
 _loop.set_exception_handler(ERRORS.unhandled)
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine beside the threads of a database."""
+    """Run a coroutine beside a database's threads."""
     _loop.run_until_complete(work)
 
 
@@ -59,15 +59,15 @@ def _store(path: Path, *, skip_damaged: bool = False) -> SqliteMessageStore:
 
 
 async def opened(data: bytes, *, skip_damaged: bool, in_log: bool) -> bool:
-    """Open a database that was changed, read all, write, and open it again; true if it opened.
+    """Open a changed database, read all, write, reopen; return whether the database opened.
 
     Args:
         data: The changes.
-        skip_damaged: Leave out what is damaged.
-        in_log: Of a broker that was killed: its write-ahead log is changed, not its file.
+        skip_damaged: Skip damaged entries.
+        in_log: Change a killed broker's write-ahead log instead of the file.
 
     Raises:
-        BrokenRuleError: Something was read that was never written.
+        BrokenRuleError: An entry was read but never written.
     """
     folder = _folder() / "found"
     shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +97,7 @@ def _check_sentence(error: MessageStoreError) -> None:
 
 
 async def _used(store: SqliteMessageStore) -> None:
-    """Read and write as a broker does, as far as that is possible."""
+    """Read and write as a broker does, as far as possible."""
     for name in store.names():
         try:
             ledger = await store.open_ledger(name)
@@ -134,13 +134,13 @@ async def _read(ledger: ManagedLedger) -> None:
 
 
 def _data(number: int) -> bytes:
-    """Return the bytes of an entry; some have pages of their own."""
+    """Return the bytes of an entry; some need overflow pages."""
     return b"entry %d" % number * (1 if number % 4 else 400)
 
 
 @cache
 def written(*, killed: bool) -> dict[str, bytes]:
-    """Return the files of a broker with a little of everything, by their names."""
+    """Return the files, by name, of a broker with a little of every kind of data."""
     folder = _folder() / "written"
     folder.mkdir()
     files: dict[str, bytes] = {}
@@ -153,7 +153,7 @@ def written(*, killed: bool) -> dict[str, bytes]:
 
 
 async def _write(path: Path, left: dict[str, bytes]) -> None:
-    """Write a database; ``left`` is what would be left of it if its broker were killed."""
+    """Write a database; fill ``left`` with the files that a killed broker would leave."""
     store = _store(path)
     await store.open()
     number = 0
@@ -175,6 +175,6 @@ SEEDS = changed_file.seeds(CELLS)
 
 
 def changed(data: bytes, choices: Random, *, in_log: bool) -> bytes:
-    """Return one change more, or one less."""
+    """Return an input with a change added or removed."""
     content = written(killed=in_log)[_LOG if in_log else _FILE]
     return changed_file.one_more_or_less(data, choices, content)

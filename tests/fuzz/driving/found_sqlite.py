@@ -1,4 +1,4 @@
-"""SQLite files that a broker has written, and something has changed since: cells, or bytes."""
+"""SQLite topic stores of a broker, corrupted afterwards: cells, or bytes."""
 
 import sqlite3
 from contextlib import AsyncExitStack
@@ -35,10 +35,10 @@ def _folder() -> Path:
 
 
 async def opened(data: bytes) -> None:
-    """Open a file that was changed, and read what a broker reads when it starts.
+    """Open a changed file, and read as a starting broker does.
 
     Raises:
-        StoreError: It cannot be opened or read.
+        StoreError: The file cannot be opened or read.
     """
     path = _folder() / "found.db"
     for old in path.parent.iterdir():
@@ -76,7 +76,7 @@ _CLOCK = VirtualClock(SteppedLoop())
 
 @cache
 def written() -> bytes:
-    """Return the file of a broker with a little of everything."""
+    """Return the file of a broker with a little of every kind of data."""
     path = _folder() / "written.db"
     SteppedLoop().run(_write(path))
     connection = sqlite3.connect(path)
@@ -107,5 +107,5 @@ SEEDS = changed_file.seeds(CELLS)
 
 
 def changed(data: bytes, choices: Random) -> bytes:
-    """Return one change more, or one less."""
+    """Return an input with a change added or removed."""
     return changed_file.one_more_or_less(data, choices, written())

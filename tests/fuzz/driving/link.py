@@ -1,4 +1,4 @@
-"""Connections between servers of one loop: two ends, and the kernel between them."""
+"""Connections between servers of a loop: two ends, and kernel buffers between."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
 KERNEL_BYTES = 65_536
-"""So much is taken of a sender whose peer does not read."""
+"""Bytes that a sender may write while its peer does not read."""
 MOST_PIECES = 6
-"""However small the pieces are that arrive: one that is sent comes in no more."""
+"""Most chunks in which a write arrives."""
 
 
 class LinkEnd(asyncio.Transport):
-    """One end, as the asyncio transport of its protocol.
+    """End of a connection, as the asyncio transport of its protocol.
 
     Attributes:
-        other: The other end.
-        pieces: Returns how many bytes arrive at once; 0: as many as there are.
+        other: The opposite end.
+        pieces: Returns the bytes of a chunk; 0: all available.
     """
 
     def __init__(self, loop: SteppedLoop, names: tuple[tuple[str, int], ...]) -> None:
@@ -45,7 +45,7 @@ class LinkEnd(asyncio.Transport):
     # -- what arrives ---------------------------------------------------------------------------
 
     def arrives(self, data: Buffer) -> None:
-        """Take bytes that were sent to this end."""
+        """Receive bytes from the opposite end."""
         if not self._closing:
             self._inbox += data
             self._read_soon()
@@ -72,7 +72,7 @@ class LinkEnd(asyncio.Transport):
             self.close()
 
     def ended(self) -> None:
-        """Learn that the other end has closed: a server hears of it also while it does not read."""
+        """Receive the end of the stream, reported even to a non-reading server."""
         self._ended = True
         if self._paused:
             self._end()
@@ -88,7 +88,7 @@ class LinkEnd(asyncio.Transport):
         return cast("asyncio.BaseProtocol", self.protocol)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Do nothing: both are 0, as the servers want them."""
+        """Do nothing: both limits are 0, as the servers set."""
 
     def get_write_buffer_size(self) -> int:
         return max(0, len(self.other._inbox) - KERNEL_BYTES)
@@ -105,7 +105,7 @@ class LinkEnd(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def was_read(self) -> None:
-        """Go on writing: the other end has read."""
+        """Resume writing after a read by the opposite end."""
         if self._writer_waits and not self.get_write_buffer_size() and self.protocol is not None:
             self._writer_waits = False
             self.protocol.resume_writing()
@@ -142,7 +142,7 @@ class LinkEnd(asyncio.Transport):
 
 
 def linked(loop: SteppedLoop, port: int) -> tuple[LinkEnd, LinkEnd]:
-    """Return both ends of a connection to a port: who calls, and who accepts."""
+    """Return the calling and the accepting end of a connection to a port."""
     names = ("127.0.0.1", 40_000), ("127.0.0.1", port)
     calling, accepting = LinkEnd(loop, names[::-1]), LinkEnd(loop, names)
     calling.other, accepting.other = accepting, calling

@@ -1,4 +1,4 @@
-"""The other end of one connection: what it is sent must be whole frames of valid commands."""
+"""Peer of a connection, which checks that it receives whole frames of valid commands."""
 
 import asyncio
 import struct
@@ -12,7 +12,7 @@ from tests.support.peers.memory_transport import MemoryTransport
 
 
 class Peer:
-    """A peer without a socket.
+    """Peer without a socket.
 
     Args:
         protocol: The server's side.
@@ -27,13 +27,13 @@ class Peer:
         loop.settle()
 
     def say(self, data: bytes) -> None:
-        """Send bytes, and let the server do what comes of them."""
+        """Send bytes, and run the server until idle."""
         with TURNS.turn():
             self.transport.peer_sends(data)
         self._loop.settle()
 
     def reads(self, size: int) -> None:
-        """Read what waits."""
+        """Read waiting bytes."""
         with TURNS.turn():
             self.transport.peer_reads(size)
         self._loop.settle()
@@ -52,10 +52,10 @@ class Peer:
         self._loop.settle()
 
     def answers(self) -> list[pb.BaseCommand]:
-        """Return the commands that came since the last call.
+        """Return the commands received since the last call.
 
         Raises:
-            BrokenRuleError: A frame or a command is malformed: no client could read it.
+            BrokenRuleError: A frame or a command is malformed.
         """
         data, at = memoryview(bytes(self.transport.received)), 0
         self.transport.received.clear()
@@ -66,7 +66,7 @@ class Peer:
                 raise BrokenRuleError("a command that the server sent is longer than its frame")
             end = at + 4 + total
             if end > len(data):
-                break  # Cut off with the connection, or not read.
+                break  # Cut off with the connection, or unread.
             try:
                 found.append(pb.BaseCommand.FromString(data[at + 8 : at + 8 + size].tobytes()))
             except DecodeError:

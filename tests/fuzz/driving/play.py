@@ -1,4 +1,4 @@
-"""Plays a script, and looks at what is left when everybody has gone."""
+"""Plays a script, and checks the world after all peers have left."""
 
 from typing import Protocol, runtime_checkable
 
@@ -7,35 +7,34 @@ from tests.fuzz.driving.stepped_loop import SteppedLoop
 from tests.fuzz.inputs import script
 
 SHORTEST_SECONDS = 0.01
-"""A step of time lasts this, or twice, four times ... as long: up to five minutes."""
+"""Shortest time step; steps double from here, up to five minutes."""
 READ_BYTES = 64
 
 
 class World(Protocol):
-    """A server in this process."""
+    """Server in this process."""
 
     loop: SteppedLoop
 
-    def peer(self) -> Peer:
-        """Return a new connection."""
+    def peer(self) -> Peer: ...
 
     def check(self) -> None:
-        """Find what is still held."""
+        """Find resources still held."""
 
 
 @runtime_checkable
 class HasBroker(Protocol):
-    """A proxy, whose broker may say anything."""
+    """Proxy whose broker may send any bytes."""
 
     def says_as_broker(self, data: bytes) -> None:
-        """Let the proxy have bytes from its broker."""
+        """Deliver broker bytes to the proxy."""
 
 
 def play(world: World, peers: list[Peer], data: bytes) -> None:
-    """Let peers do what an input says, then let all of them leave.
+    """Play an input's script, then disconnect all peers.
 
     Raises:
-        BrokenRuleError: Something is held after that, or an answer is malformed.
+        BrokenRuleError: Resources are still held, or an answer is malformed.
     """
     _, steps = script.read(data)
     player = _Player(world, peers)

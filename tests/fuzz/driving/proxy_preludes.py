@@ -1,4 +1,4 @@
-"""The states of a proxy's connection in which a script begins."""
+"""Initial states of a proxy's connection for scripts."""
 
 from typing import Any
 

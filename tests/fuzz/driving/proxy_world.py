@@ -1,4 +1,4 @@
-"""A proxy before a broker, in this process and on one loop; and what must hold of both."""
+"""Proxy before a broker, in this process and on a loop; and the invariants of both."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.fuzz.driving.peer import Peer
 from tests.fuzz.driving.stand_ins import stand_ins
 
 BROKER_PORT, SILENT_PORT = 6650, 6651
-"""Whoever calls the second one waits for ever."""
+"""Connections to the second port stay unanswered."""
 _PLACES = {
     "bindAddress": "127.0.0.1",
     "advertisedAddress": "127.0.0.1",
@@ -25,10 +25,10 @@ _PLACES = {
 
 
 class ProxyWorld:
-    """See the module.
+    """Proxy world.
 
     Attributes:
-        piece_bytes: So many arrive at once between proxy and broker; 0: all.
+        piece_bytes: Chunk size between proxy and broker; 0: unlimited.
     """
 
     def __init__(self, profile: str) -> None:
@@ -49,7 +49,7 @@ class ProxyWorld:
         """Connect the proxy to the broker.
 
         Raises:
-            OSError: Nobody listens there.
+            OSError: No server listens at the address.
         """
         if port == SILENT_PORT:
             await self.loop.create_future()
@@ -64,20 +64,19 @@ class ProxyWorld:
         return calling, protocol
 
     def peer(self) -> Peer:
-        """Return a new connection to the proxy."""
         return Peer(self.loop, self.doors.factories["servicePort"]())
 
     def says_as_broker(self, data: bytes) -> None:
-        """Let the proxy have bytes from the broker that it called last."""
+        """Deliver bytes to the proxy on its latest broker connection."""
         if self._calls:
             self._calls[-1].arrives(data)
         self.loop.settle()
 
     def check(self) -> None:
-        """Find what is still held although everybody has left.
+        """Find resources held after all connections closed.
 
         Raises:
-            BrokenRuleError: There is something.
+            BrokenRuleError: Resources are held.
         """
         check_at_rest(self.service)
         check_at_rest(self.broker.service, connected=len(self.broker.service.connections))

@@ -1,5 +1,3 @@
-"""A folder for the files of inputs."""
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,7 +5,7 @@ _FOLDERS: list[TemporaryDirectory[str]] = []
 
 
 def scratch() -> Path:
-    """Return the folder of this process; it goes with the process."""
+    """Return the folder of this process, removed at its exit."""
     if not _FOLDERS:
         _FOLDERS.append(TemporaryDirectory(prefix="floodgate-fuzz-"))
     return Path(_FOLDERS[0].name)

@@ -1,6 +1,6 @@
-"""Stand-ins for what is slow: the processes that a broker asks answer quickly, and alike.
+"""Stand-ins for a broker's worker processes, with fast and repeatable answers.
 
-What they do in earnest takes as long as it takes, in processes of their own.
+The real work is slow and happens in separate processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from server.tasks.worker_processes import WorkerFailedError
 
 
 class StandInWorkers:
-    """Answers for pattern workers: some paths match, the time is up, or the process has ended."""
+    """Pattern workers that answer: some paths match, timeout, or the process ended."""
 
     @asynccontextmanager
     async def worker(self) -> AsyncIterator[StandInWorkers]:
@@ -39,11 +39,11 @@ class StandInWorkers:
         return np.arange(len(paths)) % 2 == chosen % 2
 
     async def close(self) -> None:
-        """Do nothing."""
+        pass
 
 
 class StandInJudge:
-    """Answers for the judge of schemas: the same, new, unreadable or incompatible."""
+    """Judge of schemas that answers: equal, new, unreadable or incompatible."""
 
     def __init__(self, clock: object) -> None:
         del clock
@@ -66,22 +66,23 @@ class StandInJudge:
         return judgement(schema.kind, strategy, answer)
 
     async def close(self) -> None:
-        """Do nothing."""
+        pass
 
 
 class NoLag(EventLoopLag):
-    """Measures nothing: there is no loop of its own that could be late, and five minutes of looking
-    ten times a second take longer than an input."""
+    """Lag meter without measurements: sampling five minutes ten times a second takes longer than an
+    input.
+    """
 
     def start(self) -> None:
-        """Do nothing."""
+        pass
 
 
 @contextmanager
 def stand_ins() -> Iterator[None]:
-    """Let servers that are made in this block ask stand-ins.
+    """Use stand-ins in servers created within the block.
 
-    Nobody looks at the C library's heap either, which takes longer than an input as well.
+    The C library's heap is not inspected either, for the same reason.
     """
     with (
         patch.object(broker.service, "PatternWorkers", StandInWorkers),

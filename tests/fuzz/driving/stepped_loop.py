@@ -1,4 +1,4 @@
-"""A loop whose callbacks run one by one, each timed, and whose time passes only when it is told."""
+"""Event loop with callbacks timed individually, and a manual clock."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -10,18 +10,18 @@ from loadgen.virtual.loop import VirtualLoop
 from tests.fuzz.rules import ERRORS, TURNS, BrokenRuleError
 
 MOST_TURNS = 20_000
-"""More turns without a moment's pause, and the loop would never come to rest."""
+"""Turns without a pause after which the loop counts as endless."""
 
 
 class SteppedLoop(VirtualLoop):
-    """See the module. What is handed to a thread is done in a turn that is not measured."""
+    """Stepped loop. Work for a thread runs in an unmeasured turn."""
 
     def __init__(self) -> None:
         super().__init__()
         self.set_exception_handler(ERRORS.unhandled)
 
     def abandon(self) -> None:
-        """End all tasks: nobody needs this loop, and what lived on it, any more."""
+        """End all tasks of an abandoned loop."""
         with self.running():
             for task in asyncio.all_tasks(self):
                 task.cancel()
@@ -29,7 +29,7 @@ class SteppedLoop(VirtualLoop):
         self._timers.clear()
 
     def __del__(self) -> None:
-        """Go without a warning: there is no selector that would have to be closed."""
+        """Skip the warning: no selector needs closing."""
 
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: object
@@ -42,7 +42,7 @@ class SteppedLoop(VirtualLoop):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Be the running loop in a block: of code that is called from outside as well."""
+        """Be the running loop in a block, for outside callers too."""
         asyncio.events._set_running_loop(self)
         try:
             yield
@@ -50,10 +50,10 @@ class SteppedLoop(VirtualLoop):
             asyncio.events._set_running_loop(None)
 
     def settle(self) -> None:
-        """Run what is ready, until nothing is.
+        """Run callbacks until the loop is idle.
 
         Raises:
-            BrokenRuleError: It never ends.
+            BrokenRuleError: The loop never becomes idle.
         """
         ready = self._ready  # type: ignore[attr-defined]
         turns = 0
@@ -72,7 +72,7 @@ class SteppedLoop(VirtualLoop):
             TURNS.end(begun)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass: timers that are due run, and what they make ready."""
+        """Advance the clock: run due timers, and the callbacks that follow."""
         end = self._now + seconds
         self.settle()
         while (due := self._next_due()) is not None and due <= end:
@@ -83,7 +83,7 @@ class SteppedLoop(VirtualLoop):
         self._now = max(self._now, end)
 
     def _next_due(self) -> float | None:
-        """Return when the next timer is due; those that were cancelled are dropped."""
+        """Return the next timer's time, dropping cancelled timers."""
         timers = self._timers
         while timers and timers[0][3] is None and timers[0][2].cancelled():
             heappop(timers)
@@ -91,7 +91,7 @@ class SteppedLoop(VirtualLoop):
         return timers[0][0] if timers else None
 
     def run(self, work: Coroutine[Any, Any, Any], *, measured: bool = True) -> Any:
-        """Run a coroutine to its end, as quickly as time can pass, and return what it does."""
+        """Run a coroutine to its end, advancing the clock as needed, and return its result."""
         before = TURNS.of_this_input
         with self.running():
             task = self.create_task(work)

@@ -1,4 +1,4 @@
-"""Servers without sockets: what they hold, what they send and how long they take is looked at."""
+"""Server worlds detect held resources, bad bytes and long turns."""
 
 import asyncio
 import struct

@@ -1,1 +1,1 @@
-"""Inputs: seeds and values that mean something, and changes that keep an input valid."""
+"""Inputs: meaningful seeds and values, and mutations that keep an input valid."""

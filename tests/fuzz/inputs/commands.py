@@ -1,7 +1,6 @@
-"""Commands made at random, from the descriptors, with values that mean something.
+"""Random commands, made from the protobuf descriptors with meaningful values.
 
-The same names, ids and positions come again and again, so that one command meets what another one
-made; a few are odd.
+Names, ids and positions repeat, so commands meet the objects of earlier commands; a few are odd.
 """
 
 from random import Random
@@ -61,11 +60,11 @@ _DEEPEST = 4
 
 
 class CommandMaker:
-    """Makes commands, and changes them.
+    """Makes and mutates commands.
 
     Args:
-        random: Whose choices are followed.
-        likely: Types that come more often than others.
+        random: Source of randomness.
+        likely: More frequent types.
     """
 
     def __init__(self, random: Random, likely: tuple[int, ...] = ()) -> None:
@@ -73,7 +72,6 @@ class CommandMaker:
         self._likely = likely
 
     def made(self) -> bytes:
-        """Return a new command."""
         random = self._random
         kinds = self._likely if self._likely and random.random() < 0.8 else TYPES
         kind = random.choice(kinds)
@@ -86,7 +84,7 @@ class CommandMaker:
         return command.SerializePartialToString()
 
     def changed(self, data: bytes) -> bytes:
-        """Return a command with one field changed; what is none is replaced."""
+        """Return a command with a changed field; replace bytes that are no command."""
         command = pb.BaseCommand()
         try:
             command.ParseFromString(data)

@@ -1,4 +1,4 @@
-"""Changes configuration texts line by line: keys that are known, values that mean something."""
+"""Mutations of configuration lines: known keys, meaningful values."""
 
 from functools import cache
 from random import Random
@@ -23,7 +23,7 @@ _YAML_VALUES = (
 
 
 def changed_lines(text: str, keys: KnownKeys, choices: Random) -> str:
-    """Return a properties text with one line more, less or otherwise."""
+    """Return a properties text with a line added, removed or changed."""
     lines = text.splitlines()[:60]
     for _ in range(choices.choice((1, 1, 2, 4))):
         at = choices.randrange(len(lines) + 1)
@@ -50,7 +50,7 @@ def _names(keys: KnownKeys) -> list[str]:
 
 
 def changed_yaml(text: str, choices: Random) -> str:
-    """Return a scenario with one line more, less or otherwise."""
+    """Return a scenario with a line added, removed or changed."""
     lines = text.splitlines()[:120]
     for _ in range(choices.choice((1, 1, 2, 4))):
         at, what = choices.randrange(len(lines) + 1), choices.random()

@@ -1,4 +1,4 @@
-"""Tokens for a broker that asks for them: of an administrator, of others, one that expires."""
+"""Tokens for a broker with authentication: an administrator's, other roles', an expiring token."""
 
 import base64
 import hashlib
@@ -39,4 +39,4 @@ KEYS = {
     "superUserRoles": "admin",
     "proxyRoles": "proxy",
 }
-"""The keys by which a broker asks for tokens, and knows what roles may do."""
+"""Keys that enable tokens and authorization."""

@@ -1,4 +1,4 @@
-"""Frames to begin with: one of each type, complete, and one with a payload."""
+"""Seed frames: a complete frame of each type, and a frame with a payload."""
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_payload_command
@@ -7,7 +7,6 @@ from tests.support.processes.commands import TYPES, complete_command
 
 
 def frame_seeds() -> list[bytes]:
-    """Return a frame of each type, several in a stream, and a message."""
     each = [frame(complete_command(kind)) for kind in TYPES]
     send = pb.BaseCommand(
         type=pb.BaseCommand.SEND, send=pb.CommandSend(producer_id=1, sequence_id=2)

@@ -1,4 +1,4 @@
-"""Values for REST: what stands in paths, queries, headers and bodies, and what should not."""
+"""Values for REST paths, queries, headers and bodies, valid and invalid."""
 
 import json
 

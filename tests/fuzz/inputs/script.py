@@ -1,7 +1,7 @@
-"""Scripts: an input as a list of things that peers do, and the changes that keep it one.
+"""Scripts: inputs as lists of peers' actions, and mutations that keep an input a script.
 
-An input is a byte that chooses the state to begin in, then steps. A step is a byte that says what,
-and for some a length (two bytes) and so many bytes.
+An input is a byte for the initial state, then steps. A step is a byte for the action; some actions
+have a length (two bytes) and a body.
 """
 
 import random
@@ -15,12 +15,14 @@ import proto.PulsarApi_pb2 as pb
 from tests.fuzz.inputs.commands import CommandMaker
 
 COMMAND, MESSAGE, BYTES, TIME, READS, STOPS, LEAVES, SWITCHES = range(8)
-"""A command, to be framed; a command with a payload; bytes as they are; time passes; the peer reads
-some of what waits; it reads no more, or again; it leaves, and another one comes; another peer does
-the next steps."""
+"""A command, to be framed; a command with a payload; raw bytes; time passes; the peer reads some
+waiting bytes; stops or resumes reading; leaves, and a new peer connects; the next steps switch
+to another peer.
+"""
 JOINED, HALVED, WRONG = 0x80, 0x40, 0x20
-"""Flags: sent together with the next step; sent in two pieces; a message's checksum is wrong, and
-what is no message comes from the broker behind a proxy."""
+"""Flags: sent together with the next step; sent in two chunks; the message's checksum is wrong, or
+another command comes from the broker behind a proxy.
+"""
 _HAS_BYTES = (COMMAND, MESSAGE, BYTES)
 _LENGTH = struct.Struct(">H")
 MOST_STEPS = 8
@@ -28,15 +30,13 @@ _BYTES_SHARE = 0.15
 
 
 class Step(NamedTuple):
-    """One thing that a peer does."""
-
     what: int
     flags: int
     data: bytes
 
 
 def read(data: bytes) -> tuple[int, list[Step]]:
-    """Return the state and the steps of an input: every input has some."""
+    """Return the state and the steps of an input; every input is valid."""
     steps: list[Step] = []
     at = 1
     while at < len(data) and len(steps) < MOST_STEPS:
@@ -52,7 +52,7 @@ def read(data: bytes) -> tuple[int, list[Step]]:
 
 
 def written(state: int, steps: list[Step]) -> bytes:
-    """Return the input of some steps."""
+    """Return the input of a script."""
     out = bytearray((state & 0xFF,))
     for step in steps[:MOST_STEPS]:
         out.append(step.what | step.flags)
@@ -65,7 +65,7 @@ def written(state: int, steps: list[Step]) -> bytes:
 
 
 def wire_bytes(step: Step) -> bytes:
-    """Return what a peer sends in a step with bytes."""
+    """Return the bytes that a peer sends in a step."""
     if step.what == BYTES:
         return step.data
     if step.what == COMMAND:
@@ -78,11 +78,11 @@ def wire_bytes(step: Step) -> bytes:
 
 
 class ScriptMutator:
-    """Changes scripts.
+    """Mutates scripts.
 
     Args:
-        likely: Types of commands that come more often.
-        has_broker: Some come from the broker.
+        likely: More frequent command types.
+        has_broker: Send some commands from the broker.
     """
 
     def __init__(self, likely: tuple[int, ...], *, has_broker: bool = False) -> None:
@@ -92,7 +92,6 @@ class ScriptMutator:
     def mutated(
         self, data: bytes, most_bytes: int, seed: int, bytes_mutated: Callable[[bytes, int], bytes]
     ) -> bytes:
-        """Return a changed script."""
         choices = random.Random(seed)
         if choices.random() < _BYTES_SHARE:
             return bytes_mutated(data, most_bytes)
@@ -142,7 +141,7 @@ class ScriptMutator:
 
 
 def message(choices: random.Random) -> bytes:
-    """Return a SEND, or now and then another command, with metadata and a payload."""
+    """Return a SEND, or occasionally another command, with metadata and a payload."""
     send = pb.CommandSend(
         producer_id=choices.choice((0, 1, 1, 1, 2)), sequence_id=choices.choice((0, 1, 2, 3, 9))
     )
@@ -199,4 +198,4 @@ _METADATA: tuple[tuple[float, Callable[[pb.MessageMetadata, random.Random], None
     (0.1, _values(schema_version=(b"", b"\x00" * 8, b"x"))),
     (0.05, lambda metadata, _: metadata.encryption_keys.add(key="k", value=b"v") and None),
 )
-"""Parts of metadata, and how often each is there."""
+"""Metadata fields, and the probability of each."""

@@ -1,4 +1,4 @@
-"""Changes streams of frames so that most stay valid; now and then bytes, as libFuzzer does."""
+"""Mutations of frame streams: mostly valid frames, occasionally libFuzzer's byte mutations."""
 
 import random
 import struct
@@ -14,7 +14,6 @@ _MOST_FRAMES = 64
 def mutated_stream(
     data: bytes, most_bytes: int, seed: int, bytes_mutated: Callable[[bytes, int], bytes]
 ) -> bytes:
-    """Return a changed stream of frames."""
     choices = random.Random(seed)
     if choices.random() < _BYTES_SHARE:
         return bytes_mutated(data, most_bytes)
@@ -33,7 +32,7 @@ def mutated_stream(
 
 
 def split(data: bytes) -> list[bytes]:
-    """Cut a stream at its length fields; the last piece may be anything."""
+    """Cut a stream at its length fields; the last part may be arbitrary bytes."""
     frames: list[bytes] = []
     at = 0
     while at + 4 <= len(data) and len(frames) < _MOST_FRAMES:
@@ -46,5 +45,4 @@ def split(data: bytes) -> list[bytes]:
 
 
 def with_lengths(command: bytes) -> bytes:
-    """Return a command's frame."""
     return _LENGTHS.pack(len(command) + 4, len(command)) + command

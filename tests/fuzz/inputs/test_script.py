@@ -1,5 +1,3 @@
-"""Every input is a script, and changes keep it one."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,1 +1,1 @@
-"""The targets: each takes bytes, and says which errors are the answer to bad ones."""
+"""Targets: each runs bytes, and declares the errors that answer bad bytes."""

@@ -1,6 +1,6 @@
 """The broker's commands, in every state of a connection.
 
-An input is a script: see tests.fuzz.inputs.script.
+An input is a script (tests.fuzz.inputs.script).
 """
 
 from broker.commands.table import COMMANDS
@@ -19,7 +19,7 @@ _worlds: dict[int, BrokerWorld] = {}
 
 
 def one_input(data: bytes) -> None:
-    """Bring a connection into a state, then do what the script says."""
+    """Bring a connection into a state, then run the script."""
     chosen = data[0] if data else 0
     world = _world(chosen & (PULSAR | ASKS))
     with world.loop.running():
@@ -27,7 +27,7 @@ def one_input(data: bytes) -> None:
 
 
 def renewed() -> None:
-    """Forget both brokers: the next input has new ones."""
+    """Forget both brokers: the next input starts new brokers."""
     for world in _worlds.values():
         world.loop.abandon()
     _worlds.clear()
@@ -41,7 +41,6 @@ def seeds() -> list[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Change a script."""
     import atheris
 
     return ScriptMutator(_LIKELY).mutated(data, most_bytes, seed, atheris.Mutate)

@@ -1,6 +1,6 @@
-"""Configuration files: of broker and proxy, a setting of the command line, a scenario document.
+"""Configuration: files of broker and proxy, a command-line setting, a scenario.
 
-An input: a byte that chooses which, then the text.
+An input: a byte for the kind, then the text.
 """
 
 import random
@@ -21,14 +21,14 @@ from tests.fuzz.rules import BrokenRuleError
 ALLOWED = (ConfigError, LoadgenError)
 FIGURES = {"made": 0}
 SCENARIO_BELOW, PROXY_FROM, SETTING_FROM = 24, 136, 248
-"""A scenario costs twenty times as much as a file of keys: it comes less often."""
+"""A scenario costs twenty times as much as a properties file, so scenarios are rarer."""
 MOST_SHOWN = 2_000
 _BROKER = b"\x20"
 _NO_FILE = Path("nowhere/scenario.yaml")
 
 
 def one_input(data: bytes) -> None:
-    """Read a text as one kind of configuration; what is made of it can be shown."""
+    """Parse a text as a kind of configuration; the result can be printed."""
     chosen, rest = data[0] if data else 0, data[1:]
     try:
         text = rest.decode("utf-8-sig")
@@ -71,7 +71,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Change lines of keys or of YAML, now and then bytes."""
+    """Mutate lines of properties or YAML, occasionally bytes."""
     import atheris
 
     choices = random.Random(seed)

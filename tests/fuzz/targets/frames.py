@@ -1,6 +1,6 @@
-"""Frames: a stream cut anywhere gives the same frames, and every frame a command or an error.
+"""Frames: any chunking of a stream gives the same frames, each a command or an error.
 
-An input: how it is cut (flags, a number of cuts, their places), then the stream.
+An input: the chunking (flags, a number of cuts, their places), then the stream.
 """
 
 from itertools import pairwise
@@ -29,9 +29,9 @@ from tests.fuzz.rules import TURNS, BrokenRuleError
 MAX_MESSAGE_BYTES = 20_000
 MOST_CUTS = 8
 MOST_TAKEN = 12
-"""Frames of a stream that are parsed: more of them teach nothing new."""
+"""Frames of a stream that are parsed: more would add no coverage."""
 LONG_BYTES = 1_500
-"""Follow a stream that is to end in a large frame: the input itself stays short."""
+"""Appended to a stream that ends in a large frame, so inputs stay short."""
 FIGURES = {"frames": 0, "valid": 0}
 _BOUNDED, _PARKS, _LIKE_PULSAR, _LOGGED, _EARLY, _LONG = 1, 2, 4, 8, 16, 32
 _KNOWN = frozenset(pb.BaseCommand.Type.values())
@@ -43,7 +43,7 @@ class _NoClock:
 
 
 def one_input(data: bytes) -> None:
-    """Cut a stream and take its frames; what is cut otherwise holds the same."""
+    """Parse a stream in two chunkings and compare the frames."""
     flags, chunks, stream = _cut(data)
     with TURNS.turn():
         frames, end = _decoded(chunks, flags)
@@ -67,7 +67,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Change how the stream is cut, or the stream."""
+    """Mutate the chunking or the stream."""
     import atheris
 
     head = 2 + 2 * (data[1] % (MOST_CUTS + 1)) if len(data) > 1 else 0
@@ -86,7 +86,7 @@ def _cut(data: bytes) -> tuple[int, list[bytes], bytes]:
         stream += b"\xff" * LONG_BYTES
     places = sorted(int.from_bytes(data[2 + 2 * n : 4 + 2 * n]) for n in range(cuts))
     if places and flags & _EARLY:
-        # Near the beginning, where the lengths are.
+        # Near the beginning, at the length fields.
         places = [place % 64 for place in places]
         places.sort()
     edges = [0, *(min(place, len(stream)) for place in places), len(stream)]
@@ -94,7 +94,7 @@ def _cut(data: bytes) -> tuple[int, list[bytes], bytes]:
 
 
 def _decoded(chunks: list[bytes], flags: int) -> tuple[list[Frame], object]:
-    """Return the frames of a stream, and what ended them: an error, or what is left."""
+    """Return a stream's frames, and the error or the bytes after the last frame."""
 
     def announced(size: int, head: bytes) -> bool:
         check_command_size(command_type_in(head), command_size_in(head))
@@ -113,7 +113,7 @@ def _decoded(chunks: list[bytes], flags: int) -> tuple[list[Frame], object]:
 
 
 def _take(frame: Frame, flags: int) -> None:
-    """Take a frame as the servers do."""
+    """Parse a frame as the servers do."""
     body, kind = frame.body(), frame.command_type()
     if len(body) != frame.total_size:
         raise BrokenRuleError("a frame is not as long as it says")
@@ -135,7 +135,7 @@ def _take(frame: Frame, flags: int) -> None:
 
 
 def _park(chunks: list[bytes], size: int) -> None:
-    """Take frames while the gate opens and closes: none is lost, and nothing stays counted."""
+    """Parse frames while the gate opens and closes: no frame is lost, no bytes stay counted."""
     totals = FlowTotals(_NoClock())  # type: ignore[arg-type]
     decoder = FrameDecoder(MAX_MESSAGE_BYTES)
     intake = FrameIntake(decoder, parks=True, totals=totals)

@@ -1,6 +1,6 @@
-"""Imports of topics: Parquet files as anybody writes them, broken ones, and texts.
+"""Topic imports: arbitrary and broken Parquet files, and texts.
 
-An input: a byte of flags; then a table (what columns it has, and rows), or a file's bytes.
+An input: a byte of flags; then a table (columns and rows), or a file's bytes.
 """
 
 import io
@@ -43,7 +43,7 @@ _path = scratch() / "topics.parquet"
 
 
 def one_input(data: bytes) -> None:
-    """Import a file that is made of an input, into an empty store."""
+    """Import a file made from an input into an empty store."""
     flags = data[0] if data else 0
     content = data[1:] if flags & AS_FILE else _parquet(data[1:])
     if flags & AS_TEXT:
@@ -71,7 +71,7 @@ async def _import(*, skip_invalid: bool) -> None:
 
 
 def _parquet(data: bytes) -> bytes:
-    """Return a Parquet file: types of the columns, then rows of a namespace, a name, and pairs."""
+    """Return a Parquet file: column types, then rows of a namespace, a name, and pairs."""
     FIGURES["tables"] += 1
     types, rest = (data[:3] + bytes(3))[:3], data[3:]
     rows = list(_rows(rest))
@@ -95,7 +95,7 @@ def _parquet(data: bytes) -> bytes:
 
 
 def _column(values: list[Any], kind: Any) -> pa.Array:
-    """Return values as a column of a type, or as texts if it cannot have them."""
+    """Return values as a typed column, or as texts if the type does not fit."""
     try:
         if kind in (pa.binary(), pa.null(), pa.int64()) or pa.types.is_list(kind):
             return pa.array([None if kind != pa.binary() else one for one in values], kind)
@@ -151,7 +151,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def seeds() -> list[bytes]:
-    """Return tables, a file as it is written, and texts."""
+    """Return tables, an exported file, and texts."""
     choices = random.Random(1)
     tables = [bytes((0, 0, 0, kind)) + _row(choices) * 3 for kind in range(6)]
     rows = b"".join(b"\x00" + _sized(b"a/b") + _sized(one) for one in NAMES[:3])

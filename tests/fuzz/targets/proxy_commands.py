@@ -1,8 +1,7 @@
 """The proxy's commands and pipes, in every state of a connection, before a broker.
 
-An input is a script: see tests.fuzz.inputs.script. The upper half of its first byte says in what
-pieces bytes arrive between proxy and broker. Commands and bytes with the flag WRONG come from the
-broker.
+An input is a script (tests.fuzz.inputs.script). The upper half of its first byte gives the chunk
+sizes between proxy and broker. Commands and bytes with the flag WRONG come from the broker.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from tests.support.processes.commands import TYPES, complete_command
 
 Type = pb.BaseCommand
 PULSAR = 8
-"""The bit of the first byte that asks for profile pulsar."""
+"""Bit of the first byte for profile pulsar."""
 FIGURES = {"frames": 0, "valid": 0}
 _PIECES = (0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 7, 64, 1_000)
 _LIKELY = (
@@ -30,7 +29,7 @@ _worlds: dict[bool, ProxyWorld] = {}
 
 
 def one_input(data: bytes) -> None:
-    """Bring a connection into a state, then do what the script says."""
+    """Bring a connection into a state, then run the script."""
     chosen = data[0] if data else 0
     world = _world(bool(chosen & PULSAR))
     world.piece_bytes = _PIECES[chosen >> 4]
@@ -39,7 +38,7 @@ def one_input(data: bytes) -> None:
 
 
 def renewed() -> None:
-    """Forget all servers: the next input has new ones."""
+    """Forget all servers: the next input starts new servers."""
     for world in _worlds.values():
         world.loop.abandon()
     _worlds.clear()
@@ -53,7 +52,6 @@ def seeds() -> Sequence[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Change a script."""
     import atheris
 
     return ScriptMutator(_LIKELY, has_broker=True).mutated(data, most_bytes, seed, atheris.Mutate)

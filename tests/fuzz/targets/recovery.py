@@ -1,6 +1,6 @@
-"""Recovery: SQLite files as a broker may find them when it starts, of messages and of topics.
+"""Recovery: SQLite files of messages and of topics, corrupted before a broker starts.
 
-An input: a byte of flags; then changes to a file that a broker has written (cells, or bytes).
+An input: a byte of flags; then changes to cells or bytes of a broker's file.
 """
 
 import random
@@ -16,7 +16,7 @@ _loop = SteppedLoop()
 
 
 def one_input(data: bytes) -> None:
-    """Open what an input describes; what opens is read and written, and opened again."""
+    """Open the file of an input; read, write and reopen a valid file."""
     flags = data[0] if data else 0
     if flags & OF_TOPICS:
         FIGURES["topics"] += 1
@@ -41,7 +41,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Change one thing more of the file, or one less, or the bytes of the input."""
+    """Add or remove a change of the file, or change bytes of the input."""
     choices = random.Random(seed)
     if choices.random() < 0.1 or not data:
         import atheris

@@ -1,6 +1,6 @@
-"""REST of the broker, through its own HTTP parser and middlewares, without a socket.
+"""The broker's REST, through its own HTTP parser and middlewares, without a socket.
 
-An input: requests one after the other (method, path, headers and body), or bytes as they are.
+An input: requests in order (method, path, headers and body), or raw bytes.
 """
 
 import random
@@ -20,7 +20,7 @@ _worlds: list[BrokerWorld] = []
 
 
 def one_input(data: bytes) -> None:
-    """Send requests on one connection; each is answered, and no answer is an error of ours."""
+    """Send requests on a connection; each gets an answer, and no answer is an internal error."""
     world = _world()
     with world.loop.running():
         peer = world.peer("webServicePort")
@@ -41,7 +41,7 @@ def one_input(data: bytes) -> None:
 
 
 def _check(answer: bytes, *, may_be_none: bool) -> None:
-    """Look at an answer: its status, which is none of ours."""
+    """Check that an answer's status is no internal error."""
     if not answer:
         if may_be_none:
             return
@@ -77,7 +77,7 @@ def _http(method: int, headers: int, path: bytes, body: bytes) -> bytes:
     ]
     if body:
         lines.append(b"Content-Length: %d" % len(body))
-    # A line's end in a path would begin something else: that is what raw bytes are for.
+    # A line end in a path would begin another header; raw bytes cover line ends.
     return (
         b"\r\n".join(line.replace(b"\r", b"").replace(b"\n", b"") for line in lines)
         + b"\r\n\r\n"
@@ -86,7 +86,7 @@ def _http(method: int, headers: int, path: bytes, body: bytes) -> bytes:
 
 
 def renewed() -> None:
-    """Forget the broker: the next input has a new one."""
+    """Forget the broker: the next input starts a new broker."""
     for world in _worlds:
         world.loop.abandon()
     _worlds.clear()
@@ -139,7 +139,7 @@ def _made(choices: random.Random) -> bytes:
 
 
 def seeds() -> list[bytes]:
-    """Return a request for each endpoint, with a body where it may take one."""
+    """Return a request for each endpoint, with a body where allowed."""
     choices = random.Random(1)
     each = [
         b"\0" + _request(method, _filled(path, choices), 1, b"" if method == "GET" else BODIES[0])
@@ -152,7 +152,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Send another request before, or change one; now and then bytes."""
+    """Prepend or mutate a request; occasionally mutate bytes."""
     import atheris
 
     choices = random.Random(seed)

@@ -1,7 +1,7 @@
-"""Credentials: tokens, passwords, keys and where they stand, CONNECT and HTTP headers.
+"""Credentials: tokens, passwords, keys and their sources, CONNECT and HTTP headers.
 
-An input: a byte that chooses which, then bytes. A token is a header and claims (a zero byte between
-them), signed here with the server's own key, or any bytes.
+An input: a byte for the kind, then bytes. A token is a header and claims (a zero byte between),
+signed here with the server's key, or arbitrary bytes.
 """
 
 import base64
@@ -56,28 +56,28 @@ class _Clock:
 
 
 def one_input(data: bytes) -> None:
-    """Take credentials of one kind; an error shows nothing of them."""
+    """Parse credentials of a kind; errors do not reveal credentials."""
     what, body = (data[0] if data else 0), data[1:]
     with TURNS.turn():
         try:
             _KINDS[what % 8](what, body)
         except ALLOWED as error:
-            if what % 8 != SOURCE:  # Where a secret stands is no secret.
+            if what % 8 != SOURCE:  # A secret's location is no secret.
                 _check_words(error, body)
             raise
 
 
 def _check_words(error: Exception, body: bytes) -> None:
-    """Find credentials in the words of an error."""
+    """Find credentials in an error's text."""
     words = str(getattr(error, "reason", None) or error)
     for part in body.split(b"\0"):
-        odd = part.isalnum() and not part.isalpha()  # No word that an error has of its own.
+        odd = part.isalnum() and not part.isalpha()  # Not a word of the error itself.
         if odd and len(part) >= _LEAST_SHOWN and part.decode("latin-1") in words:
             raise BrokenRuleError("an error shows credentials")
 
 
 def _signed(what: int, body: bytes) -> None:
-    """Show a token that the server's own key has signed."""
+    """Present a token signed with the server's key."""
     header, _, claims = body.partition(b"\0")
     token = _url64(header or _HEADERS[0]) + b"." + _url64(claims)
     algorithm = HMACAlgorithm(HMACAlgorithm.SHA256)
@@ -94,7 +94,7 @@ def _raw(what: int, body: bytes) -> None:
 
 
 def _curve(_: int, body: bytes) -> None:
-    """Show a token that was signed with a key pair, or with half of a signature."""
+    """Present a token signed with a key pair, or with half a signature."""
     header, _, claims = body.partition(b"\0")
     token = _url64(header or _HEADERS[9]) + b"." + _url64(claims)
     signed = _curve_key().sign(token, ec.ECDSA(hashes.SHA256()))
@@ -238,7 +238,7 @@ def seeds() -> list[bytes]:
 
 
 def mutated(data: bytes, most_bytes: int, seed: int) -> bytes:
-    """Change claims, a CONNECT's fields, or bytes."""
+    """Mutate claims, a CONNECT's fields, or bytes."""
     import atheris
 
     choices = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Scenarios in which the admin REST API changes what clients see, and lookups by HTTP."""
+"""Scenarios in which the admin REST API changes clients' results, and lookups by HTTP."""
 
 import re
 import time
@@ -10,7 +10,7 @@ from reading import read_all
 
 
 def http_lookup(place):
-    """A client whose service URL is that of the web port."""
+    """Look topics up by a service URL with the web port."""
     log = pulsar.FileLogger(pulsar.LoggerLevel.Info, str(place.files / "client.log"))
     client = pulsar.Client(place.admin_url, operation_timeout_seconds=20, logger=log)
     place.clients.append(client)
@@ -23,7 +23,7 @@ def http_lookup(place):
 
 
 def deduplicated(place):
-    """What was sent already is not stored again."""
+    """A repeated sequence id is not stored again."""
     namespace = f"{place.namespace}-dedup"
     place.rest("PUT", f"namespaces/{namespace}", {})
     status, _ = place.rest("POST", f"namespaces/{namespace}/deduplication", True)
@@ -48,7 +48,7 @@ def deduplicated(place):
 
 
 def compacted(place):
-    """After compaction the newest value of each key is left for those who ask for it."""
+    """After compaction, compacted reads return the newest value of each key."""
     client = place.client()
     client.subscribe(place.topic(), "s", is_read_compacted=True).close()
     producer = client.create_producer(place.topic())
@@ -76,7 +76,7 @@ def compacted(place):
 
 
 def terminated(place):
-    """A topic that was terminated takes nothing more, and gives what it has."""
+    """A terminated topic refuses new messages, and delivers stored messages."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     fill(client, place.topic(), payloads("terminated", 3))
@@ -90,7 +90,7 @@ def terminated(place):
 
 
 def stats(place):
-    """The statistics of a topic name its subscriptions, consumers and backlog."""
+    """A topic's statistics name its subscriptions, consumers and backlog."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s", pulsar.ConsumerType.Shared)
     producer = client.create_producer(place.topic(), producer_name="sender")
@@ -113,7 +113,7 @@ def stats(place):
 
 
 def skipped(place):
-    """Messages that were skipped by REST do not come; after a reset they do."""
+    """Messages skipped by REST are not delivered until a reset."""
     client = place.client()
     client.subscribe(place.topic(), "s").close()
     fill(client, place.topic(), payloads("skipped", 10))
@@ -133,7 +133,7 @@ def skipped(place):
 
 
 def unloaded(place):
-    """Clients come back to a topic that was unloaded."""
+    """Clients reconnect to an unloaded topic."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     producer = client.create_producer(place.topic())
@@ -141,7 +141,7 @@ def unloaded(place):
     for payload in messages[:10]:
         producer.send(payload)
     first = receive_data(consumer, 10)
-    time.sleep(0.3)  # the client gathers acknowledgements for a tenth of a second
+    time.sleep(0.3)  # the client groups acknowledgements for a tenth of a second
     status, _ = place.rest("PUT", f"{place.path()}/unload")
     for payload in messages[10:]:
         producer.send(payload)

@@ -1,5 +1,3 @@
-"""Scenarios about subscriptions."""
-
 import datetime
 import re
 import time
@@ -26,10 +24,10 @@ _Configuration = _pulsar.ConsumerConfiguration
 
 
 def _discovering():
-    """Return a configuration that looks for topics every second.
+    """Return a configuration that refreshes patterns every second.
 
-    ``subscribe(pattern_auto_discovery_period=...)`` is checked by the Python client and then
-    forgotten, so that every pattern is asked again after the default of 60 s.
+    The Python client validates ``subscribe(pattern_auto_discovery_period=...)`` and then ignores
+    the value, so every pattern would be refreshed after the default of 60 s.
     """
     configuration = _Configuration()
     configuration.pattern_auto_discovery_period(1)
@@ -40,7 +38,6 @@ _pulsar.ConsumerConfiguration = _discovering
 
 
 def fill(client, topic, messages, **options):
-    """Send messages to a topic."""
     producer = client.create_producer(topic, **options)
     for message in messages:
         producer.send_async(message, None)
@@ -49,7 +46,7 @@ def fill(client, topic, messages, **options):
 
 
 def exclusive(place):
-    """One consumer alone, acknowledging all up to a message."""
+    """A single consumer, acknowledging cumulatively."""
     client, other = place.client(), place.client()
     consumer = client.subscribe(place.topic(), "s")
     refused = refusal(other.subscribe, place.topic(), "s")
@@ -67,13 +64,13 @@ def exclusive(place):
 
 
 def failover(place):
-    """The next consumer takes over when the active one leaves."""
+    """The next consumer takes over when the active consumer leaves."""
     client, other = place.client(), place.client()
     consumers = [
         client.subscribe(place.topic(), "s", Type.Failover, consumer_name="a"),
         other.subscribe(place.topic(), "s", Type.Failover, consumer_name="b"),
     ]
-    time.sleep(1.5)  # the active one is chosen a second after the last change
+    time.sleep(1.5)  # the broker chooses the active consumer a second after the last change
     fill(client, place.topic(), payloads("failover", 20))
     found = drain(consumers, 20)
     active = 0 if found[0] else 1
@@ -90,7 +87,7 @@ def failover(place):
 
 
 def shared(place):
-    """Two consumers share the messages; what one leaves behind the other gets."""
+    """Two consumers share messages; a closed consumer's messages go to the other consumer."""
     client, other = place.client(), place.client()
     consumers = [
         client.subscribe(place.topic(), "s", Type.Shared, receiver_queue_size=10),
@@ -108,7 +105,7 @@ def shared(place):
 
 
 def key_shared(place):
-    """Each key has one consumer, and keeps its order."""
+    """Each key has a single consumer, and keeps its order."""
     client, other = place.client(), place.client()
     consumers = [
         client.subscribe(place.topic(), "s", Type.KeyShared),
@@ -136,7 +133,7 @@ def key_shared(place):
 
 
 def regex(place):
-    """A pattern's consumer hears of topics that come and go."""
+    """A pattern's consumer follows created and deleted topics."""
     client = place.client()
     fill(client, place.topic("-a"), [b"before"])
     pattern = re.compile(place.topic("-.*"))
@@ -153,7 +150,7 @@ def regex(place):
 
 
 def many_topics(place):
-    """One consumer on a list of topics."""
+    """A consumer on a list of topics."""
     client = place.client()
     topics = [place.topic(f"-{part}") for part in "abc"]
     consumer = client.subscribe(topics, "s")
@@ -163,7 +160,7 @@ def many_topics(place):
 
 
 def nack(place):
-    """A message that was refused comes again."""
+    """A negatively acknowledged message is redelivered."""
     client = place.client()
     consumer = client.subscribe(
         place.topic(), "s", Type.Shared, negative_ack_redelivery_delay_ms=200
@@ -184,7 +181,7 @@ def nack(place):
 
 
 def dead_letter(place):
-    """A message that is refused too often goes to the topic of dead letters."""
+    """A message refused too often goes to the dead letter topic."""
     client = place.client()
     policy = pulsar.ConsumerDeadLetterPolicy(2, place.topic("-dead"), "kept")
     consumer = client.subscribe(
@@ -206,7 +203,7 @@ def dead_letter(place):
 
 
 def batch_index(place):
-    """Of a batch only what was not acknowledged comes again."""
+    """Only the unacknowledged messages of a batch are redelivered."""
     client, other = place.client(), place.client()
     options = {"batch_index_ack_enabled": True, "consumer_type": Type.Shared}
     consumer = client.subscribe(place.topic(), "s", **options)
@@ -230,7 +227,7 @@ def batch_index(place):
 
 
 def delayed(place):
-    """A message for later lets others go first."""
+    """A delayed message lets later messages pass."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s", Type.Shared)
     producer = client.create_producer(place.topic())
@@ -243,7 +240,7 @@ def delayed(place):
 
 
 def unsubscribe(place):
-    """A subscription that is given up leaves nothing behind."""
+    """A removed subscription leaves no state."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     fill(client, place.topic(), payloads("unsubscribe", 3))

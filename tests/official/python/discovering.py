@@ -1,6 +1,6 @@
-"""One consumer of a pattern: ``discovering.py SERVICE_URL PATTERN PERIOD OPERATION_SECONDS``.
+"""Consumer of a pattern: ``discovering.py SERVICE_URL PATTERN PERIOD OPERATION_SECONDS``.
 
-Says ``subscribed`` or ``refused``, and closes the consumer when its standard input ends.
+Prints ``subscribed`` or ``refused``, and closes the consumer when standard input ends.
 """
 
 import re
@@ -14,7 +14,7 @@ _configuration = _pulsar.ConsumerConfiguration
 
 
 def configuration():
-    """Set the period, which this client takes and does not pass on."""
+    """Set the period, which this client accepts but does not pass on."""
     made = _configuration()
     made.pattern_auto_discovery_period(int(period))
     return made

@@ -1,7 +1,7 @@
-"""Runs scenarios with the official Python client of this environment, one JSON line for each.
+"""Runs scenarios with the official Python client of this environment, a JSON line each.
 
-``python driver.py SERVICE_URL ADMIN_URL NAMESPACE FOLDER [SCENARIO ...]``. The folder takes logs
-and holds ``public.pem`` and ``private.pem``. What this version of the client does not have is
+``python driver.py SERVICE_URL ADMIN_URL NAMESPACE FOLDER [SCENARIO ...]``. The folder receives logs
+and holds ``public.pem`` and ``private.pem``. Scenarios that this version does not support are
 reported as absent.
 """
 
@@ -29,7 +29,7 @@ _writing = threading.Lock()
 
 
 def run(common, name):
-    """Run one scenario and write its line."""
+    """Run a scenario and write its line."""
     started = time.monotonic()
     line = {"scenario": name}
     try:
@@ -48,7 +48,7 @@ def run(common, name):
 
 
 def main():
-    """Run what the command line asks for; everything but the restart without names."""
+    """Run the named scenarios; without names all but the restart."""
     service_url, admin_url, namespace, folder, *names = sys.argv[1:]
     common = Place(service_url, admin_url, namespace, Path(folder))
     names = names or [scenario.__name__ for scenario in PARALLEL]

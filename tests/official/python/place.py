@@ -1,4 +1,4 @@
-"""The place in which scenarios run: servers, a namespace of its own, and a client for each."""
+"""Environment of a scenario: servers, a namespace, and a client each."""
 
 import hashlib
 import json
@@ -11,13 +11,13 @@ from pathlib import Path
 import pulsar
 
 PATIENCE_MILLIS = 60_000
-"""Time for a message that must come."""
+"""Timeout of an expected message."""
 QUIET_MILLIS = 300
-"""Time in which a message that must not come would have come."""
+"""Wait that shows the absence of a message."""
 
 
 TURN_MILLIS = 5
-"""Time for each of several consumers in turn."""
+"""Poll time of each of several consumers."""
 
 
 def payloads(name, count, start=0):
@@ -26,7 +26,7 @@ def payloads(name, count, start=0):
 
 
 def digest(messages):
-    """Return the hash of messages in their order."""
+    """Return the hash of messages in order."""
     found = hashlib.sha256()
     for message in messages:
         found.update(message)
@@ -36,8 +36,6 @@ def digest(messages):
 
 @dataclass
 class Place:
-    """Where a scenario runs."""
-
     service_url: str
     admin_url: str
     namespace: str
@@ -46,23 +44,22 @@ class Place:
     clients: list = field(default_factory=list)
 
     def topic(self, part="", domain="persistent"):
-        """Return the name of a topic of this scenario's own."""
+        """Return the name of a topic of this scenario."""
         return f"{domain}://{self.namespace}/{self.name}{part}"
 
     def client(self):
-        """Return a new client; it is closed when the scenario ends."""
+        """Return a new client, closed when the scenario ends."""
         log = pulsar.FileLogger(pulsar.LoggerLevel.Info, str(self.files / "client.log"))
         client = pulsar.Client(self.service_url, operation_timeout_seconds=20, logger=log)
         self.clients.append(client)
         return client
 
     def close(self):
-        """Close the scenario's clients."""
         for client in self.clients:
             client.close()
 
     def rest(self, method, path, body=None):
-        """Ask the admin REST API; return the status and what it answered."""
+        """Call the admin REST API; return status and answer."""
         request = urllib.request.Request(
             f"{self.admin_url}/admin/v2/{path}",
             method=method,
@@ -77,13 +74,13 @@ class Place:
             return error.code, None
 
     def path(self, part=""):
-        """Return the REST path of a topic of this scenario's own."""
+        """Return the REST path of a topic of this scenario."""
         return self.topic(part).replace("://", "/")
 
 
 @contextmanager
 def place_for(common, name):
-    """Give a scenario its place, and close its clients at the end."""
+    """Yield a scenario's place, and close its clients at the end."""
     place = Place(common.service_url, common.admin_url, common.namespace, common.files, name)
     try:
         yield place
@@ -92,7 +89,7 @@ def place_for(common, name):
 
 
 def receive(consumer, count, ack=True):
-    """Return the next messages, acknowledged."""
+    """Return the next messages, acknowledged by default."""
     found = []
     for _ in range(count):
         message = consumer.receive(PATIENCE_MILLIS)
@@ -103,7 +100,7 @@ def receive(consumer, count, ack=True):
 
 
 def receive_data(consumer, count):
-    """Return what the next messages hold."""
+    """Return the payloads of the next messages."""
     return [message.data() for message in receive(consumer, count)]
 
 
@@ -117,7 +114,7 @@ def nothing_comes(consumer):
 
 
 def drain(consumers, count):
-    """Return what several consumers got, each its own list, until ``count`` came in all."""
+    """Return each consumer's messages, once ``count`` arrived in total."""
     found = [[] for _ in consumers]
     quiet = 0
     while sum(map(len, found)) < count and quiet * TURN_MILLIS < PATIENCE_MILLIS:
@@ -134,7 +131,7 @@ def drain(consumers, count):
 
 
 def refusal(attempt, *arguments, **named):
-    """Return the name of the client's error; an empty text if there was none."""
+    """Return the name of the client's error; an empty text without an error."""
     try:
         attempt(*arguments, **named)
     except pulsar.PulsarException as error:

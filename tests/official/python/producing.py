@@ -1,5 +1,3 @@
-"""Scenarios about what producers send."""
-
 import pulsar
 from place import digest, nothing_comes, payloads, receive, receive_data, refusal
 
@@ -8,7 +6,7 @@ CODECS = {"lz4": "LZ4", "zlib": "ZLib", "zstd": "ZSTD", "snappy": "SNAPPY"}
 
 
 def plain(place):
-    """One message a send, with everything that a message can carry."""
+    """Single messages, with every field of a message."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     producer = client.create_producer(place.topic())
@@ -34,7 +32,7 @@ def plain(place):
 
 
 def ordering_key(place):
-    """A key for the order alone."""
+    """A key only for ordering."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     client.create_producer(place.topic()).send(b"ordered", ordering_key="first")
@@ -81,7 +79,7 @@ def compressed(place):
 
 
 def chunked(place):
-    """A message above the limit of one frame."""
+    """A message above the frame limit."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     producer = client.create_producer(place.topic(), chunking_enabled=True)
@@ -92,7 +90,7 @@ def chunked(place):
 
 
 def access_modes(place):
-    """Exclusive producers keep others away until they leave."""
+    """Exclusive producers block other producers until closed."""
     client, other = place.client(), place.client()
     mode = pulsar.ProducerAccessMode
     first = client.create_producer(place.topic(), access_mode=mode.Exclusive)
@@ -104,7 +102,7 @@ def access_modes(place):
 
 
 def producer_names(place):
-    """A name belongs to one producer at a time."""
+    """A name belongs to a single producer at a time."""
     client, other = place.client(), place.client()
     first = client.create_producer(place.topic(), producer_name="one")
     refused = bool(refusal(other.create_producer, place.topic(), producer_name="one"))
@@ -114,7 +112,7 @@ def producer_names(place):
 
 
 def encrypted(place):
-    """Encrypted payloads pass through, for the eyes of the key's owner."""
+    """Encrypted payloads pass through, readable with the owner's key."""
     client = place.client()
     keys = pulsar.CryptoKeyReader(str(place.files / "public.pem"), str(place.files / "private.pem"))
     consumer = client.subscribe(place.topic(), "s", crypto_key_reader=keys)
@@ -127,7 +125,7 @@ def encrypted(place):
 
 
 def partitioned(place):
-    """Three partitions, filled in turn and read as one topic."""
+    """Three partitions, filled round-robin and read as a single topic."""
     status, _ = place.rest("PUT", f"{place.path()}/partitions", 3)
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
@@ -145,7 +143,7 @@ def partitioned(place):
 
 
 def non_persistent(place):
-    """A topic that keeps nothing reaches who is there."""
+    """A non-persistent topic reaches connected consumers."""
     client = place.client()
     topic = place.topic(domain="non-persistent")
     consumer = client.subscribe(topic, "s", pulsar.ConsumerType.Shared)

@@ -1,4 +1,4 @@
-"""Publishes for some seconds and consumes what it published, first unmeasured.
+"""Publishes for some seconds and consumes the messages, after an unmeasured warm-up.
 
 ``rates.py SERVICE_URL SERVER_PID TOPIC BATCH SECONDS`` prints rates, and the server's processor
 time, as JSON.
@@ -20,7 +20,7 @@ USER, SYSTEM = 11, 12
 
 
 def cpu_seconds(pid):
-    """Return the processor time of the server, from the kernel's books."""
+    """Return the processor time of the server (/proc)."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[USER]) + int(fields[SYSTEM])) / os.sysconf("SC_CLK_TCK")
 
@@ -36,8 +36,7 @@ def consumer_of(client, topic):
 
 
 def measured(client, pid, topic, batch, seconds):
-    """Return rates and processor time."""
-    consumer_of(client, topic).close()  # The subscription is there before the first message.
+    consumer_of(client, topic).close()  # The subscription must exist before the first message.
     producer = client.create_producer(
         topic,
         batching_enabled=batch > 1,
@@ -69,7 +68,6 @@ def measured(client, pid, topic, batch, seconds):
 
 
 def main(service_url, pid, topic, batch, seconds):
-    """Measure what the command line says."""
     client = pulsar.Client(
         service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error), io_threads=1
     )

@@ -1,4 +1,4 @@
-"""Scenarios about places in a topic: readers, seeks, table views."""
+"""Scenarios about positions in a topic: readers, seeks, table views."""
 
 import time
 
@@ -8,7 +8,7 @@ from place import PATIENCE_MILLIS, digest, nothing_comes, payloads, receive, rec
 
 
 def read_all(reader):
-    """Return what is left to be read."""
+    """Return the remaining messages."""
     found = []
     while reader.has_message_available():
         found.append(reader.read_next(PATIENCE_MILLIS))
@@ -35,7 +35,7 @@ def reader(place):
 
 
 def reader_at(place):
-    """A reader that begins with the very message that it names."""
+    """A reader that starts with its start message included."""
     client = place.client()
     fill(client, place.topic(), payloads("reader_at", 3))
     whole = read_all(client.create_reader(place.topic(), pulsar.MessageId.earliest))
@@ -44,7 +44,7 @@ def reader_at(place):
 
 
 def batched_reader(place):
-    """Readers stop at the end of a batch, and start in its midst."""
+    """Readers stop at a batch's end, and start within a batch."""
     client = place.client()
     fill(
         client,
@@ -62,7 +62,7 @@ def batched_reader(place):
 
 
 def seek_id(place):
-    """A consumer goes back to a message, to the beginning and to the end."""
+    """A consumer seeks a message, the beginning and the end."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s", start_message_id_inclusive=True)
     fill(client, place.topic(), payloads("seek_id", 20))
@@ -80,7 +80,7 @@ def seek_id(place):
 
 
 def seek_behind(place):
-    """Without being told otherwise a seek leads behind the message that it names."""
+    """A seek is exclusive by default."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s", pulsar.ConsumerType.Shared)
     fill(client, place.topic(), payloads("seek_behind", 10))
@@ -97,7 +97,7 @@ def seek_behind(place):
 
 
 def seek_time(place):
-    """A consumer and a reader go back to a moment."""
+    """A consumer and a reader seek a time."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s")
     fill(client, place.topic(), payloads("seek_time", 10))
@@ -117,7 +117,7 @@ def seek_time(place):
 
 
 def last_id(place):
-    """The last message's id is that of its receipt."""
+    """The last message's id equals its receipt's."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s", initial_position=EARLIEST)
     producer = client.create_producer(place.topic())
@@ -126,7 +126,7 @@ def last_id(place):
 
 
 def table_view(place):
-    """A table has the newest value of each key, and follows."""
+    """A table view has the newest value of each key, and follows updates."""
     client = place.client()
     producer = client.create_producer(place.topic())
     for number in range(20):

@@ -1,7 +1,7 @@
-"""Many consumers of patterns in one process, each with a client and a connection of its own.
+"""Many pattern consumers in a process, each with a client and a connection.
 
-``regex_consumers.py SERVICE_URL NAMESPACE FIRST COUNT LOG`` subscribes to the groups of topics from
-FIRST on, all at once, prints as JSON how it went, and stays until its standard input ends.
+``regex_consumers.py SERVICE_URL NAMESPACE FIRST COUNT LOG`` subscribes simultaneously to the groups
+of topics from FIRST on, prints the outcome as JSON, and stays until standard input ends.
 """
 
 import json
@@ -16,11 +16,11 @@ import pulsar
 
 OPERATION_SECONDS = 120
 CONNECTION_MILLIS = 10_000
-"""As shipped."""
+"""The client's default."""
 
 
 def subscribe(service_url, namespace, group, log):
-    """Return one client, its consumer and what was refused."""
+    """Return a client, its consumer and a refusal."""
     client = pulsar.Client(
         service_url,
         operation_timeout_seconds=OPERATION_SECONDS,
@@ -30,7 +30,7 @@ def subscribe(service_url, namespace, group, log):
         logger=log,
     )
     pattern = re.compile(f"persistent://{namespace}/group-{group:05d}-.*")
-    # The client never asks again for a list of topics that it was refused.
+    # The client never retries a refused topic list.
     try:
         return client, client.subscribe(pattern, "regex"), None
     except pulsar.PulsarException as error:
@@ -38,7 +38,6 @@ def subscribe(service_url, namespace, group, log):
 
 
 def main(service_url, namespace, first, count, log):
-    """Subscribe and stay."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     logger = pulsar.FileLogger(pulsar.LoggerLevel.Warn, log)

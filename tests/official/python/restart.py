@@ -1,4 +1,4 @@
-"""The scenario of a broker that is killed and started again beneath open clients."""
+"""Scenario of a broker killed and restarted under open clients."""
 
 import sys
 
@@ -15,7 +15,7 @@ def _tell(line):
 
 
 def restart(place):
-    """Nothing that was receipted is lost, nothing acknowledged long ago comes again."""
+    """No receipted message is lost, no long acknowledged message is redelivered."""
     client = place.client()
     consumer = client.subscribe(place.topic(), "s", pulsar.ConsumerType.Shared)
     quick = client.subscribe(place.topic(), "quick")
@@ -48,7 +48,7 @@ def restart(place):
 
 
 def _received(consumer, wanted):
-    """Return all that comes: patiently until so many are there, as clients reconnect slowly."""
+    """Return all messages, waiting for ``wanted`` messages, as clients reconnect slowly."""
     found = set()
     while True:
         try:

@@ -1,5 +1,3 @@
-"""Scenarios about schemas."""
-
 import pulsar
 from consuming import EARLIEST
 from place import receive, refusal
@@ -9,14 +7,14 @@ COUNT = 5
 
 
 class Person(schema.Record):
-    """What is sent."""
+    """Record that is sent."""
 
     name = schema.String(required=True)
     age = schema.Integer(required=True)
 
 
 class Stranger(schema.Record):
-    """The same name for something else: readable neither way."""
+    """Incompatible record of the same name."""
 
     name = schema.Integer(required=True)
     town = schema.String(required=True)
@@ -39,7 +37,6 @@ def _exchange(place, kind, values, registered):
 
 
 def schema_string(place):
-    """Text."""
     return _exchange(
         place, schema.StringSchema(), [f"text {number}" for number in range(COUNT)], "STRING"
     )
@@ -54,17 +51,17 @@ def _records(place, schema_of, registered):
 
 
 def schema_json(place):
-    """Records as JSON, and a schema that does not fit."""
+    """JSON records, and an incompatible schema."""
     return _records(place, schema.JsonSchema, "JSON")
 
 
 def schema_avro(place):
-    """Records as Avro, and a schema that does not fit."""
+    """Avro records, and an incompatible schema."""
     return _records(place, schema.AvroSchema, "AVRO")
 
 
 def schema_deleted(place):
-    """A schema that was deleted makes room for another."""
+    """A deleted schema no longer blocks another schema."""
     client = place.client()
     client.create_producer(place.topic(), schema=schema.JsonSchema(Person)).close()
     path = f"schemas/{place.topic().partition('://')[2]}/schema"
@@ -74,7 +71,7 @@ def schema_deleted(place):
 
 
 def missing_topic(place):
-    """A namespace that does not exist is refused in words."""
+    """A missing namespace is refused with a sentence."""
     client = place.client()
     try:
         client.create_producer("persistent://public/nowhere-at-all/topic")

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * A broker for the tests of a program that uses Pulsar: one for all of them, empty for each, and a client of it.
+ * A broker and its client for the tests of a program that uses Pulsar: shared, and empty at the start of each test.
  * {@code FLOODGATE_BROKER} names the program if {@code floodgate-broker} is not on the path.
  *
  * <pre>{@code @RegisterExtension Floodgate floodgate = new Floodgate();}</pre>
@@ -44,7 +44,7 @@ public class Floodgate implements BeforeEachCallback, AfterEachCallback {
         client.close();
     }
 
-    /** Asks the web port, and returns its answer. */
+    /** Sends a request to the web port, and returns its answer. */
     public String ask(String method, String path, String body) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create(broker.webUrl + path))
                 .method(method, HttpRequest.BodyPublishers.ofString(body))
@@ -64,7 +64,7 @@ public class Floodgate implements BeforeEachCallback, AfterEachCallback {
         String program = System.getenv().getOrDefault("FLOODGATE_BROKER", "floodgate-broker");
         Process process = new ProcessBuilder(
                         program,
-                        "--set", "brokerServicePort=0", "--set", "webServicePort=0", // any free ones
+                        "--set", "brokerServicePort=0", "--set", "webServicePort=0", // free ports
                         "--set", "bindAddress=127.0.0.1", "--set", "advertisedAddress=127.0.0.1",
                         "--set", "floodgateFaultsEnabled=true") // faults, and the reset
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
