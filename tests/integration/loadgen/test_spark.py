@@ -142,20 +142,21 @@ def test_the_handler_of_ctrl_c_is_not_sparks(spark: SharedSpark) -> None:
 def test_ctrl_c_ends_an_action_without_a_word(
     spark: SharedSpark, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # Given an action that takes longer than anybody waits
-    context = spark.session().sparkContext
+    context, ended = spark.session().sparkContext, threading.Event()
 
     def action() -> list[int]:
-        slept: list[int] = context.parallelize([30], 1).map(time.sleep).collect()
-        return slept
+        try:
+            slept: list[int] = context.parallelize([300], 1).map(time.sleep).collect()
+            return slept
+        finally:
+            ended.set()
 
-    # When there is a Ctrl-C
     with pytest.raises(KeyboardInterrupt):
         collect_with_progress(
             spark.session(), action, lambda tasks_done: signal.raise_signal(signal.SIGINT)
         )
     assert capfd.readouterr() == ("", "")
-    assert not context.statusTracker().getActiveJobsIds()
+    assert ended.wait(120)  # Long before its task would end.
 
 
 def test_a_failed_task_is_one_sentence_and_everything_is_put_back(spark: SharedSpark) -> None:
