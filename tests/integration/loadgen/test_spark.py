@@ -146,7 +146,7 @@ def test_ctrl_c_ends_an_action_without_a_word(
 
     def action() -> list[int]:
         try:
-            slept: list[int] = context.parallelize([300], 1).map(time.sleep).collect()
+            slept: list[int] = context.parallelize([30], 1).map(time.sleep).collect()
             return slept
         finally:
             ended.set()
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_an_action_without_a_word(
             spark.session(), action, lambda tasks_done: signal.raise_signal(signal.SIGINT)
         )
     assert capfd.readouterr() == ("", "")
-    assert ended.wait(120)  # Long before its task would end.
+    assert ended.wait(20)  # Before its task would end.
 
 
 def test_a_failed_task_is_one_sentence_and_everything_is_put_back(spark: SharedSpark) -> None:
