@@ -68,7 +68,8 @@ def collect_with_progress(
     except KeyboardInterrupt:
         # The action is awaited until it notices the cancellation.
         with interrupts_deferred(), suppress(PySparkException, Py4JError):
-            session.sparkContext.cancelJobGroup(group)
+            # Also a job that the action has not submitted yet; PySpark has no such method.
+            session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)
             thread.join(_CANCEL_SECONDS)
         raise
     return outcome.result()
