@@ -274,6 +274,13 @@ def test_nothing_is_lost_or_held(
     asyncio.run(run(steps, queue_size, options, broker_by_index=broker_by_index))
 
 
+async def operation_seconds_pass(broker: ModelBroker) -> None:
+    """Advance time: without a connection a close waits for the next one."""
+    for _ in range(OPERATION_SECONDS):
+        broker.clock.advance(1)
+        await settle()
+
+
 @example(CLOSED_WITHOUT_A_CONNECTION, 0)
 @given(steps=STEPS, ticks=st.integers(0, 60))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -294,10 +301,7 @@ def test_closing_at_any_moment_gives_everything_back(
             await asyncio.sleep(0)
         if ticks % 2:
             closing.cancel()
-        # Without a connection it waits for the next one, within the operation timeout.
-        for _ in range(OPERATION_SECONDS):
-            broker.clock.advance(1)
-            await settle()
+        await operation_seconds_pass(broker)
         assert closing.done()
         assert broker.memory.current_usage == 0
         assert history.consumer.statistics().waiting == 0
