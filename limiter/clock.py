@@ -67,14 +67,23 @@ async def deadline(clock: Clock, seconds: float | None) -> AsyncIterator[None]:
     Raises:
         TimeoutError: The block did not end in time; its await was cancelled.
     """
+    task = asyncio.current_task()
+    earlier = task.cancelling() if task is not None else 0
     # asyncio's own timeout has no time here: ``clock`` decides when the timeout fires.
-    async with asyncio.timeout(None) as scope:  # noqa: TID251
-        timer = _arm(clock, seconds, scope)
-        try:
-            yield
-        finally:
-            if timer is not None:
-                timer.cancel()
+    scope = asyncio.timeout(None)  # noqa: TID251
+    try:
+        async with scope:
+            timer = _arm(clock, seconds, scope)
+            try:
+                yield
+            finally:
+                if timer is not None:
+                    timer.cancel()
+    except asyncio.CancelledError:
+        # Python 3.11.2 counts earlier cancellations, as a TaskGroup leaves one, against the scope.
+        if task is not None and scope.expired() and task.cancelling() <= earlier:
+            raise TimeoutError from None
+        raise
 
 
 def _arm(clock: Clock, seconds: float | None, scope: asyncio.Timeout) -> TimerHandle | None:

@@ -1,6 +1,7 @@
 """Deadlines and naps on a manual clock."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -23,6 +24,22 @@ async def test_a_block_that_takes_too_long_is_ended() -> None:
     clock.advance(0.1)
     with pytest.raises(TimeoutError):
         await waiting
+
+
+async def test_a_task_with_an_earlier_cancellation_has_deadlines_too() -> None:
+    clock = ManualClock()
+
+    async def goes_on() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await bounded_wait(clock, 25.0)
+
+    going_on = await started(goes_on())
+    going_on.cancel()
+    await settle()
+    clock.advance(25.0)
+    with pytest.raises(TimeoutError):
+        await going_on
 
 
 async def test_a_block_that_ends_in_time_leaves_no_timer() -> None:
