@@ -53,8 +53,9 @@ class Takes(Enum):
     """A number of partitions with properties, with a media type of its own."""
 
 
-async def _unserved(request: web.Request) -> web.StreamResponse:
-    raise NotImplementedError(request.path)
+async def _unbound(request: web.Request) -> web.StreamResponse:
+    """Stand in for the method below a declaration; ``endpoints_of`` binds the method."""
+    raise AssertionError(f"{request.path} was declared and not bound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Endpoint:
     done: tuple[int, ...] = ()
     refused: tuple[int, ...] = ()
     built: bool = True
-    handler: Handler = _unserved
+    handler: Handler = _unbound
 
     def __call__(self, handler: F) -> F:
         """Declare a method as the handler of the endpoint."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 TRUSTED_SECONDS = 1.0
-"""How long a cached role is allowed: the longest delay of a revocation."""
+"""Longest use of a cached role, and so the longest delay of a revocation."""
 MOST_TENANTS = 10_000
 """Cached tenants."""
 _NOTHING = (-inf, frozenset[str]())

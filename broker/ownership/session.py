@@ -30,7 +30,7 @@ RENEWALS = 3
 SAFE_PART = 0.9
 """Used part of a lease: clocks may differ in speed by a tenth."""
 READY_SECONDS = 5.0
-"""How long a lookup waits for a new session."""
+"""Longest wait of a lookup for a new session."""
 CLOSE_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 2.0
 

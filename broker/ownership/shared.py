@@ -43,11 +43,11 @@ logger = logging.getLogger(__name__)
 ATTEMPTS = 3
 """Attempts to find or become an owner, in a race with peers."""
 RELEASE_SECONDS = 10.0
-"""How long an owner may take to release a bundle."""
+"""Longest time for an owner to release a bundle."""
 LOOK_SECONDS = 0.1
 """Seconds between checks of a release, each with a repeated notification."""
 AWAY_SECONDS = 10.0
-"""How long a lookup waits for an absent broker with the messages, which may be restarting. A
+"""Longest wait of a lookup for an absent broker with the messages, perhaps restarting. A
 client's lookup has 30 s."""
 _LEAVING = "this broker is being shut down: ask another one"
 

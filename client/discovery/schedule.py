@@ -24,7 +24,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """How a client leaves a topic no longer found by its pattern."""
+    """Ways to leave a topic no longer found by the pattern."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"

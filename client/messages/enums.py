@@ -31,7 +31,7 @@ class InitialPosition(Enum):
 
 
 class ConsumerType(Enum):
-    """How the consumers of a subscription share its messages."""
+    """Ways to distribute messages to the consumers of a subscription."""
 
     Exclusive = 0
     Shared = 1

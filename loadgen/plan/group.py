@@ -95,11 +95,11 @@ class Group(Part):
     operations: ClassVar[tuple[str, ...]]
     """Operations of the requests, as in the rows; the first is the behaviour's main operation."""
     opens: ClassVar[bool] = False
-    """Whether clients open a watch, producer or consumer before they stop reading."""
+    """True if clients open a watch, producer or consumer before they stop reading."""
     changes_topics: ClassVar[bool] = False
-    """Whether the behaviour creates or deletes topics of its namespaces."""
+    """True if the behaviour creates or deletes topics of its namespaces."""
     virtual: ClassVar[bool] = True
-    """Whether the behaviour runs in virtual time: without HTTP and messages."""
+    """True if the behaviour runs in virtual time: without HTTP and messages."""
 
     name: Name
     count: Count

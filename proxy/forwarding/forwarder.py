@@ -100,7 +100,7 @@ class _Asked:
     tls: SSLContext | bool
     """TLS context of an ``https`` target; True without one."""
     follows: bool
-    """Whether redirects are followed: only a broker's, since clients need not reach brokers."""
+    """True if redirects are followed: only a broker's, since clients need not reach brokers."""
 
 
 class Forwarder:
