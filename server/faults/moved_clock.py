@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from limiter.clock import wake
+from limiter.clock import clock_sleep, wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +111,7 @@ class MovedClock:
         sleeper, until = timer.sleeper, self._clock.now() + WORK_SECONDS
         timer.fire()
         for turn in count():
-            await asyncio.sleep(0 if turn < _TURNS else _LOOK_SECONDS)
+            await (asyncio.sleep(0) if turn < _TURNS else clock_sleep(self._clock, _LOOK_SECONDS))
             sleeps = sleeper is None or sleeper.done() or self._slept.get(sleeper, 0) > number
             if sleeps or self._clock.now() >= until:
                 return
