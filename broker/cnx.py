@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from broker.messages.publishing.names import ProducerNames
     from broker.messages.publishing.rules import PublishRules
     from broker.messages.publishing.throttling import PublishLimits
+    from broker.messages.subscriptions.consumer import Consumer
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore
-    from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
     from limiter.memory.response_memory import ResponseMemory

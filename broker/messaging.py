@@ -13,9 +13,9 @@ from broker.messages.publishing.names import ProducerNames
 from broker.messages.publishing.rules import PublishRules
 from broker.messages.publishing.throttling import PublishLimits, publish_limits
 from broker.messages.stores.open_store import message_store_for
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.subscriptions.subscriptions import Subscriptions
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 from server.limiter_report.report import StoredMessages
 from server.tasks.shared_turns import SharedTurns

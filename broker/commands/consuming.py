@@ -12,16 +12,16 @@ from broker.commands.transactions import refused_ack
 from broker.messages.errors import not_stored
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, from_wire, to_wire
-from broker.subscriptions.consumer import close_consumer_command
-from broker.subscriptions.last_message import last_message
-from broker.subscriptions.subscribing import (
+from broker.messages.subscriptions.consumer import close_consumer_command
+from broker.messages.subscriptions.last_message import last_message
+from broker.messages.subscriptions.subscribing import (
     attach,
     check_subscribe,
     displace_dead,
     options_of,
 )
-from broker.subscriptions.subscription import INDIVIDUALLY
-from broker.subscriptions.subscriptions import ClosedWithOthersError
+from broker.messages.subscriptions.subscription import INDIVIDUALLY
+from broker.messages.subscriptions.subscriptions import ClosedWithOthersError
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.excerpts import excerpt
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
+    from broker.messages.subscriptions.consumer import Consumer
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
-    from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.subscription import Subscription
 
 Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1

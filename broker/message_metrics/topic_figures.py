@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.messages.publishing import entry_sizes, latency
+from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
-from broker.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

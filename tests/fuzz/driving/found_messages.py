@@ -15,7 +15,7 @@ from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.room import NO_BOUNDS
 from broker.messages.stores.sqlite import database
 from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
-from broker.subscriptions.cursor import ManagedCursor
+from broker.messages.subscriptions.cursor import ManagedCursor
 from limiter.clock import LoopClock
 from tests.fuzz.driving import changed_file
 from tests.fuzz.driving.scratch import scratch

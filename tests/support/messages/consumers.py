@@ -10,11 +10,11 @@ from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.consumer import Consumer, ConsumerOptions
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS, EffectivePolicies
-from broker.subscriptions.consumer import Consumer, ConsumerOptions
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName

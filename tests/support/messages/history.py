@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broker.messages.position import Position
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher
+from broker.messages.subscriptions.places.held import HASH_BITS
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
-from broker.subscriptions.dispatchers.shared import SharedDispatcher
-from broker.subscriptions.dispatchers.single_active import FailoverDispatcher
-from broker.subscriptions.places.held import HASH_BITS
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import KeptTopic, consume, ids, kept_topic
 from tests.support.messages.model import ALONE, Member, Model, Published, SubType, words_without

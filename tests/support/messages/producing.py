@@ -17,10 +17,10 @@ from broker.messages.publishing.throttling import (
     PublishRate,
 )
 from broker.messages.stores.memory import MemoryManagedLedger, MemoryMessageStore
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import PersistentTopic, Topic, TopicContext
 from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.read_gate import ReadGate
 from proto.frames import encode_payload_command
 from proto.names import TopicName

@@ -8,9 +8,9 @@ from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscriptions import Subscriptions
 from proto.names import TopicName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.subscriptions.messages import message

@@ -10,8 +10,8 @@ from broker.messages.position import Position
 
 if TYPE_CHECKING:
     from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.messages.topic import PersistentTopic
-    from broker.subscriptions.cursor import ManagedCursor
     from proto.names import TopicName
 
 MOST_ANALYZED = 10_000

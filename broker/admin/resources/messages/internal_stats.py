@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from broker.messages.managed_ledger import CursorState, LedgerInfo
     from broker.messages.position import Position
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
-    from broker.subscriptions.subscription import Subscription
     from proto.names import TopicName
 
 MOST_HOLES = 1_000

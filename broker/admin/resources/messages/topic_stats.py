@@ -15,8 +15,8 @@ from broker.admin.resources.messages.subscription_stats import (
     direct_subscription_stats,
     subscription_stats,
 )
+from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.messages.position import Position
-from broker.subscriptions.acknowledged import AcknowledgedEntries
-from broker.subscriptions.delayed import DelayedMessages
-from broker.subscriptions.position_set import PositionSet
-from broker.subscriptions.replay import ReplayQueue
+from broker.messages.subscriptions.acknowledged import AcknowledgedEntries
+from broker.messages.subscriptions.delayed import DelayedMessages
+from broker.messages.subscriptions.position_set import PositionSet
+from broker.messages.subscriptions.replay import ReplayQueue
 
 # Few ledgers and entries around the borders of bytes, so that changes meet.
 LEDGERS = st.integers(1, 4)

@@ -15,14 +15,14 @@ from broker.messages.loading.topic_creation import CreationRules, TopicCreation
 from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.ownership.ownership import Bundle
 from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName, TopicName
