@@ -9,10 +9,12 @@ from broker.messages.loading.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.loading.topic_creation import CreationRules, TopicCreation
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.monitors import TopicMonitors
-from broker.messages.publishing.names import ProducerNames
-from broker.messages.publishing.rules import PublishRules
+from broker.messages.producers import ProducerNames
+from broker.messages.publishing.checks import PublishRules
 from broker.messages.publishing.throttling import PublishLimits, publish_limits
-from broker.messages.stores.open_store import message_store_for
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.room import StoreBounds
+from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscriptions import Subscriptions
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.managed_ledger import MessageStore
-    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.stores.room import StoreFigures
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
@@ -151,3 +153,26 @@ def messaging_of(context: MessagingContext) -> Messaging:
         metrics=MessageMetrics(source),
         store_figures=store.figures,
     )
+
+
+def message_store_for(
+    config: BrokerConfig, clock: Clock
+) -> MemoryMessageStore | SqliteMessageStore:
+    """Return the configured store, not yet opened.
+
+    Args:
+        config: The broker's configuration.
+        clock: For retries on a full disk, and for closing times of ledgers.
+    """
+    keys = config.message_store
+    bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
+    place = keys.database or keys.temporary_in
+    if place is None:
+        return MemoryMessageStore(bounds, keys.max_entries_per_ledger, clock.wall_ms)
+    options = DatabaseOptions(
+        keys.fsync,
+        keys.drop_damaged,
+        keys.database is None,
+        keys.max_entries_per_ledger,
+    )
+    return SqliteMessageStore(place, clock, bounds, options)

@@ -19,7 +19,7 @@ from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.authorization.grants import forget_grants
 from broker.authorization.parts import AuthorizationParts, authorization_parts
 from broker.cnx import BrokerParts, ServerCnx
-from broker.commands.namespaces import named_or_closed, named_or_refused
+from broker.commands.discovery import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
 from broker.imports.at_start import import_at_start

@@ -14,7 +14,7 @@ from typing import cast
 import uvloop
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.publishing.receipts import producer_prefix, receipt_frame
+from broker.messages.producer import producer_prefix, receipt_frame
 from broker.messages.subscriptions.message_frames import MessageFrames
 from proto.frames import encode_command
 

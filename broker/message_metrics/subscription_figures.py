@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES
+from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES
 from broker.messages.subscriptions.by_name import sent_by
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from broker.messages.producer import Producer
     from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.non_persistent.subscription import NonPersistentSubscription
+    from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscription
     from broker.messages.topic import Topic
 
     AnySubscription: TypeAlias = Subscription | NonPersistentSubscription

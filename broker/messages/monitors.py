@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.stores.unneeded import drop_unneeded
 from broker.messages.topic import PersistentTopic
+from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep

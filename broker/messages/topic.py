@@ -17,12 +17,15 @@ from broker.messages.entry import Entry
 from broker.messages.errors import quota_exceeded, terminated
 from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
 from broker.messages.producers import Producers
-from broker.messages.publishing.entry_sizes import EntrySizes
-from broker.messages.publishing.latency import PublishLatency
-from broker.messages.publishing.publish_times import PublishTimes
-from broker.messages.publishing.statistics import PublishStatistics
+from broker.messages.publishing.checks import PublishTimes
+from broker.messages.publishing.statistics import (
+    LATENCY_BUCKETS_MS,
+    SIZE_BUCKETS,
+    Histogram,
+    PublishStatistics,
+)
 from broker.messages.publishing.throttling import PublishRate
-from broker.messages.stores.unneeded import drop_unneeded
+from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
 
@@ -84,7 +87,7 @@ class Topic(ABC):
         subscriptions: The topic's subscriptions.
         statistics: Published messages of all producers since loading.
         sizes: Sizes of the entries.
-        latency: Latencies of storing messages.
+        latency: Latencies of storing messages, in ms.
         evictions: Evictions for exceeded backlog quotas, by quota: "size" or "time".
         terminated: New messages are refused.
         closing: Being unloaded or deleted.
@@ -112,8 +115,8 @@ class Topic(ABC):
             as_pulsar=context.config.profile is Profile.PULSAR,
         )
         self.statistics = PublishStatistics()
-        self.sizes = EntrySizes()
-        self.latency = PublishLatency()
+        self.sizes = Histogram(SIZE_BUCKETS.values())
+        self.latency = Histogram(LATENCY_BUCKETS_MS.values())
         self.evictions = {"size": 0, "time": 0}
         self.terminated = False
         self.closing = False
@@ -307,7 +310,7 @@ class PersistentTopic(Topic):
                 self._keep_sequence_id(producer, sequence_id, highest_sequence_id, position)
             ledger_id, entry_id = position
             producer.received(sequence_id, ledger_id, entry_id, highest_sequence_id)
-            self.latency.observe(0.0)
+            self.latency.add(0.0)
         else:
             producer.pending += 1
             producer.cnx.publishes.begun(size)
@@ -385,7 +388,7 @@ class PersistentTopic(Topic):
                 )
             if not producer.gone:
                 producer.received(one.sequence_id, ledger_id, entry_id, one.highest_sequence_id)
-            self.latency.observe(now - one.begun_at)
+            self.latency.add((now - one.begun_at) * 1000)
             self._let_go(one)
 
     def _let_go(self, one: _Pending) -> None:

@@ -12,13 +12,11 @@ from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
 from broker.messages.errors import fenced, not_stored
-from broker.messages.loading.growing_topics import GrowingTopics
-from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
-from broker.messages.loading.topic_index import TopicIndex
+from broker.messages.loading.topic_creation import MOST_TOPICS, GrowingTopics, MadeTopics
+from broker.messages.loading.topic_index import PastTopics, TopicIndex
 from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.past_topics import PastTopics
-from broker.messages.stores.unneeded import RoomMaker
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
+from broker.messages.unneeded import RoomMaker
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name

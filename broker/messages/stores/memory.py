@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from broker.messages.entry import Entry
 from broker.messages.position import Position
-from broker.messages.stores.disposal import Disposal
-from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
-from broker.messages.stores.memory_ledger import MemoryLedger
-from broker.messages.stores.room import NO_BOUNDS, StoreRoom
+from broker.messages.stores.memory_ledger import Disposal, MemoryLedger
+from broker.messages.stores.room import NO_BOUNDS, StoreRoom, room_figures
 from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
 
 if TYPE_CHECKING:
@@ -21,8 +19,7 @@ if TYPE_CHECKING:
 
     from broker.messages.managed_ledger import CursorState, ManagedLedger
     from broker.messages.metadata import MessageDigest
-    from broker.messages.stores.figures import StoreFigures
-    from broker.messages.stores.room import StoreBounds, TopicRoom
+    from broker.messages.stores.room import StoreBounds, StoreFigures, TopicRoom
 
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger as shipped."""

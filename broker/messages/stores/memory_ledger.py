@@ -2,14 +2,70 @@
 
 from __future__ import annotations
 
+import asyncio
 import mmap
-from bisect import bisect_right
-from typing import TYPE_CHECKING
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import deque
+from time import perf_counter
 
-from broker.messages.stores.columns import LedgerColumns
+from broker.messages.metadata import MessageDigest
+from broker.messages.stores.ledger_row import StoredLedger
+from server.tasks.cooperative import MOST_STEPS
 
-if TYPE_CHECKING:
-    from broker.messages.metadata import MessageDigest
+
+class LedgerColumns(StoredLedger):
+    """Digests and sizes of one ledger's entries, in columns: objects would cost more memory."""
+
+    def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
+        super().__init__(ledger_id, opened_at)
+        # Cumulative end of each entry, so that sums of any range take two lookups.
+        self._ends = array("Q")
+        self.publish_times = array("Q")
+        self._message_counts = array("i")
+        # Most ledgers have no delayed entries.
+        self._deliver_at: array[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, size: int, digest: MessageDigest) -> int:
+        """Add an entry's size and digest; return the entry's number."""
+        message_count, publish_time, deliver_at = digest
+        ends = self._ends
+        number = len(ends)
+        ends.append(ends[-1] + size if number else size)
+        self.publish_times.append(publish_time)
+        self._message_counts.append(message_count)
+        if self._deliver_at is not None:
+            self._deliver_at.append(deliver_at)
+        elif deliver_at:
+            self._deliver_at = array("q", bytes(8 * number))
+            self._deliver_at.append(deliver_at)
+        return number
+
+    def digest(self, number: int) -> MessageDigest:
+        """Return an entry's message count, publish time and time of delivery."""
+        delayed = self._deliver_at
+        return MessageDigest(
+            self._message_counts[number],
+            self.publish_times[number],
+            0 if delayed is None else delayed[number],
+        )
+
+    def bytes_before(self, number: int) -> int:
+        """Return the bytes of all previous entries."""
+        return self._ends[number - 1] if number else 0
+
+    def ends(self, first: int, end: int) -> array[int]:
+        """Return where consecutive entries end, in bytes since the start of the ledger."""
+        return self._ends[first:end]
+
+    def end_of_read(self, first: int, max_entries: int, max_bytes: int) -> int:
+        """Return the number behind the last entry of a read of at least one entry."""
+        by_bytes = bisect_left(self._ends, self.bytes_before(first) + max_bytes + 1, first)
+        return min(self.confirmed, first + max(1, min(max_entries, by_bytes - first)))
+
 
 FIRST_BLOCK_BYTES = 4 * 1024
 MAPPED_BLOCK_BYTES = 1024 * 1024
@@ -24,8 +80,6 @@ class MemoryLedger(LedgerColumns):
     Separate bytes objects would take a third of a microsecond each to free, and the allocator may
     return a gigabyte in one call, which blocks the event loop for 0.3 s.
     """
-
-    __slots__ = ("_bases", "_block", "_blocks", "_firsts", "_left", "_used")
 
     def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
         super().__init__(ledger_id, opened_at)
@@ -84,3 +138,38 @@ class MemoryLedger(LedgerColumns):
         if isinstance(block, mmap.mmap):
             block.close()
         return True
+
+
+TURN_SECONDS = 0.002
+"""Seconds spent freeing memory in one turn."""
+
+
+class Disposal:
+    """Frees ledgers block by block.
+
+    Releasing a gigabyte in one step would block the event loop for a quarter of a second.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[MemoryLedger] = deque()
+
+    @property
+    def is_done(self) -> bool:
+        """True if no ledger waits to be freed."""
+        return not self._waiting
+
+    def free(self, ledger: MemoryLedger) -> None:
+        """Free the entries of an unused ledger."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._take_turn)
+        self._waiting.append(ledger)
+
+    def _take_turn(self) -> None:
+        end = perf_counter() + TURN_SECONDS
+        for _ in range(MOST_STEPS):
+            if not self._waiting[0].free_block():
+                self._waiting.popleft()
+            if not self._waiting or perf_counter() >= end:
+                break
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._take_turn)

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from broker.messages.position import LATEST, Position
-from broker.messages.subscriptions.places.place_map import PlaceMap
+from broker.messages.subscriptions.place_map import PlaceMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from broker.messages.subscriptions.places.place_map import Piece
+    from broker.messages.subscriptions.place_map import Piece
 
 _WORD_BITS = 64
 MOST_MESSAGES = 10_000

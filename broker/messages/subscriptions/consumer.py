@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.message_frames import MessageFrames
-from broker.messages.subscriptions.places.place_map import PlaceMap
-from broker.messages.subscriptions.rates import Counters, Rates
-from broker.messages.subscriptions.waits import Waits
+from broker.messages.subscriptions.place_map import PlaceMap
 from broker.ownership.handing_over import tell_new_owner
 from proto.commands import NO_REQUEST
 from server.configuration.addresses import NO_URLS, ServerUrls
@@ -106,6 +105,56 @@ class ConsumersSubscription(Protocol):
         """Close all consumers, and delete the cursor."""
 
 
+class Counters(NamedTuple):
+    """Totals since the beginning, or rates per second."""
+
+    messages_out: float = 0
+    bytes_out: float = 0
+    redelivered: float = 0
+    acknowledged: float = 0
+
+
+NOTHING = Counters()
+
+
+class Rates:
+    """Rates per second over the last whole period; 0 in the first (as upstream's statistics).
+
+    Attributes:
+        current: The rates.
+    """
+
+    __slots__ = ("_counted", "current")
+
+    def __init__(self) -> None:
+        self._counted = NOTHING
+        self.current = NOTHING
+
+    def update(self, counted: Counters, seconds: float) -> None:
+        """End a period."""
+        before, self._counted = self._counted, counted
+        self.current = Counters(
+            *((now - then) / seconds for now, then in zip(counted, before, strict=True))
+        )
+
+
+class Waits(StrEnum):
+    """A consumer's reason for waiting."""
+
+    NOTHING_LEFT = "the subscription has no message left to deliver"
+    PERMITS = "its client has no room for messages: it gave no permits"
+    ACKNOWLEDGEMENTS = "it has as many unacknowledged messages as one consumer may have"
+    WRITABLE = "its client does not read what it was sent"
+    SUBSCRIPTION = "the subscription has as many unacknowledged messages as it may have"
+    RATE = "the dispatch rate is used up"
+    STORE = "messages are being read from the store"
+    DELAY = "all messages left are delayed"
+    ACTIVE_CONSUMER = "another consumer is the active one"
+    DRAINING = "another consumer has unacknowledged messages of its keys"
+    OTHER_KEYS = "all messages left have keys of other consumers"
+    LOOK_AHEAD = "too many messages of other keys wait before its own"
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
     """The values of a client's SUBSCRIBE.
@@ -138,7 +187,7 @@ class Consumer:
         permits: The client's permits in messages; negative after a batch larger than the permits.
         number: The consumer's number, unique in the dispatcher.
         pending: Of Shared and Key_Shared: unacknowledged entries, each with the remaining messages
-            and the hash of the key (see ``broker.messages.subscriptions.places.held``).
+            and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
         unacked: The messages in ``pending``.
         blocked: Too many unacknowledged messages for further delivery.
         messages_out, bytes_out, entries_out: Sent to the consumer, including redeliveries.
@@ -148,36 +197,6 @@ class Consumer:
         last_acked_at: Time of the last acknowledgement.
         epoch: Sent with every message; -1 if absent.
     """
-
-    __slots__ = (
-        "_frames",
-        "_wall_ms",
-        "blocked",
-        "bytes_out",
-        "cnx",
-        "connected_since",
-        "consumer_id",
-        "entries_out",
-        "epoch",
-        "first_flow_at",
-        "first_sent_at",
-        "last_acked_at",
-        "last_consumed_at",
-        "last_flow_at",
-        "messages_acked",
-        "messages_out",
-        "messages_redelivered",
-        "name",
-        "number",
-        "options",
-        "pending",
-        "permits",
-        "priority_level",
-        "rates",
-        "reached_end",
-        "subscription",
-        "unacked",
-    )
 
     def __init__(
         self,

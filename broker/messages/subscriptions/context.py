@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.key_shared.fixed_ranges import FixedRanges
-from broker.messages.subscriptions.key_shared.halved_ranges import HalvedRanges
 from broker.messages.subscriptions.key_shared.hash_ring import ConsistentHashRing
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges, HalvedRanges
 from server.configuration.common import Profile
 
 if TYPE_CHECKING:

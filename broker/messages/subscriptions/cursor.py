@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from broker.messages.managed_ledger import CursorState
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.acknowledged import AcknowledgedEntries
 from broker.messages.subscriptions.batch_acks import BatchAcks
+from broker.messages.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,8 @@ class ManagedCursor:
     Attributes:
         mark_delete: All entries up to this position are acknowledged.
         read_position: The next entry to read.
-        acknowledged: Acknowledged entries behind the mark-delete.
+        acknowledged: Acknowledged entries behind the mark-delete (upstream:
+            individualDeletedMessages).
         batches: Partly acknowledged entries.
         properties: The subscription's properties, readable by REST.
         durable: The ledger stores the state.
@@ -45,7 +46,7 @@ class ManagedCursor:
         self.durable = durable
         self.mark_delete = mark_delete
         self.read_position = ledger.following(mark_delete)
-        self.acknowledged = AcknowledgedEntries()
+        self.acknowledged = PositionSet()
         self.batches = BatchAcks()
         self.properties = dict(properties or {})
         self.changed = True
@@ -56,7 +57,7 @@ class ManagedCursor:
         cursor = cls(ledger, name, state.mark_delete, properties=state.properties)
         # Ignore entries lost with damaged files.
         holes = {one: _within(ledger, one, bits) for one, bits in state.acknowledged.items()}
-        cursor.acknowledged = AcknowledgedEntries.of_bitmaps(holes)
+        cursor.acknowledged = PositionSet.of_bitmaps(holes)
         cursor.batches = BatchAcks.of_mapping(state.batches)
         # Ignore ledgers dropped after the state was saved.
         first = cursor.first_left
@@ -141,7 +142,7 @@ class ManagedCursor:
     def pass_acknowledged(self, entries: int) -> None:
         """Move the read position past reads of ``entries`` entries that are all acknowledged."""
         at = self.read_position
-        passed = self.acknowledged.next_gap(*at) - at.entry_id
+        passed = self.acknowledged.first_clear(*at) - at.entry_id
         if passed >= entries:
             last = Position(at.ledger_id, at.entry_id + passed - passed % entries - 1)
             self.read_position = self._ledger.following(last)
@@ -226,7 +227,7 @@ class ManagedCursor:
         start, last = self.mark_delete, ledger.last_confirmed
         following = ledger.following(self.mark_delete)
         while following <= last and following in acknowledged:
-            gap = acknowledged.next_gap(*following)
+            gap = acknowledged.first_clear(*following)
             self.mark_delete = Position(following.ledger_id, gap - 1)
             following = ledger.following(self.mark_delete)
         if self.mark_delete != start:

@@ -238,16 +238,18 @@ class PositionSet:
             for ledger_id in self._ledgers
         }
 
-    def fill(self, bitmaps: Mapping[int, bytes]) -> None:
-        """Replace the contents by the result of ``as_bitmaps``."""
-        self.clear()
+    @staticmethod
+    def of_bitmaps(bitmaps: Mapping[int, bytes]) -> PositionSet:
+        """Return the positions of ``as_bitmaps``."""
+        found = PositionSet()
         for ledger_id, bits in bitmaps.items():
             count = int.from_bytes(bits, "little").bit_count()
             if count:
-                bitmap = self._new_bitmap(ledger_id, 0)
+                bitmap = found._new_bitmap(ledger_id, 0)
                 bitmap.bits = bytearray(bits)
                 bitmap.count = count
-                self.count += count
+                found.count += count
+        return found
 
     def _new_bitmap(self, ledger_id: int, entry: int) -> _Bitmap:
         insort(self._ledgers, ledger_id)

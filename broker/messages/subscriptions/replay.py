@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from broker.messages.position import Position
-from broker.messages.subscriptions.places.place_map import PlaceMap
+from broker.messages.subscriptions.place_map import PlaceMap
 from broker.messages.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:

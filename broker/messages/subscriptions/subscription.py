@@ -16,7 +16,7 @@ from broker.messages.subscriptions.dispatchers.single_active import (
     FailoverDispatcher,
     SingleActiveDispatcher,
 )
-from broker.messages.subscriptions.key_shared.fixed_ranges import FixedRanges
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.connection.request_errors import RequestError
 from server.tasks.cooperative import in_parts

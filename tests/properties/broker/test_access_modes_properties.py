@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.access_modes import AccessModes
+from broker.messages.producers import AccessModes
 from server.connection.request_errors import RequestError
 
 SHARED, EXCLUSIVE = pb.Shared, pb.Exclusive

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broker.messages.position import Position
+from broker.messages.subscriptions.dispatchers.holding import HASH_BITS
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher
-from broker.messages.subscriptions.places.held import HASH_BITS
 from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS

@@ -8,8 +8,7 @@ from broker.configuration.config import BrokerConfig
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of, parse_metadata
 from broker.messages.position import Position
-from broker.messages.producer import Producer
-from broker.messages.publishing.closed_producers import ClosedProducers
+from broker.messages.producer import ClosedProducers, Producer
 from broker.messages.publishing.throttling import (
     ConnectionPublishes,
     PublishBuffer,

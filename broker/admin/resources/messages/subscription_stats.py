@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.non_persistent.subscription import NonPersistentSubscription
+    from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscription
     from broker.messages.subscriptions.subscription import Subscription
 
 

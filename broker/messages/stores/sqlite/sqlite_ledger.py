@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from broker.messages.stores.stored_ledger import StoredLedger
+from broker.messages.stores.ledger_row import StoredLedger
 
 if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
@@ -27,17 +27,6 @@ class SqliteLedger(StoredLedger):
         recent_from: The number of the first entry in memory; all later entries are in memory.
         recent: The entries in memory.
     """
-
-    __slots__ = (
-        "_confirmed_bytes",
-        "_count",
-        "_marks",
-        "_stride",
-        "recent",
-        "recent_from",
-        "size_bytes",
-        "topic_id",
-    )
 
     def __init__(self, ledger_id: int, topic_id: int, opened_at: int = 0) -> None:
         super().__init__(ledger_id, opened_at)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.stores.cursor_bytes import cursor_state
-from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
-from broker.messages.stores.room import StoreBounds, StoreRoom
+from broker.messages.stores.room import StoreBounds, StoreRoom, room_figures
 from broker.messages.stores.sqlite.batch import NOBODY, DroppedLedger
 from broker.messages.stores.sqlite.database import (
     ENTRY_BITS,
@@ -20,6 +19,7 @@ from broker.messages.stores.sqlite.database import (
     DatabaseFile,
     is_intact,
     row_checksum,
+    temporary_database,
     what_to_do,
 )
 from broker.messages.stores.sqlite.managed_ledger import (
@@ -30,7 +30,6 @@ from broker.messages.stores.sqlite.managed_ledger import (
 )
 from broker.messages.stores.sqlite.reads import DatabaseReads
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
-from broker.messages.stores.sqlite.temporary import temporary_database
 from broker.messages.stores.sqlite.writer import DatabaseWriter
 from proto.excerpts import one_line
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.messages.managed_ledger import ManagedLedger
-    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.stores.room import StoreFigures
     from limiter.clock import Clock
 
 RECENT_BYTES = 16 * 1024 * 1024

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.waits import Waits
+from broker.messages.subscriptions.consumer import Waits
 from broker.policies.rate_limiter import RateLimiter
 from server.tasks.cooperative import in_parts
 

@@ -6,8 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.subscriptions.dispatchers.dispatcher import Dispatcher, Place
-from broker.messages.subscriptions.places.held import HASH_BITS, HASHES
-from broker.messages.subscriptions.places.place_map import NOTHING, PlaceMap
+from broker.messages.subscriptions.place_map import NOTHING, PlaceMap
 from broker.messages.subscriptions.position_set import PositionSet
 from broker.messages.subscriptions.replay import ReplayQueue
 
@@ -18,6 +17,13 @@ if TYPE_CHECKING:
     from broker.messages.subscriptions.consumer import Consumer
     from broker.messages.subscriptions.context import SubscriptionContext
 
+HASH_BITS = 17
+"""The bits of the key's hash in a pending entry's number, below the remaining messages.
+
+A tuple per entry would take three times the memory, and the garbage collector's time.
+"""
+HASHES = (1 << HASH_BITS) - 1
+"""Mask of the hash bits; 0 means no hash."""
 LEAVING_A_TURN = 1_000
 """Most entries taken back from consumers in one turn."""
 

@@ -9,7 +9,7 @@ from server.tasks.cooperative import in_parts
 if TYPE_CHECKING:
     from collections.abc import Generator, Hashable, Iterable, Iterator
 
-    from broker.messages.subscriptions.key_shared.moved_hashes import MovedHashes
+    from broker.messages.subscriptions.key_shared.ranges import MovedHashes
 
 C = TypeVar("C", bound="Hashable")
 

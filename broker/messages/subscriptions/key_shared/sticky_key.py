@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 from typing import Any
 
+import mmh3
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
@@ -72,3 +73,11 @@ def _decoded(key: bytes) -> bytes:
     except binascii.Error:
         # Flagged, but not base64: the raw key is used.
         return key
+
+
+def murmur(data: bytes) -> int:
+    """Return the Murmur3 hash (32 bit, x86, seed 0) of some bytes without the sign: 0..2^31-1.
+
+    Source: upstream Murmur3_32Hash.makeHash.
+    """
+    return mmh3.hash(data, 0, signed=False) & 0x7FFFFFFF

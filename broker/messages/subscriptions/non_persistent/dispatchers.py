@@ -7,8 +7,8 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.failover import active_of, rank
-from broker.messages.subscriptions.key_shared.fixed_ranges import FixedRanges
+from broker.messages.subscriptions.dispatchers.single_active import active_of, rank
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from broker.messages.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 

@@ -3,17 +3,181 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
+import proto.PulsarApi_pb2 as pb
+from broker.messages.position import EARLIEST
 from broker.messages.subscriptions.by_name import SubscriptionsByName
-from broker.messages.subscriptions.non_persistent.subscription import NonPersistentSubscription
+from broker.messages.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges
+from broker.messages.subscriptions.non_persistent.dispatchers import (
+    DirectKeyShared,
+    SubType,
+    dispatcher_of,
+)
+from broker.messages.subscriptions.subscription import NOT_ALONE, check_count, check_type
 from broker.messages.subscriptions.subscriptions import check_room, check_type_allowed
+from server.configuration.addresses import NO_URLS, ServerUrls
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    import proto.PulsarApi_pb2 as pb
+    from collections.abc import Iterable, Sequence
+
     from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.messages.subscriptions.consumer import ClientConnection, ConsumerOptions
     from broker.messages.subscriptions.context import SubscriptionRules, TopicWithPolicies
+
+
+class DirectOwner(Protocol):
+    """The part of the topic's subscriptions used by a single subscription."""
+
+    def has_consumers(self, subscription: NonPersistentSubscription) -> None:
+        """React to the arrival of the first consumer."""
+
+    def became_empty(self, subscription: NonPersistentSubscription) -> None:
+        """React to the departure of the last consumer."""
+
+
+class NoCursor:
+    """The cursor of a non-persistent subscription, for consumer statistics."""
+
+    backlog = 0
+    mark_delete = EARLIEST
+
+
+class NonPersistentSubscription:
+    """A subscription that exists while consumers are connected (upstream: the same name).
+
+    Attributes:
+        type: The type of the consumers.
+        durable: Always False: unreceived messages are lost.
+        cursor, topic: Commands of consumers check the topic's domain before using more than these
+            stubs offer.
+        messages_out, bytes_out: Sent to past consumers.
+        messages_dropped: Messages without a ready consumer.
+    """
+
+    durable = False
+
+    def __init__(
+        self, name: str, topic: TopicWithPolicies, owner: DirectOwner, rules: SubscriptionRules
+    ) -> None:
+        self.name = name
+        self.topic: Any = topic
+        self.cursor: Any = NoCursor()
+        self._owner = owner
+        self.type: SubType.ValueType = pb.CommandSubscribe.Exclusive
+        self._rules = rules
+        self._dispatcher = dispatcher_of(self.type, topic.name, None, rules)
+        self.messages_out = 0
+        self.bytes_out = 0
+        self.messages_dropped = 0
+
+    @property
+    def internal(self) -> bool:
+        """Return False: no cursor."""
+        return False
+
+    @property
+    def awaited(self) -> bool:
+        """Return False: a SEEK closes no consumer."""
+        return False
+
+    @property
+    def consumers(self) -> Sequence[Consumer]:
+        """The connected consumers."""
+        return self._dispatcher.consumers
+
+    def publish(self, entry: Entry) -> None:
+        """Send an entry to one consumer with permits, or drop it."""
+        consumer = self._dispatcher.choose(entry)
+        if consumer is None:
+            self.messages_dropped += entry.message_count
+        else:
+            consumer.deliver(entry, entry.message_count)
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
+        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
+        ring = self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
+        return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
+
+    def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
+        """Connect a consumer.
+
+        Raises:
+            RequestError: An Exclusive consumer is connected, or the types differ.
+        """
+        if not self.consumers:
+            self.type = options.type
+            self._dispatcher = dispatcher_of(
+                self.type, self.topic.name, options.key_shared, self._rules
+            )
+        check_type(self.type, options.type)
+        check_count(self.topic.policies, self.consumers)
+        consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
+        self._dispatcher.add(consumer)
+        self._owner.has_consumers(self)
+        return consumer
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Disconnect a consumer."""
+        if consumer in self.consumers:
+            self._dispatcher.remove(consumer)
+            self.messages_out += consumer.messages_out
+            self.bytes_out += consumer.bytes_out
+            if not self.consumers:
+                self._owner.became_empty(self)
+
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Disconnect all consumers, and notify their clients."""
+        for consumer in list(self.consumers):
+            self.remove_consumer(consumer)
+            consumer.close(new_owner)
+
+    def check_unsubscribe(self, *, force: bool) -> None:
+        """Refuse to unsubscribe while other consumers are connected.
+
+        Raises:
+            RequestError: Other consumers are connected.
+        """
+        if len(self.consumers) > 1 and not force:
+            raise RequestError(pb.MetadataError, NOT_ALONE)
+
+    def delete(self) -> None:
+        """Close all consumers, which ends the subscription."""
+        self.close_consumers()
+
+    # -- commands of consumers ----------------------------------------------------------------
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        """Add permits for future messages to a consumer."""
+        consumer.flowed(permits)
+
+    def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
+        """Count the acknowledgement, without further effect."""
+        consumer.last_acked_at = self.topic.clock.wall_ms()
+        consumer.messages_acked += sum(1 for _ in ids)
+
+    def acknowledge_cumulatively(self, consumer: Consumer, _: pb.MessageIdData) -> None:
+        """Record the acknowledgement's time, without further effect."""
+        consumer.last_acked_at = self.topic.clock.wall_ms()
+
+    def redeliver(
+        self,
+        consumer: Consumer,
+        ids: Sequence[pb.MessageIdData],
+        epoch: int | None,
+        *,
+        more: bool = False,
+    ) -> None:
+        """Do nothing: sent messages are not stored."""
+
+    def seek(self, first: Position) -> None:
+        """Do nothing: no messages are stored (recorded: SEEK succeeds)."""
 
 
 logger = logging.getLogger(__name__)

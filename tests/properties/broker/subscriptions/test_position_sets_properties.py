@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.messages.position import Position
-from broker.messages.subscriptions.acknowledged import AcknowledgedEntries
 from broker.messages.subscriptions.delayed import DelayedMessages
 from broker.messages.subscriptions.position_set import PositionSet
 from broker.messages.subscriptions.replay import ReplayQueue
@@ -91,11 +90,11 @@ TestPositionSet = PositionSetMachine.TestCase
 
 @given(st.lists(POSITIONS, max_size=60), BEHIND)
 def test_what_is_acknowledged_survives_the_store(added: list[Position], behind: Position) -> None:
-    acknowledged = AcknowledgedEntries()
+    acknowledged = PositionSet()
     for position in added:
         acknowledged.add(position)
     acknowledged.discard_through(behind)
-    stored = AcknowledgedEntries.of_bitmaps(acknowledged.as_bitmaps())
+    stored = PositionSet.of_bitmaps(acknowledged.as_bitmaps())
     assert stored.ranges() == acknowledged.ranges()
     assert stored.count == len({one for one in added if one > behind})
 

@@ -1,5 +1,9 @@
 """A set of positions; tests/properties compares with a plain set."""
 
+from __future__ import annotations
+
+from time import process_time
+
 import pytest
 
 from broker.messages.position import Position
@@ -57,3 +61,46 @@ def test_rows_are_counted_as_they_are_listed(entries: list[int]) -> None:
         for entry in entries:
             positions.add(Position(ledger_id, 20 + entry))
     assert positions.count_ranges() == len(positions.ranges())
+
+
+A_FEW_MS = 0.02
+
+
+def test_a_hole_counts_once_and_is_passed_over() -> None:
+    acknowledged = PositionSet()
+    first = acknowledged.add(Position(3, 5))
+    again = acknowledged.add(Position(3, 5))
+    acknowledged.add_range(3, 6, 20)
+    assert (first, again, acknowledged.count) == (True, False, 16)
+    assert acknowledged.first_clear(3, 4) == 4
+    assert acknowledged.first_clear(3, 5) == 21
+    assert acknowledged.first_clear(4, 5) == 5
+    assert acknowledged.ranges() == [(3, 5, 20)]
+
+
+def test_the_stored_bitmap_begins_with_entry_0_in_the_lowest_bit() -> None:
+    acknowledged = PositionSet()
+    acknowledged.add(Position(3, 0))
+    acknowledged.add(Position(3, 9))
+    acknowledged.add(Position(8, 17))
+    assert acknowledged.as_bitmaps() == {3: b"\x01\x02", 8: b"\x00\x00\x02"}
+
+
+@pytest.mark.usefixtures("seldom_collected")
+def test_a_million_holes_hold_nobody_up() -> None:
+    acknowledged = PositionSet()
+    for entry in range(1, 2_000_001, 2):
+        acknowledged.add(Position(3, entry))
+    calls = {
+        "add": lambda: acknowledged.add(Position(3, 1_000_000)),
+        "first_clear": lambda: acknowledged.first_clear(3, 1),
+        "some ranges": lambda: acknowledged.ranges(100),
+        "as_bitmaps": acknowledged.as_bitmaps,
+        "of_bitmaps": lambda: PositionSet.of_bitmaps({3: bytes([0xAA]) * 250_000}),
+        "discard_through": lambda: acknowledged.discard_through(Position(3, 1_500_000)),
+    }
+    for name, call in calls.items():
+        start = process_time()
+        call()
+        assert process_time() - start < A_FEW_MS, name
+    assert acknowledged.count == 250_000

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.dispatchers import dispatcher, holding
-from broker.messages.subscriptions.dispatchers.holding import LEAVING_A_TURN
+from broker.messages.subscriptions.dispatchers.holding import HASH_BITS, LEAVING_A_TURN
 from broker.messages.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDispatcher
-from broker.messages.subscriptions.places.held import HASH_BITS
 from broker.messages.subscriptions.subscription import Subscription
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle

@@ -7,8 +7,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.consumer import Consumer
 from broker.messages.subscriptions.dispatchers import single_active
-from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher
-from broker.messages.subscriptions.failover import active_of
+from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher, active_of
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle

@@ -5,7 +5,7 @@ from broker.messages.subscriptions.key_shared.draining import (
     DrainingHash,
     DrainingHashes,
 )
-from broker.messages.subscriptions.key_shared.moved_hashes import MovedHashes
+from broker.messages.subscriptions.key_shared.ranges import MovedHashes
 from server.tasks.cooperative import ITEMS_A_STEP
 from tests.support.stepwise import finished
 

@@ -1,11 +1,13 @@
 """The key of a message."""
 
+from __future__ import annotations
+
 import struct
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.key_shared.sticky_key import key_of
+from broker.messages.subscriptions.key_shared.sticky_key import key_of, murmur
 from tests.support.messages.producing import entry_bytes
 
 
@@ -36,3 +38,11 @@ def test_properties_are_passed_over_also_those_that_nobody_can_read() -> None:
     odd = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, partition_key="k")
     head = odd.SerializeToString() + b"\x22\x02\x0a\xff"
     assert key_of(struct.pack(">I", len(head)) + head) == b"k"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(b"", 0), (b"\0\0\0\0", 0x2362F9DE), (b"test", 0xBA6BD213 & 0x7FFFFFFF)],
+)
+def test_it_is_murmur3_without_its_sign(data: bytes, expected: int) -> None:
+    assert murmur(data) == expected

@@ -4,7 +4,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import to_wire
-from broker.messages.publishing.receipts import (
+from broker.messages.producer import (
     producer_prefix,
     receipt_frame,
     send_error,

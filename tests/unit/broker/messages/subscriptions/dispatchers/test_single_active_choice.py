@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import pytest
 
-from broker.messages.subscriptions.failover import active_of, rank
-from broker.messages.subscriptions.key_shared.murmur import murmur
+from broker.messages.subscriptions.dispatchers.single_active import active_of, rank
+from broker.messages.subscriptions.key_shared.sticky_key import murmur
 from proto.names import TopicName
 
 

@@ -8,7 +8,7 @@ from broker.configuration.config import BrokerConfig
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.position import EARLIEST
 from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.stores.open_store import message_store_for
+from broker.messaging import message_store_for
 from limiter.clock import LoopClock
 from tests.support.stores.message_stores import TOPIC, filled, opened
 

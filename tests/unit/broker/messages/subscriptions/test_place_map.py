@@ -2,7 +2,7 @@
 
 import gc
 
-from broker.messages.subscriptions.places.place_map import NOTHING, PIECE_BITS, PlaceMap
+from broker.messages.subscriptions.place_map import NOTHING, PIECE_BITS, PlaceMap
 
 PIECE = 1 << PIECE_BITS
 

@@ -1,6 +1,6 @@
 """A topic's index of publish times."""
 
-from broker.messages.publishing.publish_times import MOST_AHEAD_MS, PublishTimes
+from broker.messages.publishing.checks import MOST_AHEAD_MS, PublishTimes
 from tests.support.clocks.manual_clock import ManualClock
 
 

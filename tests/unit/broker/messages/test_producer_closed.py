@@ -1,4 +1,4 @@
-from broker.messages.publishing.closed_producers import MAX_CLOSED, ClosedProducers
+from broker.messages.producer import MAX_CLOSED, ClosedProducers
 from tests.support.clocks.manual_clock import ManualClock
 
 
