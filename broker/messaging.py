@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.loading.loaded_topics import LoadedTopics, TopicParts
-from broker.messages.loading.topic_creation import CreationRules, TopicCreation
+from broker.messages.loading.topic_creation import TopicCreation
 from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.monitors import TopicMonitors
 from broker.messages.producers import ProducerNames
@@ -15,12 +15,8 @@ from broker.messages.publishing.throttling import PublishLimits, publish_limits
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import StoreBounds
 from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
-from broker.messages.subscriptions.context import SubscriptionRules
-from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.messages.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 from server.limiter_report.report import StoredMessages
-from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +110,6 @@ def messaging_of(context: MessagingContext) -> Messaging:
     """Assemble the messaging parts, to be opened next."""
     config, clock = context.config, context.clock
     store = message_store_for(config, clock)
-    rules, turns = SubscriptionRules.of(config), SharedTurns()
     topics = LoadedTopics(
         TopicParts(
             config=config,
@@ -123,13 +118,13 @@ def messaging_of(context: MessagingContext) -> Messaging:
             creation=TopicCreation(
                 context.metadata,
                 context.topics,
-                CreationRules(context.topic_rules, context.ownership.owns, context.address),
+                context.topic_rules,
+                context.ownership.owns,
+                context.address,
             ),
             owns=context.ownership.owns,
             topics=context.topics,
             policies_of=context.policies.of,
-            subscriptions_of=lambda topic: Subscriptions(topic, rules, turns),
-            direct_subscriptions_of=lambda topic: NonPersistentSubscriptions(topic, rules),
             alone=context.ownership.alone,
         )
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES
-from broker.messages.subscriptions.by_name import sent_by
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscription import Subscription
@@ -90,7 +89,7 @@ _OF_STORAGE = (
 
 def sent_figures(subscription: AnySubscription) -> dict[str, float]:
     """Return the figures sent to consumers, by metric name without ``pulsar_``."""
-    sent = sent_by(subscription)
+    sent = subscription.sent()
     return {OUT_MESSAGES: sent.messages, OUT_BYTES: sent.size_bytes}
 
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.backlog_quota import check_quota, evict_oldest
@@ -25,9 +25,13 @@ from broker.messages.publishing.statistics import (
     PublishStatistics,
 )
 from broker.messages.publishing.throttling import PublishRate
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
+from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,11 +41,7 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.producer import Producer
-    from broker.messages.subscribed import (
-        AnySubscriptions,
-        DirectSubscriptions,
-        TopicSubscriptions,
-    )
+    from broker.messages.subscriptions.by_name import SubscriptionsByName
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
     from proto.names import TopicName
@@ -68,6 +68,8 @@ class TopicContext:
         policies_of: Returns the effective policies of a topic.
         broken: Unloads a topic after its ledger failed.
         make_room: Drops unneeded messages of other topics.
+        rules: The broker's configuration of subscriptions.
+        turns: Schedules the dispatchers of all topics.
     """
 
     config: BrokerConfig
@@ -75,6 +77,8 @@ class TopicContext:
     policies_of: Callable[[TopicName], EffectivePolicies]
     broken: Callable[[Topic], object]
     make_room: Callable[[], object] = lambda: None
+    rules: SubscriptionRules = field(default_factory=SubscriptionRules)
+    turns: SharedTurns = field(default_factory=SharedTurns)
 
 
 class Topic(ABC):
@@ -99,7 +103,7 @@ class Topic(ABC):
             storageReadRate, which also excludes cached entries).
     """
 
-    subscriptions: AnySubscriptions
+    subscriptions: SubscriptionsByName[Any]
 
     def __init__(self, name: TopicName, context: TopicContext, epoch: int | None) -> None:
         self.name = name
@@ -221,15 +225,9 @@ class PersistentTopic(Topic):
     Source: upstream PersistentTopic.
     """
 
-    subscriptions: TopicSubscriptions
+    subscriptions: Subscriptions
 
-    def __init__(
-        self,
-        name: TopicName,
-        context: TopicContext,
-        ledger: ManagedLedger,
-        subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions],
-    ) -> None:
+    def __init__(self, name: TopicName, context: TopicContext, ledger: ManagedLedger) -> None:
         epoch = ledger.properties.get(EPOCH_PROPERTY)
         super().__init__(name, context, None if epoch is None else int(epoch))
         self.ledger = ledger
@@ -253,7 +251,7 @@ class PersistentTopic(Topic):
         self._telling = False
         ledger.listener = self
         self.compaction = TopicCompaction(self)
-        self.subscriptions = subscriptions_of(self)
+        self.subscriptions = Subscriptions(self, context.rules, context.turns)
 
     def _created_at(self) -> int:
         found = self.ledger.properties.get(CREATED_PROPERTY)
@@ -476,16 +474,11 @@ class NonPersistentTopic(Topic):
     Source: upstream NonPersistentTopic.
     """
 
-    subscriptions: DirectSubscriptions
+    subscriptions: NonPersistentSubscriptions
 
-    def __init__(
-        self,
-        name: TopicName,
-        context: TopicContext,
-        subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions],
-    ) -> None:
+    def __init__(self, name: TopicName, context: TopicContext) -> None:
         super().__init__(name, context, None)
-        self.subscriptions = subscriptions_of(self)
+        self.subscriptions = NonPersistentSubscriptions(self, context.rules)
 
     def _epoch_changed(self, epoch: int) -> None:
         """Do nothing: the topic stores no state."""

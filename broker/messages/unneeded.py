@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from broker.messages.deduplication import Deduplication
     from broker.messages.managed_ledger import ManagedLedger, MessageStore
-    from broker.messages.subscribed import TopicSubscriptions
+    from broker.messages.subscriptions.subscriptions import Subscriptions
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
 
@@ -40,7 +40,7 @@ class StoredTopic(Protocol):
     """The part of a loaded topic used for freeing capacity."""
 
     ledger: ManagedLedger
-    subscriptions: TopicSubscriptions
+    subscriptions: Subscriptions
     deduplication: Deduplication
 
 

@@ -15,6 +15,7 @@ from broker.messages.errors import fenced, not_stored
 from broker.messages.loading.topic_creation import MOST_TOPICS, GrowingTopics, MadeTopics
 from broker.messages.loading.topic_index import PastTopics, TopicIndex
 from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.messages.unneeded import RoomMaker
 from broker.policies.followers import PolicyFollowers
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from broker.messages.loading.topic_creation import TopicCreation
     from broker.messages.managed_ledger import MessageStore
     from broker.messages.position import Position
-    from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
     from broker.ownership.ownership import Bundle
     from broker.policies.effective import EffectivePolicies
     from broker.topics.service import TopicService
@@ -54,8 +54,6 @@ class TopicParts(NamedTuple):
         owns: Returns True while this broker serves a topic.
         topics: Deletes topics.
         policies_of: Returns the effective policies of a topic.
-        subscriptions_of: Creates a topic's subscriptions from the ledger.
-        direct_subscriptions_of: The same for non-persistent topics.
         alone: The broker is the only broker.
     """
 
@@ -66,8 +64,6 @@ class TopicParts(NamedTuple):
     owns: Callable[[TopicName], bool]
     topics: TopicService
     policies_of: Callable[[TopicName], EffectivePolicies]
-    subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
-    direct_subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions]
     alone: bool = True
 
 
@@ -95,7 +91,12 @@ class LoadedTopics:
         self.past = PastTopics()
         self._room = RoomMaker(self, parts.store, parts.clock)
         self._context = TopicContext(
-            parts.config, parts.clock, parts.policies_of, self._broken, self._room.make
+            parts.config,
+            parts.clock,
+            parts.policies_of,
+            self._broken,
+            self._room.make,
+            SubscriptionRules.of(parts.config),
         )
         self._compactor = Compactor(parts.store)
         self.made = MadeTopics(parts.clock)
@@ -235,11 +236,11 @@ class LoadedTopics:
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
         parts = self._parts
         if not name.persistent:
-            direct = NonPersistentTopic(name, self._context, parts.direct_subscriptions_of)
+            direct = NonPersistentTopic(name, self._context)
             direct.made_by_use = made
             return direct
         ledger = await parts.store.open_ledger(str(name))
-        topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
+        topic = PersistentTopic(name, self._context, ledger)
         if made:
             topic.mark_made_by_use()
         await topic.compaction.open(self._compactor)

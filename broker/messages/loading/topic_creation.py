@@ -32,30 +32,32 @@ if TYPE_CHECKING:
 _SYSTEM = NamespaceName.parse("pulsar/system")
 
 
-class CreationRules(NamedTuple):
-    """The rules of one broker.
-
-    Attributes:
-        topics: The operator's current rules for a namespace.
-        owns: Returns True while this broker serves a topic (see BundleOwnership).
-        address: Returns host and port of the admin API, named in refusals.
-    """
-
-    topics: Callable[[NamespaceName], TopicRules]
-    owns: Callable[[TopicName], bool]
-    address: Callable[[], str]
-
-
 class TopicCreation:
     """Checks the existence of topics, and creates topics for their first client.
 
     Source: upstream BrokerService.getTopic, isAllowAutoTopicCreationAsync.
+
+    Args:
+        store: The names of topics.
+        topics: Creates topics.
+        rules: Returns the operator's current rules for a namespace.
+        owns: Returns True while this broker serves a topic (see BundleOwnership).
+        address: Returns host and port of the admin API, named in refusals.
     """
 
-    def __init__(self, store: MetadataStore, topics: TopicService, rules: CreationRules) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        topics: TopicService,
+        rules: Callable[[NamespaceName], TopicRules],
+        owns: Callable[[TopicName], bool],
+        address: Callable[[], str],
+    ) -> None:
         self._store = store
         self._topics = topics
         self._rules = rules
+        self._owns = owns
+        self._address = address
 
     async def ensure(self, topic: TopicName, *, create: bool) -> bool:
         """Return True for a newly created topic, False for an existing topic.
@@ -74,7 +76,7 @@ class TopicCreation:
 
     async def _ensure(self, topic: TopicName, *, create: bool) -> bool:
         snapshot = await self._store.snapshot(topic.namespace)
-        if snapshot is None or not self._rules.owns(topic):
+        if snapshot is None or not self._owns(topic):
             raise await self._not_served(topic)
         name = str(topic)
         if name in snapshot.partitioned:
@@ -86,7 +88,7 @@ class TopicCreation:
         count = partitions_around(topic, snapshot)
         # A missing partition of an existing partitioned topic is always created.
         lacks = count is not None and topic.partition_index < count
-        if not create or not (lacks or self._rules.topics(topic.namespace).auto_creation):
+        if not create or not (lacks or self._rules(topic.namespace).auto_creation):
             raise topic_not_found(name)
         if topic.partition_index >= 0 and not lacks:
             raise no_partitioned_topic(name) if count is None else topic_not_found(name)
@@ -96,7 +98,7 @@ class TopicCreation:
         policies = await self._store.policies(topic.namespace)
         hashes = bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles)
         bundle = f"{topic.namespace}/{hashes}"
-        return not_served_here(str(topic), bundle, self._rules.address())
+        return not_served_here(str(topic), bundle, self._address())
 
     async def _create(self, topic: TopicName) -> bool:
         try:

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
-from broker.messages.subscribed import Sent
+from broker.messages.subscriptions.consumer import AnySubscription, Sent
 from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
+    import proto.PulsarApi_pb2 as pb
     from broker.messages.subscriptions.consumer import Consumer
 
 
-class HasConsumers(Protocol):
-    """The part of a subscription used by SubscriptionsByName.
-
-    Attributes:
-        name: The subscription's name.
-        messages_out, bytes_out: Sent to past consumers.
-    """
-
-    name: str
-    messages_out: int
-    bytes_out: int
-
-    @property
-    def consumers(self) -> Sequence[Consumer]:
-        """The connected consumers."""
-
-    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and notify their clients."""
+S = TypeVar("S", bound=AnySubscription)
 
 
-S = TypeVar("S", bound=HasConsumers)
-
-
-def sent_by(subscription: HasConsumers) -> Sent:
-    """Return the messages sent to all consumers of a subscription."""
-    consumers = subscription.consumers
-    return Sent(
-        subscription.messages_out + sum(one.messages_out for one in consumers),
-        subscription.bytes_out + sum(one.bytes_out for one in consumers),
-    )
-
-
-class SubscriptionsByName(Generic[S]):
+class SubscriptionsByName(ABC, Generic[S]):
     """The subscriptions of one topic; may change during iteration.
 
     Attributes:
@@ -65,6 +38,31 @@ class SubscriptionsByName(Generic[S]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+    @abstractmethod
+    def get(self, name: str) -> S | None:
+        """Return a subscription; None if unknown."""
+
+    @abstractmethod
+    async def open(self, asked: pb.CommandSubscribe, host: str) -> S:
+        """Return the subscription named by a client, created and stored if missing.
+
+        Args:
+            asked: The client's request.
+            host: The client's address, without the port.
+
+        Raises:
+            RequestError: Creation is forbidden, the topic's policies refuse the consumer, or the
+                consumer subscribes too often.
+        """
+
+    @abstractmethod
+    def policies_changed(self) -> None:
+        """Follow the effective policies."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop all timers; saves no state."""
 
     @property
     def consumers(self) -> Iterator[Consumer]:
@@ -103,7 +101,7 @@ class SubscriptionsByName(Generic[S]):
             consumer.update_rates(seconds)
 
 
-def _add(sums: dict[bool, Sent], subscription: HasConsumers, sign: int = 1) -> None:
-    own, more = subscription.name == COMPACTION, sent_by(subscription)
+def _add(sums: dict[bool, Sent], subscription: AnySubscription, sign: int = 1) -> None:
+    own, more = subscription.name == COMPACTION, subscription.sent()
     messages, size_bytes = sums[own]
     sums[own] = Sent(messages + sign * more.messages, size_bytes + sign * more.size_bytes)

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from broker.messages.subscriptions.message_frames import MessageFrames
 from broker.messages.subscriptions.place_map import PlaceMap
 from broker.ownership.handing_over import tell_new_owner
 from proto.commands import NO_REQUEST
 from server.configuration.addresses import NO_URLS, ServerUrls
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from broker.messages.entry import Entry
     from broker.messages.position import Position
-    from broker.messages.subscriptions.context import SubscribedTopic
+    from broker.messages.subscriptions.context import Hashes, SubscribedTopic
     from broker.messages.subscriptions.cursor import ManagedCursor
     from limiter.flow.outbound_buffer import OutboundBuffer
     from proto.transport.turn_writer import TurnWriter
+
+
+SubType = pb.CommandSubscribe.SubType
+NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
+
+
+class Sent(NamedTuple):
+    """Messages sent to consumers, redelivered included, and bytes."""
+
+    messages: int = 0
+    size_bytes: int = 0
 
 
 class ClientConnection(Protocol):
@@ -55,30 +69,122 @@ class ClientConnection(Protocol):
         """Ping the client, and close the connection if no answer arrives."""
 
 
-class ConsumersSubscription(Protocol):
-    """The part of a subscription used by commands of consumers."""
+class AnySubscription(ABC):
+    """A subscription, with or without stored messages.
 
-    name: str
+    Attributes:
+        name: The subscription's name.
+        topic: The topic.
+        cursor: The acknowledgements; of a non-persistent topic a stub.
+        durable: The subscription outlives the consumers.
+        type: The type of the consumers; None before the first.
+        internal: The broker's own; only the compaction's.
+        messages_out, bytes_out: Sent to past consumers.
+    """
+
     cursor: ManagedCursor
-    topic: SubscribedTopic
+    durable: bool
+    internal = False
+
+    def __init__(self, name: str, topic: SubscribedTopic) -> None:
+        self.name = name
+        self.topic = topic
+        self.type: SubType.ValueType | None = None
+        self.messages_out = 0
+        self.bytes_out = 0
 
     @property
-    def internal(self) -> bool:
-        """True for a cursor of the broker's own work."""
+    @abstractmethod
+    def consumers(self) -> Sequence[Consumer]:
+        """The connected consumers."""
 
     @property
     def awaited(self) -> bool:
         """True after a SEEK closed the consumers, until a consumer subscribes."""
+        return False
 
+    @property
+    @abstractmethod
+    def ring(self) -> Hashes | None:
+        """The consumer of each hash; None if not Key_Shared."""
+
+    def sent(self) -> Sent:
+        """Return the messages sent to all consumers."""
+        messages, size_bytes = self.messages_out, self.bytes_out
+        for consumer in self.consumers:
+            messages += consumer.messages_out
+            size_bytes += consumer.bytes_out
+        return Sent(messages, size_bytes)
+
+    def _count(self, gone: Consumer) -> None:
+        self.messages_out += gone.messages_out
+        self.bytes_out += gone.bytes_out
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
+        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
+        return self.ring.conflicting(meta) if isinstance(self.ring, FixedRanges) else None
+
+    @abstractmethod
+    def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
+        """Connect a consumer.
+
+        Raises:
+            RequestError: An Exclusive consumer is connected, or the types differ.
+        """
+
+    def _check_fits(self, newcomer: ConsumerOptions) -> None:
+        """Refuse a consumer of another type, or above the subscription's limit."""
+        if self.type != newcomer.type:
+            ours, theirs = (
+                SubType.Name(one or pb.CommandSubscribe.Exclusive)
+                for one in (self.type, newcomer.type)
+            )
+            raise RequestError(
+                pb.ConsumerBusy,
+                f"Subscription is of different type. Active subscription type of '{ours}' is "
+                f"different than the connecting consumer's type '{theirs}'.",
+            )
+        if 0 < self.topic.policies.max_consumers_per_subscription <= len(self.consumers):
+            raise RequestError(pb.ConsumerBusy, "Subscription reached max consumers limit")
+
+    @abstractmethod
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Disconnect a consumer."""
+
+    @abstractmethod
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Disconnect all consumers, and notify their clients."""
+
+    def check_unsubscribe(self, *, force: bool) -> None:
+        """Refuse to unsubscribe while other consumers are connected.
+
+        Raises:
+            RequestError: Other consumers are connected.
+        """
+        if len(self.consumers) > 1 and not force:
+            raise RequestError(pb.MetadataError, NOT_ALONE)
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Close all consumers, and delete the cursor."""
+
+    # -- commands of consumers ----------------------------------------------------------------
+
+    @abstractmethod
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Add permits to a consumer."""
 
+    @abstractmethod
     def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
         """Acknowledge single entries, or messages of batches."""
 
+    @abstractmethod
     def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
-        """Acknowledge all entries up to an entry."""
+        """Acknowledge all entries up to an entry; no effect for Shared and Key_Shared."""
 
+    @abstractmethod
     def redeliver(
         self,
         consumer: Consumer,
@@ -87,22 +193,18 @@ class ConsumersSubscription(Protocol):
         *,
         more: bool = False,
     ) -> None:
-        """Redeliver a consumer's entries; with ``more``, further entries follow first."""
+        """Redeliver a consumer's entries; without ids: all pending entries.
 
+        Args:
+            consumer: The requesting consumer.
+            ids: The entries.
+            epoch: The consumer's new epoch; None if absent.
+            more: Further ids of the same command follow before any delivery.
+        """
+
+    @abstractmethod
     def seek(self, first: Position) -> None:
-        """Set the next entry."""
-
-    def remove_consumer(self, consumer: Consumer) -> None:
-        """Disconnect a consumer."""
-
-    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """Disconnect all consumers, and notify their clients."""
-
-    def check_unsubscribe(self, *, force: bool) -> None:
-        """Refuse to unsubscribe while other consumers are connected."""
-
-    def delete(self) -> None:
-        """Close all consumers, and delete the cursor."""
+        """Set the next entry, and close the consumers, which subscribe again."""
 
 
 class Counters(NamedTuple):
@@ -170,7 +272,7 @@ class ConsumerOptions:
 
     consumer_id: int
     name: str
-    type: pb.CommandSubscribe.SubType.ValueType
+    type: SubType.ValueType
     priority_level: int = 0
     epoch: int = -1
     key_shared: pb.KeySharedMeta | None = None
@@ -202,7 +304,7 @@ class Consumer:
         self,
         cnx: ClientConnection,
         options: ConsumerOptions,
-        subscription: ConsumersSubscription,
+        subscription: AnySubscription,
         partition: int,
     ) -> None:
         self.cnx = cnx

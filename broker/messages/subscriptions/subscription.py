@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
 from broker.messages.position import from_wire
-from broker.messages.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.consumer import AnySubscription, Consumer
 from broker.messages.subscriptions.context import SubscriptionContext
 from broker.messages.subscriptions.dispatchers.dispatcher import TOLD_A_STEP
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
@@ -16,9 +16,7 @@ from broker.messages.subscriptions.dispatchers.single_active import (
     FailoverDispatcher,
     SingleActiveDispatcher,
 )
-from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from server.configuration.addresses import NO_URLS, ServerUrls
-from server.connection.request_errors import RequestError
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
@@ -26,19 +24,16 @@ if TYPE_CHECKING:
 
     from broker.messages.position import Position
     from broker.messages.subscriptions.consumer import ClientConnection, ConsumerOptions
-    from broker.messages.subscriptions.context import SubscribedTopic, SubscriptionRules
+    from broker.messages.subscriptions.context import Hashes, SubscribedTopic, SubscriptionRules
     from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.messages.subscriptions.dispatchers.dispatcher import Dispatcher
-    from broker.policies.effective import EffectivePolicies
     from broker.policies.rate_limiter import RateLimiter
     from server.tasks.shared_turns import SharedTurns
 
-SubType = pb.CommandSubscribe.SubType
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Failover, Key_Shared = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared
 INDIVIDUALLY = frozenset((Shared, Key_Shared))
 """Types with individually acknowledged messages per consumer."""
-NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
 
 
 class SubscriptionOwner(Protocol):
@@ -70,15 +65,14 @@ class SubscriptionOwner(Protocol):
         """Delete a subscription."""
 
 
-class Subscription:
+class Subscription(AnySubscription):
     """A subscription of a topic (upstream: PersistentSubscription).
 
     Attributes:
-        type: The type of the consumers; kept after the last consumer; None before the first.
+        type: Kept after the last consumer.
         dispatcher: Delivers to the consumers; None before the first.
         awaits_return: A SEEK closed the consumers, which subscribe again; a non-durable
             subscription's cursor is kept meanwhile.
-        messages_out, bytes_out: Sent to past consumers.
         total_expired: Entries expired since the topic was loaded.
         last_expired_at, last_flow_at, advanced_at: Time of the last expiry, the last permits, and
             the last advance of the mark-delete, in ms since 1970; 0 for never.
@@ -91,15 +85,14 @@ class Subscription:
         cursor: ManagedCursor,
         owner: SubscriptionOwner,
     ) -> None:
-        self.name = name
+        super().__init__(name, topic)
         self._owner = owner
-        self.topic = topic
         self.cursor = cursor
-        self.type: SubType.ValueType | None = None
+        # Both are fixed: a durable subscription named so is the compaction's.
+        self.durable = cursor.durable
+        self.internal = name == COMPACTION and cursor.durable
         self.dispatcher: Dispatcher | None = None
         self.awaits_return = False
-        self.messages_out = 0
-        self.bytes_out = 0
         self.total_expired = 0
         self.last_expired_at = 0
         self.last_flow_at = 0
@@ -113,16 +106,6 @@ class Subscription:
         self._active_at = self.topic.clock.now()
 
     @property
-    def durable(self) -> bool:
-        """True if the subscription outlives the consumers."""
-        return self.cursor.durable
-
-    @property
-    def internal(self) -> bool:
-        """True for the compaction's cursor; see StoredSubscription."""
-        return self.name == COMPACTION and self.durable
-
-    @property
     def consumers(self) -> Sequence[Consumer]:
         """The connected consumers."""
         return self.dispatcher.consumers if self.dispatcher is not None else ()
@@ -132,12 +115,12 @@ class Subscription:
         """True after a SEEK closed the consumers, until a consumer subscribes."""
         return self.awaits_return and self._owner.keeps(self)
 
-    # -- consumers ----------------------------------------------------------------------------
+    @property
+    def ring(self) -> Hashes | None:
+        """The consumer of each hash; None if not Key_Shared."""
+        return self.dispatcher.ring if isinstance(self.dispatcher, KeySharedDispatcher) else None
 
-    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
-        ring = self.dispatcher.ring if isinstance(self.dispatcher, KeySharedDispatcher) else None
-        return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
+    # -- consumers ----------------------------------------------------------------------------
 
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
         """Connect a consumer.
@@ -148,8 +131,7 @@ class Subscription:
         if self.dispatcher is None or not self.dispatcher.consumers:
             self._change_type(options)
         assert self.dispatcher is not None
-        check_type(self.type, options.type)
-        check_count(self.topic.policies, self.consumers)
+        self._check_fits(options)
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
         self.dispatcher.add(consumer)
         self.awaits_return = False
@@ -190,10 +172,6 @@ class Subscription:
         self._is_active()
         if not dispatcher.consumers:
             self._owner.became_empty(self)
-
-    def _count(self, gone: Consumer) -> None:
-        self.messages_out += gone.messages_out
-        self.bytes_out += gone.bytes_out
 
     def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Disconnect all consumers, and notify their clients, many in steps.
@@ -316,14 +294,7 @@ class Subscription:
         *,
         more: bool = False,
     ) -> None:
-        """Redeliver a consumer's entries; without ids: all pending entries.
-
-        Args:
-            consumer: The requesting consumer.
-            ids: The entries.
-            epoch: The consumer's new epoch; None if absent.
-            more: Further ids of the same command follow before any delivery.
-        """
+        """Redeliver a consumer's entries; without ids: all pending entries."""
         assert self.dispatcher is not None
         if epoch is not None and epoch > consumer.epoch and self.type not in INDIVIDUALLY:
             consumer.epoch = epoch
@@ -413,15 +384,6 @@ class Subscription:
         if self.dispatcher is not None:
             self.dispatcher.policies_changed()
 
-    def check_unsubscribe(self, *, force: bool) -> None:
-        """Refuse to unsubscribe while other consumers are connected.
-
-        Raises:
-            RequestError: Other consumers are connected.
-        """
-        if len(self.consumers) > 1 and not force:
-            raise RequestError(pb.MetadataError, NOT_ALONE)
-
     def delete(self) -> None:
         """Close all consumers, and delete the cursor."""
         self.awaits_return = False
@@ -437,28 +399,3 @@ class Subscription:
         """Stop all timers."""
         if self.dispatcher is not None:
             self.dispatcher.close()
-
-
-def check_type(ours: SubType.ValueType | None, theirs: SubType.ValueType) -> None:
-    """Refuse a consumer with another type than the connected consumers.
-
-    Raises:
-        RequestError: The types differ.
-    """
-    if ours != theirs:
-        raise RequestError(
-            pb.ConsumerBusy,
-            "Subscription is of different type. Active subscription type of "
-            f"'{SubType.Name(ours or Exclusive)}' is different than the connecting consumer's type "
-            f"'{SubType.Name(theirs)}'.",
-        )
-
-
-def check_count(policies: EffectivePolicies, consumers: Sequence[Consumer]) -> None:
-    """Refuse a consumer above the subscription's limit.
-
-    Raises:
-        RequestError: The limit is reached.
-    """
-    if 0 < policies.max_consumers_per_subscription <= len(consumers):
-        raise RequestError(pb.ConsumerBusy, "Subscription reached max consumers limit")

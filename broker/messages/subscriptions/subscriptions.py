@@ -8,8 +8,9 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.deduplication import CURSOR
 from broker.messages.position import EARLIEST, LATEST, Position, from_wire
 from broker.messages.subscriptions.by_name import SubscriptionsByName
+from broker.messages.subscriptions.consumer import SubType
 from broker.messages.subscriptions.cursor import ManagedCursor
-from broker.messages.subscriptions.subscription import Subscription, SubType
+from broker.messages.subscriptions.subscription import Subscription
 from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
 from server.connection.request_errors import RequestError
 from server.tasks.shared_turns import SharedTurns
@@ -78,13 +79,8 @@ class Subscriptions(SubscriptionsByName[Subscription]):
     async def open(self, asked: pb.CommandSubscribe, host: str) -> Subscription:
         """Return the subscription named by a client, created and stored if missing.
 
-        Args:
-            asked: The client's request.
-            host: The client's address, without the port.
-
         Raises:
-            RequestError: Creation is forbidden, the topic's policies refuse the consumer, or the
-                consumer subscribes too often.
+            RequestError: See SubscriptionsByName.
             ClosedWithOthersError: The consumer is closed, as decided by ``SubscriptionRules``.
         """
         check_type_allowed(self._topic, asked)

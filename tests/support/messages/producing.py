@@ -16,8 +16,6 @@ from broker.messages.publishing.throttling import (
     PublishRate,
 )
 from broker.messages.stores.memory import MemoryManagedLedger, MemoryMessageStore
-from broker.messages.subscriptions.context import SubscriptionRules
-from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import PersistentTopic, Topic, TopicContext
 from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies
 from limiter.flow.read_gate import ReadGate
@@ -125,8 +123,7 @@ class TopicOnHand:
         ledger = await self.store.open_ledger(str(NAME))
         if slow:
             ledger.__class__ = SlowLedger
-        rules = SubscriptionRules()
-        topic = PersistentTopic(NAME, self.context, ledger, lambda made: Subscriptions(made, rules))
+        topic = PersistentTopic(NAME, self.context, ledger)
         await topic.recover()
         return topic
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from broker.admin.resources.messages.subscription_stats import Wanted
-    from broker.messages.subscribed import Sent
+    from broker.messages.subscriptions.consumer import Sent
     from broker.messages.topic import Topic
 
 _HOLES = (

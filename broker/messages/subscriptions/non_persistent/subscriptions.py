@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
 from broker.messages.subscriptions.by_name import SubscriptionsByName
-from broker.messages.subscriptions.consumer import Consumer
-from broker.messages.subscriptions.key_shared.ranges import FixedRanges
+from broker.messages.subscriptions.consumer import AnySubscription, Consumer
 from broker.messages.subscriptions.non_persistent.dispatchers import (
     DirectKeyShared,
-    SubType,
     dispatcher_of,
 )
-from broker.messages.subscriptions.subscription import NOT_ALONE, check_count, check_type
 from broker.messages.subscriptions.subscriptions import check_room, check_type_allowed
 from server.configuration.addresses import NO_URLS, ServerUrls
-from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from broker.messages.entry import Entry
     from broker.messages.position import Position
     from broker.messages.subscriptions.consumer import ClientConnection, ConsumerOptions
-    from broker.messages.subscriptions.context import SubscriptionRules, TopicWithPolicies
-
-
-class DirectOwner(Protocol):
-    """The part of the topic's subscriptions used by a single subscription."""
-
-    def has_consumers(self, subscription: NonPersistentSubscription) -> None:
-        """React to the arrival of the first consumer."""
-
-    def became_empty(self, subscription: NonPersistentSubscription) -> None:
-        """React to the departure of the last consumer."""
+    from broker.messages.subscriptions.context import Hashes, SubscriptionRules, TopicWithPolicies
 
 
 class NoCursor:
@@ -47,48 +33,42 @@ class NoCursor:
     mark_delete = EARLIEST
 
 
-class NonPersistentSubscription:
+class NonPersistentSubscription(AnySubscription):
     """A subscription that exists while consumers are connected (upstream: the same name).
 
     Attributes:
-        type: The type of the consumers.
         durable: Always False: unreceived messages are lost.
         cursor, topic: Commands of consumers check the topic's domain before using more than these
             stubs offer.
-        messages_out, bytes_out: Sent to past consumers.
         messages_dropped: Messages without a ready consumer.
     """
 
     durable = False
 
     def __init__(
-        self, name: str, topic: TopicWithPolicies, owner: DirectOwner, rules: SubscriptionRules
+        self,
+        name: str,
+        topic: Any,  # noqa: ANN401
+        owner: NonPersistentSubscriptions,
+        rules: SubscriptionRules,
     ) -> None:
-        self.name = name
-        self.topic: Any = topic
+        super().__init__(name, topic)
         self.cursor: Any = NoCursor()
         self._owner = owner
-        self.type: SubType.ValueType = pb.CommandSubscribe.Exclusive
+        self.type = pb.CommandSubscribe.Exclusive
         self._rules = rules
         self._dispatcher = dispatcher_of(self.type, topic.name, None, rules)
-        self.messages_out = 0
-        self.bytes_out = 0
         self.messages_dropped = 0
-
-    @property
-    def internal(self) -> bool:
-        """Return False: no cursor."""
-        return False
-
-    @property
-    def awaited(self) -> bool:
-        """Return False: a SEEK closes no consumer."""
-        return False
 
     @property
     def consumers(self) -> Sequence[Consumer]:
         """The connected consumers."""
         return self._dispatcher.consumers
+
+    @property
+    def ring(self) -> Hashes | None:
+        """The consumer of each hash; None if not Key_Shared."""
+        return self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
 
     def publish(self, entry: Entry) -> None:
         """Send an entry to one consumer with permits, or drop it."""
@@ -99,11 +79,6 @@ class NonPersistentSubscription:
             consumer.deliver(entry, entry.message_count)
 
     # -- consumers ----------------------------------------------------------------------------
-
-    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
-        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
-        ring = self._dispatcher.ring if isinstance(self._dispatcher, DirectKeyShared) else None
-        return ring.conflicting(meta) if isinstance(ring, FixedRanges) else None
 
     def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
         """Connect a consumer.
@@ -116,8 +91,7 @@ class NonPersistentSubscription:
             self._dispatcher = dispatcher_of(
                 self.type, self.topic.name, options.key_shared, self._rules
             )
-        check_type(self.type, options.type)
-        check_count(self.topic.policies, self.consumers)
+        self._check_fits(options)
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
         self._dispatcher.add(consumer)
         self._owner.has_consumers(self)
@@ -127,8 +101,7 @@ class NonPersistentSubscription:
         """Disconnect a consumer."""
         if consumer in self.consumers:
             self._dispatcher.remove(consumer)
-            self.messages_out += consumer.messages_out
-            self.bytes_out += consumer.bytes_out
+            self._count(consumer)
             if not self.consumers:
                 self._owner.became_empty(self)
 
@@ -137,15 +110,6 @@ class NonPersistentSubscription:
         for consumer in list(self.consumers):
             self.remove_consumer(consumer)
             consumer.close(new_owner)
-
-    def check_unsubscribe(self, *, force: bool) -> None:
-        """Refuse to unsubscribe while other consumers are connected.
-
-        Raises:
-            RequestError: Other consumers are connected.
-        """
-        if len(self.consumers) > 1 and not force:
-            raise RequestError(pb.MetadataError, NOT_ALONE)
 
     def delete(self) -> None:
         """Close all consumers, which ends the subscription."""
@@ -157,10 +121,10 @@ class NonPersistentSubscription:
         """Add permits for future messages to a consumer."""
         consumer.flowed(permits)
 
-    def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
+    def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
         """Count the acknowledgement, without further effect."""
         consumer.last_acked_at = self.topic.clock.wall_ms()
-        consumer.messages_acked += sum(1 for _ in ids)
+        consumer.messages_acked += len(ids)
 
     def acknowledge_cumulatively(self, consumer: Consumer, _: pb.MessageIdData) -> None:
         """Record the acknowledgement's time, without further effect."""
@@ -197,7 +161,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         """Return a subscription, also before the first consumer; None if unknown."""
         return self._opened.get(name)
 
-    async def open(self, asked: pb.CommandSubscribe, _: str, /) -> NonPersistentSubscription:
+    async def open(self, asked: pb.CommandSubscribe, host: str) -> NonPersistentSubscription:
         """Return the subscription named by a client, created if missing.
 
         The subscribe rate is not limited here (recorded).

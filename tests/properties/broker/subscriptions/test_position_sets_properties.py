@@ -49,9 +49,7 @@ class PositionSetMachine(RuleBasedStateMachine):
 
     @rule()
     def store(self) -> None:
-        stored = self.positions.as_bitmaps()
-        self.positions = PositionSet()
-        self.positions.fill(stored)
+        self.positions = PositionSet.of_bitmaps(self.positions.as_bitmaps())
 
     @rule()
     def clear(self) -> None:

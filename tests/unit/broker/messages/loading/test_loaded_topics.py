@@ -11,13 +11,10 @@ from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
-from broker.messages.loading.topic_creation import CreationRules, TopicCreation
+from broker.messages.loading.topic_creation import TopicCreation
 from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.subscriptions.context import SubscriptionRules
-from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.ownership.ownership import Bundle
 from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
@@ -34,7 +31,6 @@ from tests.support.messages.producing import ProducingConnection, SlowLedger, ad
 NAMESPACE = NamespaceName("public", "default")
 NAME = TopicName.parse("t")
 FOREIGN = TopicName.parse("foreign")
-RULES = SubscriptionRules()
 """A topic of a bundle not owned by this broker."""
 Type = pb.BaseCommand
 
@@ -70,7 +66,6 @@ class Loaded:
         self.names, self.store, self.clock = MemoryStore(), HeldStore(), ManualClock()
         service = self.service = TopicService(self.names, lambda _: TopicRules())
         self.policies = DEFAULTS
-        rules = CreationRules(lambda _: TopicRules(), lambda _: True, lambda: "here:8080")
         self.topics = LoadedTopics(
             TopicParts(
                 config=BrokerConfig.from_properties(keys),
@@ -78,11 +73,11 @@ class Loaded:
                 alone=alone,
                 clock=self.clock,
                 store=self.store,
-                creation=TopicCreation(self.names, service, rules),
+                creation=TopicCreation(
+                    self.names, service, lambda _: TopicRules(), lambda _: True, lambda: "here:8080"
+                ),
                 topics=service,
                 policies_of=lambda _: self.policies,
-                subscriptions_of=lambda topic: Subscriptions(topic, RULES),
-                direct_subscriptions_of=lambda topic: NonPersistentSubscriptions(topic, RULES),
             )
         )
 

@@ -6,7 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.loading import topic_creation
-from broker.messages.loading.topic_creation import CreationRules, MadeTopics, TopicCreation
+from broker.messages.loading.topic_creation import MadeTopics, TopicCreation
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
@@ -25,7 +25,9 @@ class Creation:
         self.creation = TopicCreation(
             self.store,
             service,
-            CreationRules(lambda _: rules, lambda _: owns, lambda: "127.0.0.1:8080"),
+            lambda _: rules,
+            lambda _: owns,
+            lambda: "127.0.0.1:8080",
         )
 
     async def prepared(self) -> Creation:
