@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.message_metrics.gather import MessageMetrics, MetricSource
+from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import LoadedTopics, TopicParts
 from broker.messages.loading.topic_creation import TopicCreation
-from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.monitors import TopicMonitors
 from broker.messages.producers import ProducerNames
 from broker.messages.publishing.checks import PublishRules
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import MessageStore
+    from broker.messages.stores.managed_ledger import MessageStore
     from broker.messages.stores.room import StoreFigures
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
@@ -150,9 +150,7 @@ def messaging_of(context: MessagingContext) -> Messaging:
     )
 
 
-def message_store_for(
-    config: BrokerConfig, clock: Clock
-) -> MemoryMessageStore | SqliteMessageStore:
+def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
     """Return the configured store, not yet opened.
 
     Args:

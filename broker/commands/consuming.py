@@ -9,8 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
 from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
-from broker.messages.errors import not_stored
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError, not_stored
 from broker.messages.position import EARLIEST, from_wire, to_wire
 from broker.messages.subscriptions.consumer import close_consumer_command
 from broker.messages.subscriptions.last_message import last_message
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 
     from broker.cnx import ServerCnx
     from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
+    from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.messages.subscriptions.consumer import Consumer
     from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic

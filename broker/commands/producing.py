@@ -10,13 +10,13 @@ from google.protobuf.message import DecodeError
 import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
 from broker.messages.errors import (
+    MessageStoreError,
     encryption_required,
     fenced,
     no_initial_subscription,
     not_stored,
     terminated,
 )
-from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of
 from broker.messages.position import signed
 from broker.messages.producer import Producer, ProducerState

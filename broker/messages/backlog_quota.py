@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.producers import Producers
+    from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.subscriptions.subscriptions import Subscriptions
     from broker.policies.effective import BacklogQuota, EffectivePolicies

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.topic import PersistentTopic
 from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import DeleteMode

@@ -14,8 +14,12 @@ from broker.messages.backlog_quota import check_quota, evict_oldest
 from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.deduplication import Deduplication, Verdict, highest_of
 from broker.messages.entry import Entry
-from broker.messages.errors import quota_exceeded, terminated
-from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
+from broker.messages.errors import (
+    MessageStoreError,
+    MessageStoreFullError,
+    quota_exceeded,
+    terminated,
+)
 from broker.messages.producers import Producers
 from broker.messages.publishing.checks import PublishTimes
 from broker.messages.publishing.statistics import (
@@ -37,10 +41,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.producer import Producer
+    from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.messages.subscriptions.by_name import SubscriptionsByName
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock

@@ -11,7 +11,7 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import LATEST
 from proto.names import InvalidNameError, TopicName
 from server.tasks.cooperative import TURN_SECONDS, in_turns
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from broker.messages.deduplication import Deduplication
-    from broker.messages.managed_ledger import ManagedLedger, MessageStore
+    from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
     from broker.messages.subscriptions.subscriptions import Subscriptions
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
-from broker.messages.errors import fenced, not_stored
+from broker.messages.errors import MessageStoreError, fenced, not_stored
 from broker.messages.loading.topic_creation import MOST_TOPICS, GrowingTopics, MadeTopics
 from broker.messages.loading.topic_index import PastTopics, TopicIndex
-from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.messages.unneeded import RoomMaker
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.loading.topic_creation import TopicCreation
-    from broker.messages.managed_ledger import MessageStore
     from broker.messages.position import Position
+    from broker.messages.stores.managed_ledger import MessageStore
     from broker.ownership.ownership import Bundle
     from broker.policies.effective import EffectivePolicies
     from broker.topics.service import TopicService

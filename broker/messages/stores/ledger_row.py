@@ -5,13 +5,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from broker.messages.managed_ledger import LedgerInfo
 from broker.messages.position import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class LedgerInfo(NamedTuple):
+    """One ledger of a topic.
+
+    Attributes:
+        ledger_id: Rises over the whole broker.
+        entries: Number of entries, including acknowledged entries.
+        size_bytes: Bytes of the entries' ``data``.
+        closed_at: Time of closing, in ms since 1970; 0 for the open ledger, the last.
+        opened_at: Time of opening; 0 if before the topic was loaded.
+    """
+
+    ledger_id: int
+    entries: int
+    size_bytes: int
+    closed_at: int
+    opened_at: int = 0
 
 
 class StoredLedger(ABC):

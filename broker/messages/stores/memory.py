@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from broker.messages.entry import Entry
 from broker.messages.position import Position
 from broker.messages.stores.ledger_row import LedgerRow
+from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore, StoredTopic
 from broker.messages.stores.memory_ledger import Disposal, MemoryLedger
-from broker.messages.stores.room import NO_BOUNDS, StoreRoom, room_figures
-from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
+from broker.messages.stores.room import NO_BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.messages.managed_ledger import CursorState, ManagedLedger
     from broker.messages.metadata import MessageDigest
-    from broker.messages.stores.room import StoreBounds, StoreFigures, TopicRoom
+    from broker.messages.stores.managed_ledger import CursorState
+    from broker.messages.stores.room import StoreBounds, TopicRoom
 
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger as shipped."""
@@ -30,7 +30,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class MemoryMessageStore:
+class MemoryMessageStore(MessageStore):
     """Keeps messages and cursors in memory (``floodgateMessageStore=memory``).
 
     Args:
@@ -45,24 +45,21 @@ class MemoryMessageStore:
         max_entries_per_ledger: int = MAX_ENTRIES_PER_LEDGER,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        super().__init__(bounds)
         self.identity = f"memory-{uuid.uuid4().hex}"
-        self.room = StoreRoom(bounds)
         self.max_entries_per_ledger = max_entries_per_ledger
         self.now_ms = now_ms
         self.disposal = Disposal()
         self._next_id = count(1).__next__
         self._topics: dict[str, StoredTopic[MemoryLedger]] = {}
         self._rooms: dict[str, TopicRoom] = {}
-        self._open: dict[str, MemoryManagedLedger] = {}
 
     async def open(self) -> None:
         """Do nothing: no state to recover."""
 
     async def close(self) -> None:
         """Close all ledgers to writes."""
-        for ledger in self._open.values():
-            ledger.close("the message store is closed")
-        self._open.clear()
+        self._close_ledgers()
 
     async def flushed(self) -> None:
         """Return immediately: memory has no further durability."""
@@ -100,12 +97,6 @@ class MemoryMessageStore:
             return None
         return MemoryManagedLedger(topic, self._rooms[name], self)
 
-    def close_ledger(self, name: str) -> None:
-        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
-        ledger = self._open.pop(name, None)
-        if ledger is not None:
-            ledger.close(f"the ledger of {name} is closed")
-
     async def delete_ledger(self, name: str) -> None:
         """Delete the messages and cursors of a topic, if any."""
         self.close_ledger(name)
@@ -117,25 +108,11 @@ class MemoryMessageStore:
             for ledger in topic.row.take(len(topic.row) - 1):
                 self.disposal.free(ledger)
 
-    def holds(self, name: str) -> bool:
-        """Return True if the store has data of a topic."""
-        return name in self._topics
 
-    def names(self) -> Sequence[str]:
-        """Return the topics with stored data."""
-        return list(self._topics)
-
-    def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Register a callback for scarce capacity."""
-        self.room.on_scarce = callback
-
-    def figures(self) -> StoreFigures:
-        """Return the store's figures, for metrics."""
-        return room_figures(self.room)
-
-
-class MemoryManagedLedger(TopicLedger[MemoryLedger]):
+class MemoryManagedLedger(ManagedLedger):
     """The messages of one topic in memory; see ManagedLedger."""
+
+    _row: LedgerRow[MemoryLedger]
 
     def __init__(
         self, topic: StoredTopic[MemoryLedger], room: TopicRoom, store: MemoryMessageStore

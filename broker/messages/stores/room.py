@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from broker.messages.managed_ledger import MessageStoreFullError
+from broker.messages.errors import MessageStoreFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +95,17 @@ class StoreRoom:
         """Return the initially empty account of one topic."""
         namespace = name.partition("://")[2].rpartition("/")[0]
         return TopicRoom(name, namespace, self)
+
+    def figures(self) -> StoreFigures:
+        """Return the figures common to all stores."""
+        taken = self.taken
+        return StoreFigures(
+            entries=taken.entries,
+            data_bytes=taken.data_bytes,
+            charged_bytes=taken.charged_bytes,
+            bounds=self.bounds,
+            refused=self.refused,
+        )
 
     def refuse(self, whose: str, bound: int, key: str) -> NoReturn:
         """Refuse an entry above a bound.
@@ -223,15 +234,3 @@ class StoreFigures(NamedTuple):
     unwritten_bytes: int = 0
     fetched_entries: int = 0
     writing: WriteFigures | None = None
-
-
-def room_figures(room: StoreRoom) -> StoreFigures:
-    """Return the figures common to all stores."""
-    taken = room.taken
-    return StoreFigures(
-        entries=taken.entries,
-        data_bytes=taken.data_bytes,
-        charged_bytes=taken.charged_bytes,
-        bounds=room.bounds,
-        refused=room.refused,
-    )

@@ -13,7 +13,7 @@ from server.configuration.common import Profile
 if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.compaction.topic_compaction import TopicCompaction
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.policies.effective import EffectivePolicies
     from broker.policies.rate_limiter import RateLimiter

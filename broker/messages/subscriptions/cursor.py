@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.managed_ledger import CursorState
 from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.managed_ledger import CursorState
 from broker.messages.subscriptions.batch_acks import BatchAcks
 from broker.messages.subscriptions.position_set import PositionSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
 
 
 class ManagedCursor:

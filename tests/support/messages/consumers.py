@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.subscriptions.consumer import Consumer, ConsumerOptions
 from broker.messages.subscriptions.context import SubscriptionRules

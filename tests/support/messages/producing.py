@@ -5,7 +5,7 @@ from typing import Any
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of, parse_metadata
 from broker.messages.position import Position
 from broker.messages.producer import ClosedProducers, Producer

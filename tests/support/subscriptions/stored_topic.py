@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import TopicCompaction
-from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.subscriptions import Subscriptions

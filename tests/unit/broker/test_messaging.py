@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messaging import message_store_for

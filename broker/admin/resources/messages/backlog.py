@@ -9,7 +9,7 @@ from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.messages.position import Position
 
 if TYPE_CHECKING:
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
     from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.messages.topic import PersistentTopic
     from proto.names import TopicName

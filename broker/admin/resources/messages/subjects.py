@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import FailsUpstreamError, segment, topic_name
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import PersistentTopic, Topic

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Container
 
-    from broker.messages.managed_ledger import MessageStoreError
+    from broker.messages.errors import MessageStoreError
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger

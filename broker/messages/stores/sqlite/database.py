@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.own_files import make_own_files
 

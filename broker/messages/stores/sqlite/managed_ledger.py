@@ -6,19 +6,19 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.cursor_bytes import cursor_bytes
+from broker.messages.stores.managed_ledger import ManagedLedger, StoredTopic
 from broker.messages.stores.sqlite.database import FROM_A_COPY
 from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
-from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.messages.managed_ledger import CursorState
     from broker.messages.metadata import MessageDigest
     from broker.messages.stores.ledger_row import LedgerRow
+    from broker.messages.stores.managed_ledger import CursorState
     from broker.messages.stores.room import TopicRoom
     from broker.messages.stores.sqlite.batch import Batch
     from broker.messages.stores.sqlite.reads import DatabaseReads
@@ -78,8 +78,10 @@ def _damaged(damage: str) -> MessageStoreError:
     )
 
 
-class SqliteManagedLedger(TopicLedger[SqliteLedger]):
+class SqliteManagedLedger(ManagedLedger):
     """The messages of one topic in a database; see ManagedLedger."""
+
+    _row: LedgerRow[SqliteLedger]
 
     def __init__(self, topic: SqliteTopic, parts: DatabaseParts) -> None:
         super().__init__(topic, topic.room)

@@ -10,7 +10,7 @@ from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.stores.room import WriteFigures
 from broker.messages.stores.sqlite.batch import Batch
 from broker.messages.stores.sqlite.database import is_damage, is_locked

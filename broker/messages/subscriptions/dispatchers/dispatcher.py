@@ -9,7 +9,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.subscriptions.consumer import Waits
 from broker.policies.rate_limiter import RateLimiter

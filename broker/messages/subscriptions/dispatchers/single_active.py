@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from broker.messages.subscriptions.consumer import Waits
 from broker.messages.subscriptions.dispatchers.dispatcher import (

@@ -14,7 +14,7 @@ from broker.messages.compaction.topic_compaction import (
     delete_compacted,
 )
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import parse_metadata
 from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.memory import MemoryMessageStore

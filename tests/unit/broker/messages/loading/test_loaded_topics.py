@@ -10,10 +10,11 @@ from broker.bundles import ALL_HASHES
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
+from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
 from broker.messages.loading.topic_creation import TopicCreation
-from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.ownership.ownership import Bundle

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.messages.managed_ledger import CursorState, ManagedLedger
 from broker.messages.position import EARLIEST, LATEST, Position
+from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
 from broker.messages.subscriptions.cursor import ManagedCursor
 from tests.support.messages.consumers import kept_topic
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.sqlite.batch import (
     DELETED_ROWS,

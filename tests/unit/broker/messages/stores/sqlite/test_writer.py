@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.sqlite.batch import Batch, DroppedLedger
 from broker.messages.stores.sqlite.database import ENTRY_BITS, RESERVE_BYTES, DatabaseFile

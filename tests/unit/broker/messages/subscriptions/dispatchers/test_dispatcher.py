@@ -4,7 +4,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS

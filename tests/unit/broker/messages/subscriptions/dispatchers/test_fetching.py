@@ -13,8 +13,9 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import ManagedLedger, MessageStore, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
 from broker.messages.stores.sqlite.database import ENTRY_BITS
 from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.subscriptions.dispatchers import dispatcher as dispatching
