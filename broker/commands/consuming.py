@@ -21,7 +21,7 @@ from broker.messages.subscriptions.subscribing import (
 )
 from broker.messages.subscriptions.subscription import INDIVIDUALLY
 from broker.messages.subscriptions.subscriptions import ClosedWithOthersError
-from proto.commands import NO_REQUEST, error_command, with_body
+from proto.commands import NO_REQUEST, error_command, success_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.excerpts import excerpt
 from proto.names import InvalidNameError, TopicName, is_same_topic
@@ -156,7 +156,7 @@ async def _topic(cnx: ServerCnx, name: TopicName, *, create: bool) -> Topic:
 
 def succeed(cnx: ServerCnx, request_id: int) -> None:
     """Answer a request with SUCCESS."""
-    cnx.send(Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=request_id)))
+    cnx.send(success_command(request_id))
 
 
 def refuse(cnx: ServerCnx, request_id: int, error: RequestError) -> None:

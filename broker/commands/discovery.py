@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
 from broker.errors import TOO_MANY_LOOKUPS
-from proto.commands import error_command, lookup_failed, partitions_failed, with_body
+from proto.commands import (
+    error_command,
+    lookup_failed,
+    partitions_failed,
+    success_command,
+    with_body,
+)
 from proto.errors import RemoteProtocolError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.connection.permitted_requests import Request
@@ -144,8 +150,7 @@ def close_watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     """End a watch; always succeeds."""
     asked = with_body(command, "watchTopicListClose").watchTopicListClose
     cnx.parts.watches.close(asked.watcher_id, cnx)
-    success = pb.CommandSuccess(request_id=asked.request_id)
-    cnx.send(pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=success))
+    cnx.send(success_command(asked.request_id))
 
 
 LOOKUP_ERRORS = ErrorForm(lookup_failed, TOO_MANY_LOOKUPS)

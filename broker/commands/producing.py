@@ -23,7 +23,7 @@ from broker.messages.producer import Producer, ProducerState
 from broker.messages.publishing.checks import refusal_of, refusal_of_claims, refusal_of_metadata
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
-from proto.commands import error_command, with_body
+from proto.commands import error_command, success_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.excerpts import excerpt
 from proto.frames import split_body, verify_checksum
@@ -171,8 +171,7 @@ def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     if found is not None:
         found.close(request.request_id)
         return
-    success = pb.CommandSuccess(request_id=request.request_id)
-    cnx.send(pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=success))
+    cnx.send(success_command(request.request_id))
 
 
 # -- SEND -----------------------------------------------------------------------------------------

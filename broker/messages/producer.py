@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,7 +11,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import signed, to_wire
 from broker.messages.publishing.statistics import PublishStatistics
 from broker.ownership.handing_over import tell_new_owner
-from proto.commands import NO_REQUEST, Type, error_command
+from proto.commands import NO_REQUEST, Type, error_command, success_command
 from proto.excerpts import excerpt
 from proto.parsing.varint import encode_varint
 from server.configuration.addresses import NO_URLS, ServerUrls
@@ -103,8 +104,8 @@ class ProducerConnection(Protocol):
         """Ignore messages of a producer closed by this broker for a while."""
 
 
-class ProducedTopic(Protocol):
-    """The part of a topic used by producers.
+class ProducedTopic(ABC):
+    """A topic as its producers know it.
 
     Attributes:
         name: The full name.
@@ -116,6 +117,7 @@ class ProducedTopic(Protocol):
     full_name: str
     policies: EffectivePolicies
 
+    @abstractmethod
     def publish(
         self,
         producer: Producer,
@@ -126,8 +128,18 @@ class ProducedTopic(Protocol):
         *,
         whole: bool = True,
     ) -> None:
-        """Publish a message."""
+        """Publish a message; the producer gets a receipt once the message is stored.
 
+        Args:
+            producer: The message's producer.
+            sequence_id: The client's sequence id.
+            highest_sequence_id: The last sequence id of a batch; -1 without a batch.
+            data: Checksum, metadata and payload.
+            digest: The stored part of the metadata.
+            whole: Not a chunk, or the message's last chunk.
+        """
+
+    @abstractmethod
     def producer_left(self, producer: Producer) -> None:
         """Forget a producer."""
 
@@ -257,7 +269,7 @@ class Producer:
             self.state = ProducerState.CLOSING
             self._close_request_id = request_id
         else:
-            self._send_success(request_id)
+            self.cnx.send(success_command(request_id))
             self._end()
 
     def settled(self) -> None:
@@ -265,12 +277,8 @@ class Producer:
         self.pending -= 1
         if not self.pending and self.state is ProducerState.CLOSING:
             if self._close_request_id is not None:
-                self._send_success(self._close_request_id)
+                self.cnx.send(success_command(self._close_request_id))
             self._end()
-
-    def _send_success(self, request_id: int) -> None:
-        success = pb.CommandSuccess(request_id=request_id)
-        self.cnx.send(pb.BaseCommand(type=Type.SUCCESS, success=success))
 
     def connection_lost(self) -> None:
         """End with the connection."""

@@ -1,10 +1,13 @@
-"""The producers of one topic."""
+"""The producers of one topic, and the access modes that they ask for.
+
+Source: upstream AbstractTopic.incrementTopicEpochIfNeeded (PIP-68).
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from itertools import count
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import name_taken, producer_busy, producer_fenced, too_many_producers
@@ -17,30 +20,7 @@ if TYPE_CHECKING:
     from server.connection.request_errors import RequestError
 
 
-class AsksForAccess(Protocol):
-    """The part of a producer used for access decisions."""
-
-    @property
-    def name(self) -> str:
-        """The producer's name, unique on the topic."""
-
-    @property
-    def access_mode(self) -> int:
-        """The requested access mode."""
-
-    @property
-    def asked_epoch(self) -> int | None:
-        """The client's topic epoch; None if absent."""
-
-    @property
-    def gone(self) -> bool:
-        """True once the producer is closed or disconnected."""
-
-
-P = TypeVar("P", bound=AsksForAccess)
-
-
-class Admission(NamedTuple, Generic[P]):
+class Admission(NamedTuple):
     """The decision for an admitted producer.
 
     Attributes:
@@ -50,11 +30,11 @@ class Admission(NamedTuple, Generic[P]):
     """
 
     ready: bool
-    dropped: tuple[P, ...] = ()
-    fenced_out: tuple[P, ...] = ()
+    dropped: tuple[Producer, ...] = ()
+    fenced_out: tuple[Producer, ...] = ()
 
 
-class AccessModes(Generic[P]):
+class AccessModes:
     """Decides on access to one topic.
 
     Attributes:
@@ -66,11 +46,11 @@ class AccessModes(Generic[P]):
 
     def __init__(self, epoch: int | None = None) -> None:
         self.epoch = epoch
-        self.holder: P | None = None
-        self.sharers: dict[P, None] = {}
-        self.waiting: deque[P] = deque()
+        self.holder: Producer | None = None
+        self.sharers: dict[Producer, None] = {}
+        self.waiting: deque[Producer] = deque()
 
-    def ask(self, producer: P) -> Admission[P]:
+    def ask(self, producer: Producer) -> Admission:
         """Admit a producer, immediately or after waiting.
 
         Raises:
@@ -101,7 +81,7 @@ class AccessModes(Generic[P]):
         if self.holder is not None or self.waiting:
             raise producer_busy(self._existing_exclusive())
 
-    def _share(self, producer: P) -> Admission[P]:
+    def _share(self, producer: Producer) -> Admission:
         self.check_sharing()
         self.sharers[producer] = None
         return Admission(ready=True)
@@ -116,21 +96,21 @@ class AccessModes(Generic[P]):
         name = "null" if self.holder is None else self.holder.name
         return f"Topic has an existing exclusive producer: {name}"
 
-    def _check_epoch(self, producer: P) -> None:
+    def _check_epoch(self, producer: Producer) -> None:
         current, asked = self.epoch, producer.asked_epoch
         if current is not None and asked is not None and asked < current:
             raise producer_fenced(
                 f"Topic epoch has already moved. Current epoch: {current}, Producer epoch: {asked}"
             )
 
-    def _hold(self, producer: P) -> None:
+    def _hold(self, producer: Producer) -> None:
         if producer.asked_epoch is not None:
             self.epoch = producer.asked_epoch
         else:
             self.epoch = 0 if self.epoch is None else self.epoch + 1
         self.holder = producer
 
-    def leave(self, producer: P) -> P | None:
+    def leave(self, producer: Producer) -> Producer | None:
         """Remove a producer in any state; return the producer admitted next."""
         if producer in self.waiting:
             self._stop_waiting(producer)
@@ -142,34 +122,34 @@ class AccessModes(Generic[P]):
             return None
         return self._next()
 
-    def _stop_waiting(self, producer: P) -> None:
+    def _stop_waiting(self, producer: Producer) -> None:
         self.waiting.remove(producer)
 
-    def _next(self) -> P | None:
+    def _next(self) -> Producer | None:
         """Admit the first waiter, with a new epoch even if the client named an older epoch."""
         producer = self.waiting.popleft()
         self.epoch = max(0 if self.epoch is None else self.epoch + 1, producer.asked_epoch or 0)
         self.holder = producer
         return producer
 
-    def dismiss_waiting(self) -> tuple[P, ...]:
+    def dismiss_waiting(self) -> tuple[Producer, ...]:
         """Remove and return all waiting producers."""
         waiting = tuple(self.waiting)
         self.waiting.clear()
         return waiting
 
 
-class PulsarAccessModes(AccessModes[P]):
+class PulsarAccessModes(AccessModes):
     """Access modes as recorded from a real broker.
 
     A waiting producer keeps its place after disconnecting: Shared producers are refused, and the
     place consumes an epoch. A producer with an old epoch sets the topic's epoch back.
     """
 
-    def _stop_waiting(self, producer: P) -> None:
+    def _stop_waiting(self, producer: Producer) -> None:
         """Keep the producer's place."""
 
-    def _next(self) -> P | None:
+    def _next(self) -> Producer | None:
         while self.waiting:
             producer = self.waiting.popleft()
             self._hold(producer)
@@ -199,7 +179,7 @@ class Producers:
     ) -> None:
         self._topic = topic
         modes = PulsarAccessModes if as_pulsar else AccessModes
-        self._modes: AccessModes[Producer] = modes(epoch)
+        self._modes: AccessModes = modes(epoch)
         self._epoch_changed = epoch_changed
         self._open: dict[str, Producer] = {}
 

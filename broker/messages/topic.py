@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from broker.messages.errors import (
     quota_exceeded,
     terminated,
 )
+from broker.messages.producer import ProducedTopic
 from broker.messages.producers import Producers
 from broker.messages.publishing.checks import PublishTimes
 from broker.messages.publishing.statistics import (
@@ -85,7 +86,7 @@ class TopicContext:
     turns: SharedTurns = field(default_factory=SharedTurns)
 
 
-class Topic(ABC):
+class Topic(ProducedTopic):
     """A loaded topic.
 
     Attributes:
@@ -139,28 +140,6 @@ class Topic(ABC):
     @abstractmethod
     def _epoch_changed(self, epoch: int) -> None:
         """Store the topic epoch."""
-
-    @abstractmethod
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        data: bytes,
-        digest: MessageDigest,
-        *,
-        whole: bool = True,
-    ) -> None:
-        """Publish a message; the producer gets a receipt once the message is stored.
-
-        Args:
-            producer: The message's producer.
-            sequence_id: The client's sequence id.
-            highest_sequence_id: The last sequence id of a batch; -1 without a batch.
-            data: Checksum, metadata and payload.
-            digest: The stored part of the metadata.
-            whole: Not a chunk, or the message's last chunk.
-        """
 
     @property
     def in_use(self) -> bool:

@@ -349,11 +349,6 @@ class Consumer:
         )
 
     @property
-    def takes_messages(self) -> bool:
-        """True if an entry can be sent immediately."""
-        return self.permits > 0 and not self.blocked and self.cnx.outbound.writable
-
-    @property
     def waits(self) -> Waits | None:
         """The consumer's own reason against delivery; None if an entry can be sent."""
         if self.permits <= 0:

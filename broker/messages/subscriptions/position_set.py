@@ -124,20 +124,6 @@ class PositionSet:
         self.count += 1
         return True
 
-    def add_range(self, ledger_id: int, first: int, last: int) -> int:
-        """Add entries of a ledger, both ends included; return the number of new entries."""
-        bitmap = self._bitmaps.get(ledger_id) or self._new_bitmap(ledger_id, first)
-        bitmap.room(first, last)
-        start, end = (first >> 3) - bitmap.base, (last >> 3) - bitmap.base + 1
-        before = int.from_bytes(bitmap.bits[start:end], "little")
-        after = before | (1 << last - first + 1) - 1 << (first & 7)
-        bitmap.bits[start:end] = after.to_bytes(end - start, "little")
-        bitmap.low = min(bitmap.low, start)
-        added = after.bit_count() - before.bit_count()
-        bitmap.count += added
-        self.count += added
-        return added
-
     def count_between(self, after: Position, last: Position) -> int:
         """Return the number of positions behind one position, up to and including another."""
         count = 0

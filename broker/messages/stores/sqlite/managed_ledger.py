@@ -140,7 +140,7 @@ class SqliteManagedLedger(ManagedLedger):
         """Store a subscription's state."""
         self._check_open()
         self._topic.cursors[subscription] = state
-        self._writer.batch().set_cursor(self._topic_id, subscription, cursor_bytes(state))
+        self._writer.batch().put("cursors", self._topic_id, subscription, cursor_bytes(state))
 
     def delete_cursor(self, subscription: str) -> None:
         """Delete a subscription's state."""
@@ -153,7 +153,7 @@ class SqliteManagedLedger(ManagedLedger):
         self._check_open()
         if value is not None:
             self._topic.properties[key] = value
-            self._writer.batch().set_property(self._topic_id, key, value)
+            self._writer.batch().put("properties", self._topic_id, key, value)
         elif self._topic.properties.pop(key, None) is not None:
             self._writer.batch().forget("properties", self._topic_id, key)
 

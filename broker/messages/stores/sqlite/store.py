@@ -255,7 +255,7 @@ class SqliteMessageStore(MessageStore):
                 "to begin with an empty one"
             )
         if self._next_id >= self._reserved:
-            self._parts.writer.batch().set_ids(self._next_id + IDS_AT_ONCE)
+            self._parts.writer.batch().put("store", "ids", str(self._next_id + IDS_AT_ONCE))
             self._reserved = self._next_id + IDS_AT_ONCE
         self._next_id += 1
         return self._next_id - 1
@@ -311,7 +311,7 @@ class SqliteMessageStore(MessageStore):
         topic = self._topics.get(name)
         if topic is None:
             topic_id = self.next_id()
-            self._parts.writer.batch().set_topic(topic_id, name)
+            self._parts.writer.batch().put("topics", topic_id, name)
             topic = SqliteTopic(name, topic_id, LedgerRow([]), self.room.of_topic(name))
             topic.is_read = True
             self._topics[name] = topic

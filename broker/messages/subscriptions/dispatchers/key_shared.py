@@ -105,7 +105,7 @@ class KeySharedDispatcher(SharedDispatcher):
             consumer = self.ring.select(sticky_hash % _HASH_ZERO)
             behind = not waited and self.replay.contains_hash(sticky_hash)
             if consumer is not None and consumer not in room:
-                room[consumer] = consumer.permits if consumer.takes_messages else 0
+                room[consumer] = consumer.permits if consumer.waits is None else 0
             if (
                 consumer is None
                 or behind

@@ -65,7 +65,7 @@ class SharedDispatcher(HoldingDispatcher):
         if self._more_follow:
             return 0
         while handled < most:
-            room = sum(one.permits for one in self.consumers if one.takes_messages)
+            room = sum(one.permits for one in self.consumers if one.waits is None)
             allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
             if not allowed:
                 break
@@ -203,12 +203,12 @@ class SharedDispatcher(HoldingDispatcher):
             start, again = self._next_in.get(level, 0), []
             for step in range(start, start + len(members)):
                 at = step % len(members)
-                if members[at].takes_messages:
+                if members[at].waits is None:
                     self._next_in[level] = at + 1
                     yield members[at]
                     again.append(at)
             for at in again:  # Grows while consumers have permits.
-                if members[at].takes_messages:
+                if members[at].waits is None:
                     self._next_in[level] = at + 1
                     yield members[at]
                     again.append(at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import MessageStoreError
@@ -33,19 +33,7 @@ POINTS_PER_NAME = 100
 _HASHES = 1 << 31
 
 
-class HasNameAndPriority(Protocol):
-    """The part of a consumer used by the choice."""
-
-    @property
-    def name(self) -> str:
-        """The consumer's name, not necessarily unique."""
-
-    @property
-    def priority_level(self) -> int:
-        """0 is the highest; consumers of lower levels only stand by."""
-
-
-def active_of(consumers: Sequence[HasNameAndPriority], topic: TopicName) -> int:
+def active_of(consumers: Sequence[Consumer], topic: TopicName) -> int:
     """Return the index of the active consumer in a non-empty list sorted by ``rank``.
 
     Partition i of a topic goes to number i of the highest level; any other topic to the first point
@@ -62,7 +50,7 @@ def active_of(consumers: Sequence[HasNameAndPriority], topic: TopicName) -> int:
     return min(reversed(range(top)), key=lambda index: _distance(consumers[index].name, target))
 
 
-def rank(consumer: HasNameAndPriority) -> tuple[int, str]:
+def rank(consumer: Consumer) -> tuple[int, str]:
     """Return the sort key of a consumer: level, then name."""
     return consumer.priority_level, consumer.name
 
@@ -92,7 +80,7 @@ class SingleActiveDispatcher(Dispatcher):
         active, cursor, handled = self.active, self._cursor, 0
         if active is None:
             return 0
-        while handled < most and active.takes_messages and not cursor.at_end:
+        while handled < most and active.waits is None and not cursor.at_end:
             entries = self._next_entries(active)
             if not entries:
                 break

@@ -133,7 +133,7 @@ class DirectShared(DirectDispatcher):
             self._levels = self._sorted()
         for members in self._levels:
             for at, consumer in enumerate(members):
-                if consumer.takes_messages:
+                if consumer.waits is None:
                     # Move the chosen consumer and all skipped consumers to the end.
                     members[:] = members[at + 1 :] + members[: at + 1]
                     return consumer
@@ -196,4 +196,4 @@ def dispatcher_of(
 
 
 def _with_room(consumer: Consumer | None) -> Consumer | None:
-    return consumer if consumer is not None and consumer.takes_messages else None
+    return consumer if consumer is not None and consumer.waits is None else None

@@ -34,7 +34,8 @@ def test_what_is_no_position_is_not_in() -> None:
 def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> None:
     # The search has begun behind the first bytes once.
     positions = PositionSet()
-    positions.add_range(3, 0, 40)
+    for entry in range(41):
+        positions.add(Position(3, entry))
     for entry in range(33):
         positions.discard(Position(3, entry))
     assert next(iter(positions)) == Position(3, 33)
@@ -44,7 +45,8 @@ def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> No
 
 def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() -> None:
     positions = PositionSet()
-    positions.add_range(3, 0, 60)
+    for entry in range(61):
+        positions.add(Position(3, entry))
     for entry in range(33):
         positions.discard(Position(3, entry))
     assert next(iter(positions)) == Position(3, 33)
@@ -70,7 +72,8 @@ def test_a_hole_counts_once_and_is_passed_over() -> None:
     acknowledged = PositionSet()
     first = acknowledged.add(Position(3, 5))
     again = acknowledged.add(Position(3, 5))
-    acknowledged.add_range(3, 6, 20)
+    for entry in range(6, 21):
+        acknowledged.add(Position(3, entry))
     assert (first, again, acknowledged.count) == (True, False, 16)
     assert acknowledged.first_clear(3, 4) == 4
     assert acknowledged.first_clear(3, 5) == 21

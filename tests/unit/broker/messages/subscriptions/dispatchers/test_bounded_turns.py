@@ -7,7 +7,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
 from broker.messages.subscriptions.batch_acks import MOST_MESSAGES
-from broker.messages.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.consumer import Consumer, Waits
 from broker.messages.subscriptions.dispatchers.dispatcher import ENTRIES_A_TURN, READ_ENTRIES
 from broker.messages.subscriptions.dispatchers.holding import LEAVING_A_TURN
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
@@ -151,15 +151,15 @@ async def test_who_has_no_room_is_asked_once_for_each_read(
     members = [consume(subscription, SHARED)[0] for _ in range(50)]
     members[-1].flowed(READ_ENTRIES)
     asked: list[Consumer] = []
-    takes = Consumer.takes_messages.fget
+    takes = Consumer.waits.fget
     assert takes is not None
 
-    def counted(consumer: Consumer) -> bool:
+    def counted(consumer: Consumer) -> Waits | None:
         asked.append(consumer)
-        return bool(takes(consumer))
+        return takes(consumer)
 
     dispatcher = dispatcher_of(subscription)
-    monkeypatch.setattr(Consumer, "takes_messages", property(counted))
+    monkeypatch.setattr(Consumer, "waits", property(counted))
     dispatcher.run()
     # Two checks for permits, then the choice of the next consumer
     assert members[-1].messages_out == READ_ENTRIES
