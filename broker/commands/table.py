@@ -10,6 +10,7 @@ from broker.commands import (
     producing,
     schemas,
     session,
+    subscribing,
     transactions,
 )
 from server.authentication.session import auth_response
@@ -34,7 +35,7 @@ COMMANDS = CommandTable(
         Row(Type.WATCH_TOPIC_LIST_CLOSE, discovery.close_watch, CONNECTED),
         Row(Type.PRODUCER, producing.producer, CONNECTED),
         Row(Type.CLOSE_PRODUCER, producing.close_producer, CONNECTED),
-        Row(Type.SUBSCRIBE, consuming.subscribe, CONNECTED),
+        Row(Type.SUBSCRIBE, subscribing.subscribe, CONNECTED),
         Row(Type.FLOW, consuming.flow, CONNECTED),
         Row(Type.ACK, consuming.ack, CONNECTED),
         Row(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consuming.redeliver, CONNECTED),

@@ -16,7 +16,6 @@ from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
 from broker.messages.errors import MessageStoreError
 from broker.messages.topic import PersistentTopic
-from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
@@ -111,7 +110,7 @@ class TopicMonitors:
     async def trim(self) -> None:
         """Drop unneeded ledgers, as far as retention allows."""
         opened_before_ms = self._clock.wall_ms() - int(1000 * self._config.rollover_seconds)
-        await self._each(lambda topic: drop_unneeded(topic, opened_before_ms))
+        await self._each(lambda topic: topic.drop_unneeded(opened_before_ms))
 
     async def keep_sequence_ids(self) -> None:
         """Save the sequence ids of deduplication."""

@@ -33,7 +33,6 @@ from broker.messages.publishing.throttling import PublishRate
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscriptions import Subscriptions
-from broker.messages.unneeded import drop_unneeded
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
 from server.tasks.shared_turns import SharedTurns
@@ -317,15 +316,29 @@ class PersistentTopic(Topic):
 
     def _append_in_room(self, data: bytes, digest: MessageDigest) -> Position:
         """Store an entry; if the store is full, drop unneeded messages or apply the policies."""
-        for make_room in (self._drop_unneeded, self._context.make_room, self._evict):
+        for make_room in (self.drop_unneeded, self._context.make_room, self._evict):
             try:
                 return self.ledger.append(data, digest)
             except MessageStoreFullError:
                 make_room()
         return self.ledger.append(data, digest)
 
-    def _drop_unneeded(self) -> None:
-        drop_unneeded(self)
+    def drop_unneeded(self, opened_before_ms: int | None = None) -> None:
+        """Drop the topic's unneeded ledgers, as far as retention allows.
+
+        Args:
+            opened_before_ms: Also drop an open ledger opened before; None for any time.
+
+        Raises:
+            MessageStoreError: The ledger is closed to writes.
+        """
+        open_one = self.ledger.ledgers[-1]
+        is_due = opened_before_ms is None or open_one.opened_at < opened_before_ms
+        if open_one.entries and is_due and self.subscriptions.slowest > self.ledger.last_confirmed:
+            # The sequence ids of the dropped entries must be saved first.
+            self.deduplication.save()
+            self.ledger.roll()
+        self.subscriptions.moved()
 
     def _evict(self) -> None:
         evict_oldest(self)

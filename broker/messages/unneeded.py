@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
 
-    from broker.messages.deduplication import Deduplication
-    from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
-    from broker.messages.subscriptions.subscriptions import Subscriptions
+    from broker.messages.stores.managed_ledger import MessageStore
+    from broker.messages.topic import PersistentTopic
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
 
@@ -36,18 +35,10 @@ PART_OF_THE_TIME = 10
 """Checking many topics takes about one part in so many of the time."""
 
 
-class StoredTopic(Protocol):
-    """The part of a loaded topic used for freeing capacity."""
-
-    ledger: ManagedLedger
-    subscriptions: Subscriptions
-    deduplication: Deduplication
-
-
 class Topics(Protocol):
     """The part of a broker's topics used for freeing capacity."""
 
-    def stored(self) -> Iterator[StoredTopic]:
+    def stored(self) -> Iterator[PersistentTopic]:
         """Yield the loaded persistent topics."""
 
     def unloaded(self, name: str) -> AbstractAsyncContextManager[bool]:
@@ -58,26 +49,6 @@ class Topics(Protocol):
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the effective policies of a topic."""
-
-
-def drop_unneeded(topic: StoredTopic, opened_before_ms: int | None = None) -> None:
-    """Drop a topic's unneeded ledgers, as far as retention allows.
-
-    Args:
-        topic: The loaded topic.
-        opened_before_ms: Also drop an open ledger opened before; None for any time.
-
-    Raises:
-        MessageStoreError: The ledger is closed to writes.
-    """
-    ledger = topic.ledger
-    open_one = ledger.ledgers[-1]
-    is_due = opened_before_ms is None or open_one.opened_at < opened_before_ms
-    if open_one.entries and is_due and topic.subscriptions.slowest > ledger.last_confirmed:
-        # The sequence ids of the dropped entries must be saved first.
-        topic.deduplication.save()
-        ledger.roll()
-    topic.subscriptions.moved()
 
 
 class RoomMaker:
@@ -131,7 +102,7 @@ class RoomMaker:
         for topic in self._topics.stored():
             before = topic.ledger.size_bytes
             try:
-                drop_unneeded(topic)
+                topic.drop_unneeded()
             except MessageStoreError as error:
                 logger.info("%s keeps its messages: %s", topic.ledger.name, error)
             dropped_bytes += before - topic.ledger.size_bytes

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.key_shared.ranges import FixedRanges
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges, MovedHashes
 from broker.messages.subscriptions.message_frames import MessageFrames
 from broker.messages.subscriptions.place_map import PlaceMap
 from broker.ownership.handing_over import tell_new_owner
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 SubType = pb.CommandSubscribe.SubType
+ANY_HASHES = pb.KeySharedMeta()
+"""The distribution of keys without a request, shared by all consumers."""
 NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
 
 
@@ -265,7 +267,7 @@ class ConsumerOptions:
         type: Exclusive, Shared, Failover or Key_Shared.
         priority_level: 0 is the highest.
         epoch: The epoch of an Exclusive or Failover consumer; -1 if absent.
-        key_shared: The distribution of keys; None if absent.
+        key_shared: The distribution of keys.
         metadata: Shown by REST.
         takes_any_schema: Reads any schema (AUTO_CONSUME).
     """
@@ -275,7 +277,7 @@ class ConsumerOptions:
     type: SubType.ValueType
     priority_level: int = 0
     epoch: int = -1
-    key_shared: pb.KeySharedMeta | None = None
+    key_shared: pb.KeySharedMeta = field(default_factory=lambda: ANY_HASHES)
     read_compacted: bool = False
     durable: bool = True
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -375,6 +377,17 @@ class Consumer:
     def connected_text(self) -> str:
         """Time of connecting in Java's format, with nine digits of a second."""
         return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
+
+    def take_hashes(self, ring: Hashes) -> list[MovedHashes[Consumer]]:
+        """Take the consumer's part of the hashes of a Key_Shared subscription; return the part.
+
+        Raises:
+            RequestError: The requested ranges are taken.
+        """
+        if isinstance(ring, FixedRanges):
+            ranges = [(one.start, one.end) for one in self.options.key_shared.hashRanges]
+            return ring.add(self, ranges)
+        return ring.add(self)
 
     # -- sending ------------------------------------------------------------------------------
 

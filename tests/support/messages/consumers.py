@@ -10,7 +10,7 @@ from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.subscriptions.consumer import Consumer, ConsumerOptions
+from broker.messages.subscriptions.consumer import ANY_HASHES, Consumer, ConsumerOptions
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.subscriptions.subscriptions import Subscriptions
@@ -154,7 +154,11 @@ def consume(
     """Connect a consumer on its own connection."""
     cnx = cnx or KeptConnection()
     options = ConsumerOptions(
-        len(cnx.consumers) + 1, name, kind, priority_level=priority, key_shared=key_shared
+        len(cnx.consumers) + 1,
+        name,
+        kind,
+        priority_level=priority,
+        key_shared=key_shared or ANY_HASHES,
     )
     consumer = subscription.add_consumer(cnx, options)
     cnx.consumers[options.consumer_id] = consumer

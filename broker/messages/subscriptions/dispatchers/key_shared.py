@@ -9,7 +9,6 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.subscriptions.consumer import Waits
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.key_shared.draining import DrainingHashes
-from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from broker.messages.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
@@ -40,8 +39,7 @@ class KeySharedDispatcher(SharedDispatcher):
         draining: The pending messages of each hash.
     """
 
-    def __init__(self, context: SubscriptionContext, meta: pb.KeySharedMeta | None) -> None:
-        meta = meta or pb.KeySharedMeta()
+    def __init__(self, context: SubscriptionContext, meta: pb.KeySharedMeta) -> None:
         self.mode = meta.keySharedMode
         self.allows_disorder = meta.allowOutOfOrderDelivery
         self.ring = context.rules.nobodys_hashes(self.mode)
@@ -129,24 +127,13 @@ class KeySharedDispatcher(SharedDispatcher):
         Raises:
             RequestError: The mode differs, or the ranges are taken.
         """
-        meta = consumer.options.key_shared or pb.KeySharedMeta()
-        self._check(meta)
-        if isinstance(self.ring, FixedRanges):
-            ranges = [(one.start, one.end) for one in meta.hashRanges]
-            self.draining.moved(self.ring.add(consumer, ranges))
-        else:
-            self.draining.moved(self.ring.add(consumer))
+        if self.consumers:
+            self._check(consumer.options.key_shared)
+        self.draining.moved(consumer.take_hashes(self.ring))
         super().add(consumer)
 
     def _check(self, meta: pb.KeySharedMeta) -> None:
-        if not self.consumers:
-            return
-        if meta.keySharedMode != self.mode:
-            ours, theirs = (pb.KeySharedMode.Name(one) for one in (self.mode, meta.keySharedMode))
-            raise _other_type(
-                f"Active subscription key_shared mode of '{ours}' is different than the connecting "
-                f"consumer's key_shared mode '{theirs}'."
-            )
+        check_mode(self.mode, meta.keySharedMode)
         if meta.allowOutOfOrderDelivery != self.allows_disorder:
             ours, theirs = (
                 ("allows", "does not allow")
@@ -176,6 +163,20 @@ class KeySharedDispatcher(SharedDispatcher):
         self._context.turns.in_steps(self.draining.emptied())
         self.draining = DrainingHashes()
         super()._forget_all()
+
+
+def check_mode(ours: pb.KeySharedMode.ValueType, theirs: pb.KeySharedMode.ValueType) -> None:
+    """Refuse a consumer of another mode.
+
+    Raises:
+        RequestError: The modes differ.
+    """
+    if ours != theirs:
+        name = pb.KeySharedMode.Name
+        raise _other_type(
+            f"Active subscription key_shared mode of '{name(ours)}' is different than the "
+            f"connecting consumer's key_shared mode '{name(theirs)}'."
+        )
 
 
 def _other_type(text: str) -> RequestError:

@@ -7,8 +7,8 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.dispatchers.key_shared import check_mode
 from broker.messages.subscriptions.dispatchers.single_active import active_of, rank
-from broker.messages.subscriptions.key_shared.ranges import FixedRanges
 from broker.messages.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
@@ -143,9 +143,9 @@ class DirectShared(DirectDispatcher):
 class DirectKeyShared(DirectDispatcher):
     """Key_Shared: each key has one consumer; without permits the key's messages are lost."""
 
-    def __init__(self, meta: pb.KeySharedMeta | None, rules: SubscriptionRules) -> None:
+    def __init__(self, meta: pb.KeySharedMeta, rules: SubscriptionRules) -> None:
         super().__init__()
-        self._mode = (meta or pb.KeySharedMeta()).keySharedMode
+        self._mode = meta.keySharedMode
         self.ring = rules.nobodys_hashes(self._mode)
 
     def add(self, consumer: Consumer) -> None:
@@ -154,18 +154,8 @@ class DirectKeyShared(DirectDispatcher):
         Raises:
             RequestError: The mode differs, or the ranges are taken.
         """
-        meta = consumer.options.key_shared or pb.KeySharedMeta()
-        if meta.keySharedMode != self._mode:
-            ours, theirs = (pb.KeySharedMode.Name(one) for one in (self._mode, meta.keySharedMode))
-            raise RequestError(
-                pb.ConsumerBusy,
-                "Subscription is of different type. Active subscription key_shared mode of "
-                f"'{ours}' is different than the connecting consumer's key_shared mode '{theirs}'.",
-            )
-        if isinstance(self.ring, FixedRanges):
-            self.ring.add(consumer, [(one.start, one.end) for one in meta.hashRanges])
-        else:
-            self.ring.add(consumer)
+        check_mode(self._mode, consumer.options.key_shared.keySharedMode)
+        consumer.take_hashes(self.ring)
         super().add(consumer)
 
     def remove(self, consumer: Consumer) -> None:
@@ -182,7 +172,7 @@ class DirectKeyShared(DirectDispatcher):
 def dispatcher_of(
     sub_type: SubType.ValueType,
     topic: TopicName,
-    meta: pb.KeySharedMeta | None,
+    meta: pb.KeySharedMeta,
     rules: SubscriptionRules,
 ) -> DirectDispatcher:
     """Return a dispatcher without consumers for a type of subscription."""

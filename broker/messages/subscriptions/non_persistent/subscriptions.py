@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
 from broker.messages.subscriptions.by_name import SubscriptionsByName
-from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+from broker.messages.subscriptions.consumer import ANY_HASHES, AnySubscription, Consumer
 from broker.messages.subscriptions.non_persistent.dispatchers import (
     DirectKeyShared,
     dispatcher_of,
@@ -57,7 +57,7 @@ class NonPersistentSubscription(AnySubscription):
         self._owner = owner
         self.type = pb.CommandSubscribe.Exclusive
         self._rules = rules
-        self._dispatcher = dispatcher_of(self.type, topic.name, None, rules)
+        self._dispatcher = dispatcher_of(self.type, topic.name, ANY_HASHES, rules)
         self.messages_dropped = 0
 
     @property

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.commands.subscribing import options_of
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.position import EARLIEST, LATEST, Position, to_wire
 from broker.messages.stores.managed_ledger import CursorState
 from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.subscriptions.subscribing import options_of
 from broker.messages.subscriptions.subscriptions import (
     RETURN_SECONDS,
     SAVE_SECONDS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.commands.subscribing import check_subscribe, displace_dead, options_of
 from broker.messages.subscriptions.consumer import SubType
-from broker.messages.subscriptions.subscribing import check_subscribe, displace_dead, options_of
 from server.connection.request_errors import RequestError
 from tests.support.messages.consumers import consume, kept_topic
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from broker.commands.consuming import last_message
 from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.subscriptions.last_message import last_message
 from tests.support.subscriptions.stored_topic import StoredTopic
 
 
