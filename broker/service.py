@@ -28,7 +28,8 @@ from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
 from broker.load_usage import LoadUsage
-from broker.messaging import Messaging, MessagingContext, messaging_of
+from broker.messages.loading.loaded_topics import TopicParts
+from broker.messaging import Messaging
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
@@ -399,7 +400,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return self._clock.wall_ms() % _FORGOTTEN_INSTANCES if forgets else number
 
     def _messaging(self, instance: int = 0) -> Messaging:
-        context = MessagingContext(
+        parts = TopicParts(
             config=self.config,
             clock=self._clock,
             metadata=self.store,
@@ -410,7 +411,7 @@ class BrokerService(ServerService["ServerCnx"]):
             address=lambda: self.urls.web_address,
             instance=instance,
         )
-        return messaging_of(context)
+        return Messaging(parts)
 
     def _listing_parts(self) -> WatchContext:
         """Build the common parts of listings and watches."""

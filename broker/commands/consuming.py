@@ -76,7 +76,9 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         raise RemoteProtocolError(f"an ACK for {consumer.subscription.name}")
     if len(asked.message_id) > IDS_A_TURN and asked.ack_type == pb.CommandAck.Individual:
         cnx.unfinished = True
-        work = partial(_acknowledge_in_steps, cnx, consumer, asked)
+        acknowledge = partial(consumer.subscription.acknowledge, consumer)
+        answer = partial(_answer_ack, cnx, asked)
+        work = partial(_in_steps, cnx, asked.message_id, lambda ids, _: acknowledge(ids), answer)
         cnx.requests.tasks.start(asked.request_id, work)
         return
     if asked.ack_type == pb.CommandAck.Individual:
@@ -86,16 +88,26 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     _answer_ack(cnx, asked)
 
 
-async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandAck) -> None:
-    """Acknowledge very many entries in steps; the connection's next frames wait."""
-    ids, subscription = asked.message_id, consumer.subscription
+async def _in_steps(
+    cnx: ServerCnx,
+    ids: Sequence[pb.MessageIdData],
+    step: Callable[[Sequence[pb.MessageIdData], bool], None],
+    then: Callable[[], None] = lambda: None,
+) -> None:
+    """Process very many entries in steps; the connection's next frames wait.
+
+    Args:
+        cnx: The connection.
+        ids: The entries.
+        step: Processes some entries; True: more follow.
+        then: Called at the end.
+    """
     try:
-        for start in range(0, len(ids), IDS_A_STEP):
-            some = ids[start : start + IDS_A_STEP]
-            await cnx.parts.joins.do(partial(subscription.acknowledge, consumer, some))
+        for end in range(IDS_A_STEP, len(ids) + IDS_A_STEP, IDS_A_STEP):
+            await cnx.parts.joins.do(partial(step, ids[end - IDS_A_STEP : end], end < len(ids)))
     finally:
         cnx.unfinished = False
-    _answer_ack(cnx, asked)
+    then()
 
 
 def _answer_ack(cnx: ServerCnx, asked: pb.CommandAck) -> None:
@@ -113,23 +125,13 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     epoch = asked.consumer_epoch if asked.HasField("consumer_epoch") else None
     if len(asked.message_ids) > IDS_A_TURN and consumer.options.type in INDIVIDUALLY:
         cnx.unfinished = True
-        work = partial(_redeliver_in_steps, cnx, consumer, asked.message_ids)
+        give_back = partial(consumer.subscription.redeliver, consumer, epoch=None)
+        work = partial(
+            _in_steps, cnx, asked.message_ids, lambda ids, more: give_back(ids, more=more)
+        )
         cnx.requests.tasks.start(NO_REQUEST, work)
     else:
         consumer.subscription.redeliver(consumer, asked.message_ids, epoch)
-
-
-async def _redeliver_in_steps(
-    cnx: ServerCnx, consumer: Consumer, ids: Sequence[pb.MessageIdData]
-) -> None:
-    """Redeliver very many entries in steps; the connection's next frames wait."""
-    give_back = consumer.subscription.redeliver
-    try:
-        for start in range(0, len(ids), IDS_A_STEP):
-            some, more = ids[start : start + IDS_A_STEP], start + IDS_A_STEP < len(ids)
-            await cnx.parts.joins.do(partial(give_back, consumer, some, None, more=more))
-    finally:
-        cnx.unfinished = False
 
 
 # -- closing a consumer -----------------------------------------------------------------------

@@ -43,6 +43,8 @@ class StoredLedger(ABC):
         confirmed: The number of stored entries; later entries are being written.
     """
 
+    __slots__ = ("closed_at", "confirmed", "first_bytes", "first_rank", "ledger_id", "opened_at")
+
     def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
         self.ledger_id = ledger_id
         self.opened_at = opened_at

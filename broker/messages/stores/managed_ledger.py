@@ -59,15 +59,17 @@ class StoredTopic(Generic[LedgerT]):
     Attributes:
         name: The topic's full name.
         row: The ledgers.
+        room: The capacity taken by the entries.
         cursors: The durable subscriptions.
         properties: The topic's properties.
     """
 
-    __slots__ = ("cursors", "name", "properties", "row")
+    __slots__ = ("cursors", "name", "properties", "room", "row")
 
-    def __init__(self, name: str, row: LedgerRow[LedgerT]) -> None:
+    def __init__(self, name: str, row: LedgerRow[LedgerT], room: TopicRoom) -> None:
         self.name = name
         self.row = row
+        self.room = room
         self.cursors: dict[str, CursorState] = {}
         self.properties: dict[str, str] = {}
 
@@ -86,7 +88,7 @@ class ManagedLedger(ABC):
 
     _row: LedgerRow[Any]
 
-    def __init__(self, topic: StoredTopic[Any], room: TopicRoom) -> None:
+    def __init__(self, topic: StoredTopic[Any]) -> None:
         self.name = topic.name
         self.listener: LedgerListener | None = None
         self.cursors: Mapping[str, CursorState] = MappingProxyType(topic.cursors)
@@ -94,7 +96,7 @@ class ManagedLedger(ABC):
         self.fetched_entries = 0
         self._topic = topic
         self._row = row = topic.row
-        self._room = room
+        self._room = topic.room
         self._added_entries = 0
         self._added_bytes = 0
         self._error: MessageStoreError | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from broker.messages.metadata import MessageDigest
     from broker.messages.stores.managed_ledger import CursorState
-    from broker.messages.stores.room import StoreBounds, TopicRoom
+    from broker.messages.stores.room import StoreBounds
 
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger as shipped."""
@@ -52,7 +52,6 @@ class MemoryMessageStore(MessageStore):
         self.disposal = Disposal()
         self._next_id = count(1).__next__
         self._topics: dict[str, StoredTopic[MemoryLedger]] = {}
-        self._rooms: dict[str, TopicRoom] = {}
 
     async def open(self) -> None:
         """Do nothing: no state to recover."""
@@ -79,12 +78,11 @@ class MemoryMessageStore(MessageStore):
             return found
         topic = self._topics.get(name)
         if topic is None:
-            topic = StoredTopic(name, LedgerRow([self.new_ledger()]))
-            self._topics[name] = topic
-            self._rooms[name] = self.room.of_topic(name)
-            ledger = MemoryManagedLedger(topic, self._rooms[name], self)
+            row = LedgerRow([self.new_ledger()])
+            topic = self._topics[name] = StoredTopic(name, row, self.room.of_topic(name))
+            ledger = MemoryManagedLedger(topic, self)
         else:
-            ledger = MemoryManagedLedger(topic, self._rooms[name], self)
+            ledger = MemoryManagedLedger(topic, self)
             ledger.roll()
             topic.row.look_for_last()
         self._open[name] = ledger
@@ -95,14 +93,14 @@ class MemoryMessageStore(MessageStore):
         topic = self._topics.get(name)
         if topic is None or name in self._open or not topic.row.entries:
             return None
-        return MemoryManagedLedger(topic, self._rooms[name], self)
+        return MemoryManagedLedger(topic, self)
 
     async def delete_ledger(self, name: str) -> None:
         """Delete the messages and cursors of a topic, if any."""
         self.close_ledger(name)
         topic = self._topics.pop(name, None)
         if topic is not None:
-            self._rooms.pop(name).leave()
+            topic.room.leave()
             # An empty ledger replaces the topic's ledgers, so remaining references read no entries.
             topic.row.add(self.new_ledger())
             for ledger in topic.row.take(len(topic.row) - 1):
@@ -114,10 +112,8 @@ class MemoryManagedLedger(ManagedLedger):
 
     _row: LedgerRow[MemoryLedger]
 
-    def __init__(
-        self, topic: StoredTopic[MemoryLedger], room: TopicRoom, store: MemoryMessageStore
-    ) -> None:
-        super().__init__(topic, room)
+    def __init__(self, topic: StoredTopic[MemoryLedger], store: MemoryMessageStore) -> None:
+        super().__init__(topic)
         self._store = store
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:

@@ -27,6 +27,11 @@ class MemoryLedger(StoredLedger):
     return a gigabyte in one call, which blocks the event loop for 0.3 s.
     """
 
+    __slots__ = (
+        *("_ends", "publish_times", "_message_counts", "_deliver_at"),
+        *("_blocks", "_firsts", "_bases", "_block", "_used", "_left"),
+    )
+
     def __init__(self, ledger_id: int, opened_at: int = 0) -> None:
         super().__init__(ledger_id, opened_at)
         # Cumulative end of each entry, so that sums of any range take two lookups.

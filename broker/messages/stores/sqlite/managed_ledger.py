@@ -30,18 +30,16 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
 
     Attributes:
         topic_id: The topic's number; a recreated topic has a new number.
-        room: The capacity taken by the entries.
         is_read: Cursors and properties are in memory, including unwritten changes.
     """
 
-    __slots__ = ("is_read", "room", "topic_id")
+    __slots__ = ("is_read", "topic_id")
 
     def __init__(
         self, name: str, topic_id: int, row: LedgerRow[SqliteLedger], room: TopicRoom
     ) -> None:
-        super().__init__(name, row)
+        super().__init__(name, row, room)
         self.topic_id = topic_id
-        self.room = room
         self.is_read = False
 
 
@@ -84,7 +82,7 @@ class SqliteManagedLedger(ManagedLedger):
     _row: LedgerRow[SqliteLedger]
 
     def __init__(self, topic: SqliteTopic, parts: DatabaseParts) -> None:
-        super().__init__(topic, topic.room)
+        super().__init__(topic)
         self._topic_id = topic.topic_id
         self._parts = parts
         self._writer = parts.writer

@@ -28,6 +28,11 @@ class SqliteLedger(StoredLedger):
         recent: The entries in memory.
     """
 
+    __slots__ = (
+        *("topic_id", "size_bytes", "recent_from", "recent"),
+        *("_count", "_confirmed_bytes", "_marks", "_stride"),
+    )
+
     def __init__(self, ledger_id: int, topic_id: int, opened_at: int = 0) -> None:
         super().__init__(ledger_id, opened_at)
         self.topic_id = topic_id

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,6 @@ from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
 from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
-from broker.messages.loading.topic_creation import TopicCreation
 from broker.messages.position import Position
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
@@ -70,16 +70,15 @@ class Loaded:
         self.topics = LoadedTopics(
             TopicParts(
                 config=BrokerConfig.from_properties(keys),
-                owns=lambda name: name != FOREIGN,
-                alone=alone,
                 clock=self.clock,
-                store=self.store,
-                creation=TopicCreation(
-                    self.names, service, lambda _: TopicRules(), lambda _: True, lambda: "here:8080"
-                ),
+                metadata=self.names,
                 topics=service,
-                policies_of=lambda _: self.policies,
-            )
+                topic_rules=lambda _: TopicRules(),
+                policies=SimpleNamespace(of=lambda _: self.policies),
+                ownership=SimpleNamespace(owns=lambda name: name != FOREIGN, alone=alone),
+                address=lambda: "here:8080",
+            ),
+            self.store,
         )
 
     async def topic(self) -> PersistentTopic:
