@@ -11,9 +11,9 @@ from typing import NamedTuple
 from urllib.request import Request, urlopen
 
 from broker.messages.metadata import MessageDigest
+from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
 from broker.service import BrokerService
-from broker.subscriptions.subscription import Subscription
 from proto.names import TopicName
 from tests.proof.result import ProofResult
 from tests.proof.sizes.consuming_client import ConsumingClient

@@ -18,8 +18,8 @@ from functools import partial
 import broker.schemas.avro.judge as judge
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
+from broker.messages.subscriptions.subscription import Subscription
 from broker.service import BrokerService
-from broker.subscriptions.subscription import Subscription
 from server.loop import run
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from broker.messages.position import Position
+from broker.messages.subscriptions.dispatchers.holding import HASH_BITS
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
-from broker.subscriptions.dispatchers.shared import SharedDispatcher
-from broker.subscriptions.dispatchers.single_active import FailoverDispatcher
-from broker.subscriptions.places.held import HASH_BITS
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import KeptTopic, consume, ids, kept_topic
 from tests.support.messages.model import ALONE, Member, Model, Published, SubType, words_without
@@ -58,7 +58,7 @@ class History:
 
         Unless the turn ends, the next step happens in the same turn of the event loop.
         """
-        could_take = {one: one.consumer.takes_messages for one in self.model.members}
+        could_take = {one: one.consumer.waits is None for one in self.model.members}
         if what in _OF_A_MEMBER:
             if not self.model.members:
                 return
@@ -279,7 +279,7 @@ class History:
             return
         for member in self.model.members:
             assert member.consumer.unacked == 0
-            if self._is_active(member) and member.consumer.takes_messages:
+            if self._is_active(member) and member.consumer.waits is None:
                 assert self.model.next_after(member.last) is None, "something waits in vain"
 
     def _check_many(self) -> None:
@@ -299,7 +299,7 @@ class History:
         if isinstance(dispatcher, KeySharedDispatcher):
             for position in waiting:
                 assert not self._could_go(dispatcher, position), f"{position} waits in vain"
-        elif not dispatcher.blocked and any(one.consumer.takes_messages for one in model.members):
+        elif not dispatcher.blocked and any(one.consumer.waits is None for one in model.members):
             assert not waiting, "something waits in vain"
 
     def _check_limits(self, dispatcher: SharedDispatcher) -> None:
@@ -325,7 +325,7 @@ class History:
         holders = {one for at, one in model.holder.items() if model.published[at].key == key}
         return (
             owner is not None
-            and owner.takes_messages
+            and owner.waits is None
             and all(one.consumer is owner for one in holders)
         )
 

@@ -18,8 +18,8 @@ from broker.__main__ import main
 from broker.messages.stores.sqlite.batch import Batch, DroppedLedger
 from broker.messages.stores.sqlite.database import DatabaseFile
 from broker.messages.stores.sqlite.managed_ledger import SqliteManagedLedger
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 
 CHECKPOINT_PAGES = 10
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
-from broker.subscriptions.subscription import SubType
+from broker.messages.subscriptions.consumer import SubType
 from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
 from tests.proof.sizes.dispatch.quiet_consumer import called, settled
 from tests.proof.sizes.measured_turns import PUBLISHED, MeasuredTurns

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import PersistentTopic
-from broker.subscriptions.dispatchers.shared import SharedDispatcher
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
 from tests.proof.sizes.dispatch.quiet_consumer import (
     Places,
     QuietConnection,

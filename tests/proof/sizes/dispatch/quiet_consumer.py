@@ -8,9 +8,9 @@ from inspect import isawaitable
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST, Position
+from broker.messages.subscriptions.consumer import Consumer, ConsumerOptions
+from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
-from broker.subscriptions.consumer import Consumer, ConsumerOptions
-from broker.subscriptions.subscription import Subscription
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.transport.turn_writer import TurnWriter
 from server.tasks.cooperative import in_parts

@@ -5,8 +5,8 @@ from functools import partial
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import EARLIEST
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
-from broker.subscriptions.subscription import SubType
+from broker.messages.subscriptions.consumer import SubType
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from tests.proof.sizes.dispatch.measured_subscription import MeasuredSubscription
 from tests.proof.sizes.dispatch.quiet_consumer import QuietConnection, QuietConsumer, called
 from tests.proof.sizes.measured_turns import NAMESPACE, MeasuredTurns, fetched
