@@ -1,15 +1,14 @@
 """Flow control's samples: waiting requests, pauses with reasons, closed peers."""
 
-from collections.abc import Iterator
-
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import Metric
 
+from broker.metrics import THROTTLED
 from limiter.flow.causes import CloseReason, PauseCause
 from limiter.flow.read_gate import ReadGate
 from limiter.flow.totals import FlowTotals
-from server.metrics.flow import flow_metrics, throttled_connections
+from limiter.metrics.prometheus import Instruments
+from server.instruments import FLOW
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import SampleLine, exposition, read_samples
 
@@ -37,11 +36,8 @@ class Exported:
         self.clock = ManualClock()
         self.totals = FlowTotals(self.clock)
         self._registry = CollectorRegistry()
-        self._registry.register(self)
-
-    def collect(self) -> Iterator[Metric]:
-        yield from flow_metrics("c1", self.totals)
-        yield throttled_connections("c1", self.totals)
+        for table in (FLOW, THROTTLED):
+            self._registry.register(Instruments(table, lambda: self.totals, {"cluster": "c1"}))
 
     def samples(self) -> list[SampleLine]:
         return read_samples(exposition(self._registry).decode())
