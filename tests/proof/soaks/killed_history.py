@@ -1,19 +1,17 @@
 """A history of four topics whose broker ends in one way after the other."""
 
 import asyncio
-import json
 import os
 import signal
 import socket
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
@@ -24,7 +22,7 @@ from loadgen.places.server_process import (
     ServerStartError,
     running_server,
 )
-from tests.proof.servers import LOCAL, server_address
+from tests.proof.servers import LOCAL, rest, server_address
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
 from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
@@ -202,12 +200,9 @@ class History:
     async def _unload(self, topic: str) -> None:
         await asyncio.to_thread(self._rest, "PUT", f"{topic.replace('://', '/')}/unload")
 
-    def _rest(self, method: str, path: str) -> bytes:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        url = f"http://127.0.0.1:{self._web_port}/admin/v2/{path}"
+    def _rest(self, method: str, path: str) -> Any:
         try:
-            with opener.open(urllib.request.Request(url, method=method), timeout=10) as response:
-                return bytes(response.read())
+            return rest(f"http://127.0.0.1:{self._web_port}", method, path)
         except HTTPError as error:
             raise RefusedError(f"{method} {path}: {error}") from None
 
@@ -265,7 +260,7 @@ class History:
     def _finish(self, truth: Truth) -> None:
         """Check that a topic is empty, and delete it."""
         path = truth.topic.replace("://", "/")
-        stats = json.loads(self._rest("GET", f"{path}/stats"))["subscriptions"][SUBSCRIPTION]
+        stats = self._rest("GET", f"{path}/stats")["subscriptions"][SUBSCRIPTION]
         for name in ("msgBacklog", "unackedMessages"):
             if stats[name]:
                 truth.wrong.not_zero.append(f"{truth.name} {name} {stats[name]}")
