@@ -18,7 +18,8 @@ from limiter.memory.dual_limiter import LimitType
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.mid_topics import COMMAND_BYTES, HEAP_BYTES, mid_names
-from tests.support.peers.raw_peer import RawPeer, ping, pong, topics_command
+from tests.support.peers.frames import ping, pong
+from tests.support.peers.raw_peer import RawPeer, topics_command
 from tests.support.processes.cluster import Cluster, cluster, until
 
 ROLES = ["broker", "proxy"]

@@ -2,7 +2,7 @@
 
 import proto.PulsarApi_pb2 as pb
 from tests.support.clocks.settle import settle
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 from tests.support.processes.commands import complete_command
 from tests.unit.broker.commands.test_table import CONNECTED, wire
 
