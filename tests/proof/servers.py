@@ -3,9 +3,9 @@
 import json
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,14 +43,14 @@ class ClusterSettings:
     imports: Sequence[Path] = ()
     proxy: Mapping[str, str] = field(default_factory=dict)
 
-    def broker_launch(self, port: int = 0) -> ServerLaunch:
-        settings = {"brokerServicePort": str(port), **LOCAL, **self.both, **self.broker}
+    def broker_launch(self) -> ServerLaunch:
+        settings = {"brokerServicePort": "0", **LOCAL, **self.both, **self.broker}
         arguments = [part for path in self.imports for part in ("--import", str(path))]
         return ServerLaunch("broker", settings, self.logs / "broker.log", arguments)
 
-    def proxy_launch(self, broker: ServerProcess, port: int = 0) -> ServerLaunch:
+    def proxy_launch(self, broker: ServerProcess) -> ServerLaunch:
         settings = {
-            "servicePort": str(port),
+            "servicePort": "0",
             "brokerServiceURL": broker.service_url,
             "brokerWebServiceURL": broker.web_url,
             **LOCAL,
@@ -78,38 +78,6 @@ def running_cluster(settings: ClusterSettings) -> Iterator[tuple[ServerProcess, 
     with ExitStack() as stack:
         broker = stack.enter_context(running_server(settings.broker_launch()))
         yield broker, stack.enter_context(running_server(settings.proxy_launch(broker)))
-
-
-class Restartable:
-    """A server that is killed with SIGKILL and restarted on the same port."""
-
-    def __init__(self, stack: ExitStack, launch: Callable[[int], ServerLaunch]) -> None:
-        self._stack = stack
-        self._launch = launch
-        self._starts = 0
-        self._life = ExitStack()
-        self.server = self._start(0)
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """The listening address, the same after every restart."""
-        return server_address(self.server)
-
-    def stop(self) -> None:
-        """Drain and end the server, unless ended."""
-        self._life.close()
-
-    def restart(self) -> None:
-        """Start again after the previous process has ended."""
-        self.stop()
-        self.server = self._start(self.address[1])
-
-    def _start(self, port: int) -> ServerProcess:
-        self._starts += 1
-        launch = self._launch(port)
-        log = launch.log.with_stem(f"{launch.log.stem}-{self._starts}")
-        self._life = self._stack.enter_context(ExitStack())
-        return self._life.enter_context(running_server(replace(launch, log=log)))
 
 
 def limits(limit_mb: int, timeout_millis: int | None = None) -> dict[str, str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import jwt
 
 from loadgen.places.server_process import ServerProcess
-from tests.official.servers import free_port
 from tests.proof.servers import limits, rest
 from tests.support.certificates import PemFiles
+from tests.support.processes.free_port import free_port
 
 LIMIT_MB, TENANT_BYTES = 40, 4_000_000
 TIMEOUT_MILLIS = 5_000

@@ -15,11 +15,11 @@ from loadgen.studies.advise.goal import Outcome
 from loadgen.studies.advise.limits import Setting
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
-from tests.official.servers import free_port
 from tests.proof.advice.clusters import ProvenCluster
 from tests.proof.real_broker import real_broker
 from tests.proof.result import ProofError
 from tests.proof.servers import rest
+from tests.support.processes.free_port import free_port
 
 _SETTLE_SECONDS, _LOOK_SECONDS, _IDLE = 90.0, 3.0, 0.15
 """The longest time for a broker to settle; idle is this share of a core."""

@@ -21,10 +21,10 @@ import pulsar
 
 from client import Client, MessageId, Producer
 from loadgen.places.server_process import ServerLaunch, running_server
-from tests.official.servers import free_port
 from tests.proof.real_broker import COMMAND, real_broker
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs, rest
+from tests.support.processes.free_port import free_port
 
 NAMESPACE = "public/herd"
 TOPICS, QUICK_TOPICS = 150, 20

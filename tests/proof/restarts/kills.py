@@ -10,7 +10,6 @@ load worker's leftovers are removed.
 
 import asyncio
 import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -97,7 +96,7 @@ def _kill(point: Point, fleet: Fleet, database: PostgresqlServer) -> None:
     """Kill or freeze the point's victims, and let them go on."""
     victims = [fleet.processes[name] for name in point.victims if name]
     for victim in victims:
-        os.kill(victim.server.pid, signal.SIGSTOP if point.frozen else signal.SIGKILL)
+        (victim.pause if point.frozen else victim.kill)()
     of_database = not point.victims or "" in point.victims
     if of_database:
         database.kill()
@@ -106,7 +105,7 @@ def _kill(point: Point, fleet: Fleet, database: PostgresqlServer) -> None:
         database.start_again()
     for victim in victims:
         if point.frozen:
-            os.kill(victim.server.pid, signal.SIGCONT)
+            victim.go_on()
         else:
             victim.restart()
 

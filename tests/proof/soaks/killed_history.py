@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,12 +22,13 @@ from loadgen.places.server_process import (
     running_server,
 )
 from tests.proof.servers import LOCAL, rest, server_address
+from tests.proof.soaks.killed_broker import NEVER, POINTS
+from tests.proof.soaks.wire_clients import SUBSCRIPTION, WireClients
+from tests.proof.soaks.wire_history import WireHistory
+from tests.proof.soaks.wire_peer import RefusedError, WirePeer
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
-from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
-from tests.support.messages.wire_history import WireHistory
-from tests.support.messages.wire_peer import RefusedError, WirePeer
-from tests.support.stores.killed_broker import NEVER, POINTS
+from tests.support.processes.free_port import free_port
 
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"
@@ -52,7 +52,7 @@ class KilledLaunch(ServerLaunch):
 
     def command(self) -> list[str]:
         python, m, _, *rest = super().command()
-        return [python, m, "tests.support.stores.killed_broker", *self.how, *rest]
+        return [python, m, "tests.proof.soaks.killed_broker", *self.how, *rest]
 
 
 class Start(NamedTuple):
@@ -88,7 +88,7 @@ class History:
             Truth(kind, f"persistent://public/default/{number}-{kind}", retained=retained)
             for kind in KINDS
         ]
-        self._port, self._web_port = _free_ports()
+        self._port, self._web_port = free_port(), free_port()
         self._settings = self._broker_settings(retained)
         self._through: tuple[str, int] | None = None
         if number % 3 == 2:
@@ -275,11 +275,3 @@ def _has_ended(pid: int) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def _free_ports() -> tuple[int, int]:
-    """Return two free ports; successive brokers keep them."""
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        two.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.messages.model import ALONE, SubType, position_of, words_without
-from tests.support.messages.wire_clients import (
+from tests.proof.soaks.wire_clients import (
     Member,
     WireClients,
     send_frame,
 )
-from tests.support.messages.wire_peer import Type
+from tests.proof.soaks.wire_peer import Type
+from tests.support.messages.model import ALONE, SubType, position_of, words_without
 
 STEP_SECONDS = 0.012
 """The longest pause between two steps."""

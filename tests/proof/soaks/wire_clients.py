@@ -12,9 +12,9 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
 from limiter.clock import LoopClock, deadline
 from proto.frames import encode_payload_command
+from tests.proof.soaks.wire_peer import RefusedError, Type, WirePeer
 from tests.support.messages.model import SubType, places_of
 from tests.support.messages.truth import KEYS, Message, Truth
-from tests.support.messages.wire_peer import RefusedError, Type, WirePeer
 
 ROOM = 100
 ANSWER_SECONDS = 60.0

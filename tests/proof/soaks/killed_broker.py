@@ -1,4 +1,4 @@
-"""``python -m tests.support.stores.killed_broker POINT NUMBER MARK ...``: a broker that dies.
+"""``python -m tests.proof.soaks.killed_broker POINT NUMBER MARK ...``: a broker that dies.
 
 Some places of the broker's message database send SIGKILL to their own process at the n-th passage.
 A broker killed so leaves the file MARK behind. The write-ahead log is checkpointed every few pages,
