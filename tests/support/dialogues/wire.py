@@ -12,7 +12,7 @@ from google.protobuf.json_format import ParseDict
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.dialogues.dialogue import Seen
-from tests.support.peers.frames import checked, frame, split_message
+from tests.support.peers.frames import frame, split_message, with_checksum
 
 MessageIds = dict[int, pb.MessageIdData]
 """Ids of stored messages by sequence id: message 3 is ``m3``."""
@@ -141,7 +141,7 @@ def _send(does: Mapping[str, Any], number: int) -> bytes:
         payload = b"".join(map(_in_batch, [f"m{number}.{index}" for index in range(size)]))
     ParseDict(does.get("metadata", {}), metadata)
     ParseDict(does.get("of_command", {}), command.send)
-    return frame(command, checked(metadata, payload, wrong=bool(does["bad_checksum"])))
+    return frame(command, with_checksum(metadata, payload, wrong=bool(does["bad_checksum"])))
 
 
 def _in_batch(text: str) -> bytes:

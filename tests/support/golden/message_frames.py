@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.exchange import Answer, Case, Expect, Send, Step
 from tests.support.golden.masks import Difference
-from tests.support.peers.frames import MAGIC, checked, frame, split_message
+from tests.support.peers.frames import MAGIC, frame, split_message, with_checksum
 
 _RANKS = {
     pb.BaseCommand.PRODUCER_SUCCESS: 1,
@@ -117,4 +117,4 @@ def delayed_send(now_ms: int, milliseconds: int) -> bytes:
     command.send.producer_id, command.send.sequence_id, command.send.num_messages = 1, 0, 1
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1_700_000_000_000)
     metadata.deliver_at_time = now_ms + milliseconds
-    return frame(command, checked(metadata, b"later"))
+    return frame(command, with_checksum(metadata, b"later"))

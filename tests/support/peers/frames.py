@@ -24,7 +24,7 @@ def split_frame(body: bytes) -> tuple[pb.BaseCommand, bytes]:
     return pb.BaseCommand.FromString(body[4:end]), body[end:]
 
 
-def checked(metadata: pb.MessageMetadata, payload: bytes, *, wrong: bool = False) -> bytes:
+def with_checksum(metadata: pb.MessageMetadata, payload: bytes, *, wrong: bool = False) -> bytes:
     """Return the bytes behind a SEND: checksum, metadata, payload."""
     head = metadata.SerializePartialToString()
     summed = struct.pack(">I", len(head)) + head + payload

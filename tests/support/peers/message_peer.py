@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.peers.frames import checked, frame, pong, split_frame, split_message
+from tests.support.peers.frames import frame, pong, split_frame, split_message, with_checksum
 from tests.support.peers.raw_peer import RawPeer, connect_command
 
 Type = pb.BaseCommand
@@ -131,4 +131,4 @@ def send_frame(sequence_id: int, payload: bytes, producer_id: int = 1) -> bytes:
     """Return a single message's SEND."""
     send = pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, num_messages=1)
     metadata = pb.MessageMetadata(producer_name="raw", sequence_id=sequence_id, publish_time=1)
-    return frame(Type(type=Type.SEND, send=send), checked(metadata, payload))
+    return frame(Type(type=Type.SEND, send=send), with_checksum(metadata, payload))

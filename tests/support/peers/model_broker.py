@@ -19,7 +19,7 @@ from proto.frames import Frame, FrameDecoder
 from proto.transport.turn_writer import TurnWriter
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.entries import batch_of, plain
-from tests.support.peers.frames import checked
+from tests.support.peers.frames import with_checksum
 
 Type = pb.BaseCommand
 TOPIC = "persistent://public/default/t"
@@ -154,14 +154,14 @@ class ModelBroker:
             self.store(batch_of(outgoing), messages, is_batch=True)
         else:
             metadata = pb.MessageMetadata(producer_name="p", sequence_id=number, publish_time=1)
-            tail = checked(metadata, outgoing[0].payload or b"")
+            tail = with_checksum(metadata, outgoing[0].payload or b"")
             self.entries.append(Stored(tail, 1))
             self.deliver()
 
     def store(self, entry: OutgoingEntry, messages: int = 1, *, is_batch: bool = False) -> None:
         """Store a producer's entry."""
         metadata = pb.MessageMetadata.FromString(entry.metadata)
-        tail = checked(metadata, entry.payload)
+        tail = with_checksum(metadata, entry.payload)
         self.entries.append(Stored(tail, messages, is_batch=is_batch))
         self.deliver()
 

@@ -17,7 +17,7 @@ from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.entries import NOW, SOURCE, batch_of, entry_bytes, received
-from tests.support.peers.frames import checked
+from tests.support.peers.frames import with_checksum
 
 MANY = settings(max_examples=150, deadline=None)
 MOST = settings(max_examples=400, deadline=None)
@@ -221,7 +221,7 @@ def test_whatever_an_entry_says_it_is_read_or_refused(
     tail = metadata.SerializeToString() + head
     data = struct.pack(">I", len(tail)) + tail + payload
     # WHEN the bytes are read THEN they are messages with readable parts, or refused in one way
-    for given_data in (data, checked(metadata, payload), payload):
+    for given_data in (data, with_checksum(metadata, payload), payload):
         try:
             parts_received(given_data)
             entry = received(given_data, source=LIMITED)

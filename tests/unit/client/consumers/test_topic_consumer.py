@@ -23,7 +23,7 @@ from client.interceptors import ConsumerInterceptor
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
-from tests.support.peers.frames import checked
+from tests.support.peers.frames import with_checksum
 from tests.support.peers.model_broker import TOPIC, ModelBroker, Stored
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 
@@ -191,7 +191,7 @@ async def test_a_message_that_is_larger_than_the_client_takes_stays_in_the_subsc
     metadata = pb.MessageMetadata(
         producer_name="p", publish_time=1, compression=pb.LZ4, uncompressed_size=1 << 27
     )
-    broker.entries.append(Stored(checked(metadata, bytes(100)), 1))
+    broker.entries.append(Stored(with_checksum(metadata, bytes(100)), 1))
     broker.publish()
     await settle()
     await consumer.acknowledge(await consumer.receive())

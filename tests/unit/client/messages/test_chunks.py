@@ -12,7 +12,7 @@ from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.messages.entries import NOW, PRODUCER, received
-from tests.support.peers.frames import checked
+from tests.support.peers.frames import with_checksum
 
 LIMIT = 300
 DATA = random.Random(15).randbytes(1_000)
@@ -57,7 +57,7 @@ def chunk(payload: bytes, entry_id: int = 1, **fields: object) -> Entry:
     """Return a chunk with the given metadata."""
     fields = {"uuid": "u", "num_chunks_from_msg": 2, "total_chunk_msg_size": 4} | fields
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=NOW, **fields)
-    return received(checked(metadata, payload), entry_id)
+    return received(with_checksum(metadata, payload), entry_id)
 
 
 def test_the_last_chunk_completes_the_message() -> None:

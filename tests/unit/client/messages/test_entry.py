@@ -24,7 +24,7 @@ from tests.support.messages.entries import (
     plain,
     received,
 )
-from tests.support.peers.frames import checked
+from tests.support.peers.frames import with_checksum
 
 Reason = pb.CommandAck
 # A batch of "a" (key x, property k=v) and "bb", as sent by the official Python client.
@@ -109,7 +109,7 @@ def test_what_an_ack_set_does_not_reach_was_acknowledged() -> None:
 
 def test_messages_that_compaction_removed_are_left_out() -> None:
     payload = single(b"", compacted_out=True) + single(b"x")
-    entry = received(checked(metadata(num_messages_in_batch=2), payload))
+    entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
     (message,) = entry.take()
     assert (message.data(), message.batch_index) == (b"x", 1)
 
@@ -117,7 +117,7 @@ def test_messages_that_compaction_removed_are_left_out() -> None:
 def test_texts_that_are_not_utf8_are_mended() -> None:
     head = b"\x12\x02\xff\xfex\x18\x01".replace(b"x", b"")
     payload = struct.pack(">I", len(head)) + head + b"a"
-    entry = received(checked(metadata(num_messages_in_batch=1), payload))
+    entry = received(with_checksum(metadata(num_messages_in_batch=1), payload))
     (message,) = entry.take()
     assert message.data() == b"a"
     assert message.partition_key() == "\ufffd\ufffd"
@@ -127,7 +127,7 @@ def test_large_metadata_is_not_mended() -> None:
     in_batch = b"\x18\x00" + b"\x12\x01\xff" * (MOST_MENDED_BYTES // 3)
     in_entry = metadata().SerializeToString() + b"\x32\x01\xff" * (MOST_MENDED_BYTES // 3)
     batch = struct.pack(">I", len(in_batch)) + in_batch
-    data = checked(metadata(num_messages_in_batch=1), batch)
+    data = with_checksum(metadata(num_messages_in_batch=1), batch)
     assert reason_of(data) == Reason.BatchDeSerializeError
     assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
 
@@ -136,7 +136,7 @@ def test_not_too_many_texts_are_mended_at_once() -> None:
     head = b"\x12\x7f" + b"\xff" * 127 + b"\x18\x00"
     one = struct.pack(">I", len(head)) + head
     count = MOST_BYTES_AT_ONCE // MENDED_BYTES // len(head) * 3 // 2
-    entry = received(checked(metadata(num_messages_in_batch=count), one * count))
+    entry = received(with_checksum(metadata(num_messages_in_batch=count), one * count))
     messages = entry.take()
     assert 0 < len(messages) < count
     assert len(messages) + len(entry.take()) == count
@@ -165,7 +165,7 @@ def test_large_metadata_that_is_mostly_fields_is_broken() -> None:
     in_batch = b"\x18\x00" + (b"\x0a\x04" + empty) * 30_000
     assert reason_of(struct.pack(">I", len(in_entry)) + in_entry) == Reason.BatchDeSerializeError
     batch = struct.pack(">I", len(in_batch)) + in_batch
-    data = checked(metadata(num_messages_in_batch=1), batch)
+    data = with_checksum(metadata(num_messages_in_batch=1), batch)
     assert reason_of(data) == Reason.BatchDeSerializeError
 
 
@@ -202,22 +202,22 @@ def test_a_damaged_entry_does_not_match_its_checksum() -> None:
     ],
 )
 def test_a_batch_that_lies_is_broken(count: int, payload: bytes) -> None:
-    data = checked(metadata(num_messages_in_batch=count), payload)
+    data = with_checksum(metadata(num_messages_in_batch=count), payload)
     assert reason_of(data) == Reason.BatchDeSerializeError
 
 
 def test_more_messages_than_a_batch_has_room_for_are_not_believed() -> None:
     payload = single(b"") * 3
     # The entry is broken before memory of that size is allocated, and all permits are released
-    assert len(received(checked(metadata(num_messages_in_batch=3), payload)).take()) == 3
+    assert len(received(with_checksum(metadata(num_messages_in_batch=3), payload)).take()) == 3
     for count in (4, 2**31 - 1):
         with pytest.raises(BrokenEntryError) as broken:
-            received(checked(metadata(num_messages_in_batch=count), payload))
+            received(with_checksum(metadata(num_messages_in_batch=count), payload))
         assert broken.value.messages == count
 
 
 def test_what_stands_behind_a_batch_is_not_looked_at() -> None:
-    data = checked(metadata(num_messages_in_batch=1), single(b"a") + b"more")
+    data = with_checksum(metadata(num_messages_in_batch=1), single(b"a") + b"more")
     # As other clients do
     assert [one.data() for one in received(data).take()] == [b"a"]
 
@@ -234,7 +234,7 @@ def test_metadata_beyond_the_end_is_broken() -> None:
 @pytest.mark.parametrize("size", [-1, 30])
 def test_a_message_that_does_not_end_in_its_batch_is_not_taken(size: int) -> None:
     payload = single(b"", payload_size=size) + single(b"")
-    entry = received(checked(metadata(num_messages_in_batch=2), payload))
+    entry = received(with_checksum(metadata(num_messages_in_batch=2), payload))
     with pytest.raises(BrokenEntryError):
         entry.take(1)
 
@@ -248,7 +248,7 @@ def test_metadata_whose_texts_are_not_utf8_is_mended() -> None:
 def test_an_entry_that_announces_too_much_is_broken() -> None:
     source = replace(SOURCE, max_uncompressed_bytes=1_000)
     fields = {"compression": pb.ZLIB, "uncompressed_size": 1_001}
-    data = checked(metadata(**fields), zlib.compress(bytes(1_001)))
+    data = with_checksum(metadata(**fields), zlib.compress(bytes(1_001)))
     assert reason_of(data, source=source) == Reason.UncompressedSizeCorruption
 
 
@@ -272,7 +272,7 @@ def encrypted() -> bytes:
     fields = metadata(num_messages_in_batch=2, compression=pb.LZ4, uncompressed_size=100)
     fields.encryption_keys.add(key="k", value=b"v")
     fields.encryption_algo = "algo"
-    return checked(fields, b"secret")
+    return with_checksum(fields, b"secret")
 
 
 def test_an_encrypted_entry_is_broken() -> None:
@@ -297,7 +297,7 @@ def test_only_a_part_of_a_message_is_a_chunk() -> None:
     sealed = metadata(num_chunks_from_msg=2)
     sealed.encryption_keys.add(key="k", value=b"v")
     source = replace(SOURCE, takes_encrypted=True)
-    entries = [received(checked(one, b""), source=source) for one in (chunk, only, sealed)]
+    entries = [received(with_checksum(one, b""), source=source) for one in (chunk, only, sealed)]
     # Chunks are assembled; encrypted entries stay as received
     assert [one.is_chunk for one in entries] == [True, False, False]
 

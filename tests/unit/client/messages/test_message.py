@@ -3,7 +3,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
 from tests.support.messages.entries import BYTES, NOW, PRODUCER, TOPIC, batch_of, received
-from tests.support.peers.frames import checked
+from tests.support.peers.frames import with_checksum
 
 FULL = OutgoingMessage(b"x", 3, {"a": "1"}, "key", "order", 5)
 NULL = OutgoingMessage(None, 4, partition_key="key")
@@ -64,7 +64,7 @@ def test_a_key_of_bytes_is_read(key: str, is_base64: bool, found: bytes) -> None
         partition_key=key,
         partition_key_b64_encoded=is_base64,
     )
-    (message,) = received(checked(metadata, b"")).take()
+    (message,) = received(with_checksum(metadata, b"")).take()
     assert message.partition_key() == key
     assert message.partition_key_bytes() == found
 
