@@ -9,7 +9,7 @@ from broker.commands.discovery import named_or_closed, named_or_refused
 from proto.errors import RemoteProtocolError
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 from tests.support.processes.commands import complete_command
 from tests.unit.broker.commands.test_table import CONNECTED, wire
 
