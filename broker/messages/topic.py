@@ -23,13 +23,13 @@ from broker.messages.errors import (
 from broker.messages.producer import ProducedTopic
 from broker.messages.producers import Producers
 from broker.messages.publishing.checks import PublishTimes
-from broker.messages.publishing.statistics import (
+from broker.messages.publishing.throttling import PublishRate
+from broker.messages.statistics import (
     LATENCY_BUCKETS_MS,
     SIZE_BUCKETS,
     Histogram,
     PublishStatistics,
 )
-from broker.messages.publishing.throttling import PublishRate
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscriptions import Subscriptions

@@ -1,4 +1,4 @@
-"""The bytes of one ledger's entries in memory."""
+"""One ledger's entries in memory, freed in small steps."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.subscriptions.context import Waits
 from broker.policies.rate_limiter import RateLimiter
 from server.tasks.cooperative import in_parts
 

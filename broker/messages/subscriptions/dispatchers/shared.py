@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.delayed import DelayedMessages
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES
 from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher

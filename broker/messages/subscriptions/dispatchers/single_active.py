@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.dispatchers.dispatcher import (
     FETCH_BYTES,
     READ_ENTRIES,

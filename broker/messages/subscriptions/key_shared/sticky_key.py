@@ -1,4 +1,4 @@
-"""The key of a message, used by Key_Shared to choose a consumer."""
+"""The key of a message and its hash, used by Key_Shared to choose a consumer."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.consumer import Waits
-from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.context import SubscriptionRules, Waits
 from broker.messages.subscriptions.key_shared.sticky_key import murmur
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
