@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.compaction.topic_compaction import TopicCompaction
     from broker.messages.stores.managed_ledger import ManagedLedger
-    from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.policies.effective import EffectivePolicies
-    from broker.policies.rate_limiter import RateLimiter
     from limiter.clock import Clock
     from proto.names import TopicName
     from server.tasks.shared_turns import SharedTurns
@@ -116,6 +114,10 @@ class TopicWithPolicies(Protocol):
     def clock(self) -> Clock:
         """The time."""
 
+    @property
+    def rules(self) -> SubscriptionRules:
+        """The broker's configuration."""
+
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
     """The part of a persistent topic used by subscriptions."""
@@ -129,24 +131,9 @@ class SubscribedTopic(TopicWithPolicies, Protocol):
         """The topic's compaction and compacted entries."""
 
     @property
+    def turns(self) -> SharedTurns:
+        """Schedules the dispatchers of all topics."""
+
+    @property
     def terminated(self) -> bool:
         """True if the topic accepts no more messages."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionContext:
-    """The surroundings of a dispatcher.
-
-    Attributes:
-        topic: The topic.
-        cursor: The subscription's cursor.
-        rules: The broker's configuration.
-        topic_rate: The dispatch rate shared by all subscriptions of the topic.
-        turns: Schedules all dispatchers of the broker.
-    """
-
-    topic: SubscribedTopic
-    cursor: ManagedCursor
-    rules: SubscriptionRules
-    topic_rate: RateLimiter
-    turns: SharedTurns
