@@ -6,10 +6,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import key_of
 from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.key_shared.draining import DrainingHashes
-from broker.messages.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from broker.messages.subscriptions.dispatchers.dispatcher import (
     Dispatcher,
     Place,
 )
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
+from broker.messages.subscriptions.key_shared.ranges import murmur
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
