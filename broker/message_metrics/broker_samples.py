@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from broker.message_metrics.subscription_figures import sent_figures
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.loading.topic_index import IN_BYTES, OUT_BYTES, SYSTEM, is_system
-from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, Histogram
+from broker.messages.statistics import LATENCY_BUCKETS_MS, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.loading.topic_index import PastTopics
     from broker.messages.stores.room import StoreFigures, WriteFigures
+    from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
     from server.metrics.sample_table import SampleTable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
+from broker.messages.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
 
 _BUCKET = re.compile(r"pulsar_(?:storage_write_latency|entry_size)_(?:le_)?(\w+)")
 
