@@ -333,7 +333,7 @@ class BrokerService(ServerService["ServerCnx"]):
         yield shown(metrics.TOPIC_LOADS, lambda: topics, **loads)
         yield shown(metrics.VERSION, object, version=FLOODGATE_VERSION, commit="")
         usage = LoadUsage(self.flow.totals.outbound, self._clock)
-        shares = tuple(metrics.SHARES[what] for what in usage.percent())
+        shares = metrics.shares_of(usage.percent())
         yield shown(shares, usage.percent, **labels, metric="loadBalancing")
         yield shown(metrics.LISTING_CACHE, lambda: self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
