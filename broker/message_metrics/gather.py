@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.message_metrics.broker_samples import BrokerSums, add_store_samples, add_up
+from broker.message_metrics.broker_samples import BrokerSums, add_up, store_families
 from broker.message_metrics.documentation import documentation
 from broker.message_metrics.subscription_figures import (
     consumer_figures,
@@ -202,8 +202,8 @@ class _Walk:
         left_out = self._left_out if source.keys.topics else 0
         gauge("floodgate_metrics_topics_left_out", self._cluster, left_out)
         self._broker.show(self._table, self._cluster, source.topics)
-        add_store_samples(self._table, self._cluster, source.store_figures())
-        return self._table.families
+        store = store_families(source.store_figures(), self._cluster)
+        return [*self._table.families, *store]
 
 
 def _sent_by_gone(topic: Topic) -> dict[str, float]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from limiter.memory.dual_limiter import DualStatistics
-    from limiter.metrics.instruments import Labelled, Table, Value
+    from limiter.metrics.instruments import Labelled, Pairs, Table, Value
     from limiter.metrics.outcome_counts import BudgetOutcomes, OutcomeCounts
     from limiter.permits.permit import SemaphoreStatistics
 
@@ -106,7 +106,7 @@ def _each(read: Callable[[BudgetSnapshot], Value]) -> Callable[[Budgets], Labell
     return lambda budgets: [(budget.limit_type, read(budget)) for budget in budgets]
 
 
-def _by_outcome(budgets: Budgets) -> Labelled:
+def _by_outcome(budgets: Budgets) -> Pairs:
     """Yield requests by outcome; requests refused by the policy, by the policy's reasons."""
     for budget in budgets:
         ended = {
@@ -120,7 +120,7 @@ def _by_outcome(budgets: Budgets) -> Labelled:
             yield (budget.limit_type.value, outcome), count
 
 
-def _policy_faults(budgets: Budgets) -> Labelled:
+def _policy_faults(budgets: Budgets) -> Pairs:
     for budget in budgets:
         fault = budget.statistics.policy_fault
         yield ((budget.limit_type.value, fault), 1) if fault else (budget.limit_type, 0)
