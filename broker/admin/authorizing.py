@@ -185,7 +185,7 @@ class RequestAuthorization:
         self, needs: NamespaceOperation, session: Session, request: web.Request
     ) -> None:
         namespace = namespace_name(request)
-        allowed = await self._service.allows_namespace(session, namespace, needs)
+        allowed = await self._service.allows(session, namespace, needs)
         if allowed and self._guards_subscriptions and needs in _OF_ALL_TOPICS:
             name = _subscription(request)
             allowed = await self._service.reaches(session, namespace, name)
@@ -201,7 +201,7 @@ class RequestAuthorization:
     ) -> None:
         topic = _topic(request)
         subscription = _subscription(request)
-        allowed = await self._service.allows_topic(session, topic, needs, subscription)
+        allowed = await self._service.allows(session, topic, needs, subscription)
         if allowed and self._guards_subscriptions and needs in _OF_ALL and not subscription:
             allowed = await self._service.reaches(session, topic.namespace, "")
         if not allowed:

@@ -53,7 +53,7 @@ async def _serve(
     allowed: bool,
 ) -> None:
     if not allowed and cnx.parts.authorization is not None:
-        await cnx.parts.authorization.check_namespace(cnx.session, namespace, Asked.LIST)
+        await cnx.parts.authorization.check(cnx.session, namespace, Asked.LIST)
     await cnx.parts.topics_handler.serve(asked, namespace, cnx, properties)
 
 

@@ -57,4 +57,4 @@ async def _check(cnx: ServerCnx, topic: str, asked: Asked) -> None:
         return
     with suppress(InvalidNameError):
         name = TopicName.parse(topic)
-        await cnx.parts.authorization.check_topic(cnx.session, name, asked)
+        await cnx.parts.authorization.check(cnx.session, name, asked)

@@ -49,7 +49,7 @@ def _check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
     authorization = cnx.parts.authorization
     if authorization is None or authorization.lists_surely(cnx.session, namespace):
         return None
-    return partial(authorization.check_namespace, cnx.session, namespace, Asked.WATCH)
+    return partial(authorization.check, cnx.session, namespace, Asked.WATCH)
 
 
 def close(cnx: ServerCnx, command: pb.BaseCommand) -> None:
