@@ -14,7 +14,7 @@ from aiohttp import web
 from broker.bundles import BundleRange, bundle_named
 from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.errors import RefusedError
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.policies.values import BadBodyError
 from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusedError
 from broker.schemas.key_value import TruncatedKeyValueError

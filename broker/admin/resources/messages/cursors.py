@@ -27,8 +27,8 @@ from server.tasks.cooperative import in_turns
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import PersistentTopic
-    from broker.subscriptions.subscription import Subscription
 
 _CONSUMERS_CHECK = 1_000
 """A smaller backlog with consumers is expired only if its first message is old enough."""

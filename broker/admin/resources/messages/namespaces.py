@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
-    from broker.subscriptions.subscription import Subscription
 
 
 class NamespaceMessageAdmin(TopicResource):

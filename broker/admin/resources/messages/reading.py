@@ -33,7 +33,7 @@ from server.seeing.audit import tell_change
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
 
 _NONE = "Message not found"
 
