@@ -1,7 +1,7 @@
 """A broker with 400 MB: the storm without limits kills it; with limits all clients are served.
 
-The same storm three times, each against a new broker in the same memory bound. The transcript of
-the results is shown by docs/out-of-memory.md.
+The same storm three times, each against a new broker in the same memory bound. The results are in
+docs/what-you-will-see.md.
 """
 
 import signal
