@@ -53,7 +53,7 @@ _BROKER = {
 }
 _HEAD = """# Metrics
 
-For operators: look up a metric of broker or proxy; metrics of one meaning share a row.
+For operators: look up a metric of broker or proxy; metrics of one meaning share a line.
 
 ```sh
 curl -sf http://127.0.0.1:8080/metrics/
@@ -82,12 +82,7 @@ _LABELS = {
 }
 """Label sets with a short name on the page, largest first."""
 
-_TABLE = """
-## {title}
-
-| metric and labels | meaning |
-|---|---|
-"""
+_TITLE = "\n## {title}\n\n"
 
 _NOT_HERE = ROOT / "tools" / "metrics_not_here.md"
 """A real broker's families without meaning here."""
@@ -184,9 +179,9 @@ def _lines(shown: dict[str, dict[str, Row]]) -> Iterable[str]:
     twins = {_of_proxy(name) for name in broker} & set(proxy)
     both = {name: broker[name] for name in broker if _of_proxy(name) in twins}
     own = {name: row for name, row in proxy.items() if name in twins and name not in both}
-    yield from _table("Broker and proxy", both | own)
-    yield from _table("Broker", {name: broker[name] for name in broker if name not in both})
-    yield from _table("Proxy", {name: proxy[name] for name in proxy if name not in twins})
+    yield from _list("Broker and proxy", both | own)
+    yield from _list("Broker", {name: broker[name] for name in broker if name not in both})
+    yield from _list("Proxy", {name: proxy[name] for name in proxy if name not in twins})
 
 
 def _of_proxy(name: str) -> str:
@@ -194,19 +189,19 @@ def _of_proxy(name: str) -> str:
     return name.replace("pulsar_broker_topic_list_", "pulsar_proxy_topic_list_")
 
 
-def _table(title: str, rows: dict[str, Row]) -> Iterable[str]:
-    """Yield a table with a row for each meaning, in the order of its first family."""
-    yield _TABLE.format(title=title)
+def _list(title: str, rows: dict[str, Row]) -> Iterable[str]:
+    """Yield a list with a line for each meaning, in the order of its first family."""
+    yield _TITLE.format(title=title)
     meanings: dict[str, list[str]] = {}
     for name, row in rows.items():
         if not name.endswith("_created"):
             expected = "counter" if name.endswith("_total") else "gauge"
             kind = "" if row.kind == expected else f" ({row.kind})"
-            what = _without_bound(row.what).replace("|", "\\|") or "-"
+            what = _without_bound(row.what.removesuffix("."))
             names = meanings.setdefault(f"{what}{kind}", [])
             names.append(f"`{name}{_words(row.labels)}`")
     for meaning, names in meanings.items():
-        yield f"| {', '.join(names)} | {meaning} |\n"
+        yield f"- {', '.join(names)}: {meaning}\n"
 
 
 def _without_bound(what: str) -> str:

@@ -11,10 +11,9 @@ PART = re.compile("_(created|count|sum|bucket)$")
 
 
 def families(page: str) -> set[str]:
-    """Return the families of the tables' first columns, without the table of missing families."""
-    tables = page.partition("\n## Metrics of a real broker")[0]
-    rows = re.findall(r"^\| (`.*?`) \| ", tables, re.MULTILINE)
-    return set(re.findall(r"`(\w+)[`{]", " ".join(rows)))
+    """Return the families that the page's lists begin with."""
+    lines = re.findall(r"^- (`.*?`): ", page, re.MULTILINE)
+    return set(re.findall(r"`(\w+)[`{]", " ".join(lines)))
 
 
 async def test_the_page_of_metrics_is_what_a_scrape_shows() -> None:
