@@ -97,13 +97,13 @@ def test_a_web_port_without_a_role_is_refused(texts: list[str]) -> None:
 
 
 def documented() -> list[tuple[str, list[str]]]:
-    """Return the settings of each row of the page's table, with the row's scenario."""
+    """Return the settings of each line of the page's list, with the line's scenario."""
     found = []
     for line in PAGE.read_text(encoding="utf-8").partition("\n## Settings\n")[2].splitlines():
         words = [
             word for code in re.findall(r"`(--set [^`]+)`", line) for word in shlex.split(code)
         ]
-        where = re.search(r"` in `([a-z-]+)` \|$", line)
+        where = re.search(r"` in `([a-z-]+)`$", line)
         if settings := [word for word in words if word != "--set"]:
             found.append((where[1] if where else "storm", settings))
     return found
