@@ -13,6 +13,7 @@ from broker.admin.authorizing import RequestAuthorization
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.openapi.operations import admin_operations
+from broker.admin.resources.clock import clock_routes
 from broker.admin.resources.imports import import_routes
 from broker.admin.resources.reset import reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
@@ -142,6 +143,7 @@ class BrokerService(ServerService["ServerCnx"]):
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *reset_routes(admin, FIRST_NAMESPACES, self.faults),
+            *clock_routes(self.moved_clock),
         ]
         parts = self._parts()
         watches = metrics.watch_metrics(config.cluster_name, parts.watches)
@@ -223,7 +225,9 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
-        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies, self._clock)
+        self.policies = PolicyService(
+            self.store, lambda: self.dynamic.config.policies, self._message_clock
+        )
         try:
             await self.dynamic.start()
             await self.policies.start()
@@ -244,7 +248,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self.store,
             self.policies,
             self.connections,
-            self._clock,
+            self._message_clock,
             self.refused,
         )
         if self.authorization is not None:
@@ -259,7 +263,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.push_async_callback(judge.close)
         rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
         checks = SchemaChecks(judge)
-        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
+        return SchemaRegistry(self.store.schemas, checks, self._message_clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Apply a configuration changed at run time."""
@@ -401,7 +405,7 @@ class BrokerService(ServerService["ServerCnx"]):
     def _messaging(self, instance: int = 0) -> Messaging:
         context = MessagingContext(
             config=self.config,
-            clock=self._clock,
+            clock=self._message_clock,
             metadata=self.store,
             topics=self.topics,
             topic_rules=self._topic_rules,

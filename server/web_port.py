@@ -131,6 +131,7 @@ class WebPort(ServerParts[CnxT]):
                 *self._limiter_routes(tally, messages),
                 *fault_routes(
                     self.faults,
+                    self._clock,
                     serves_topics=prefix == "pulsar_broker",
                     shares_topics=self._shares_topics,
                 ),
