@@ -20,7 +20,7 @@ from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.authorization.grants import forget_grants
 from broker.authorization.parts import AuthorizationParts, authorization_parts
 from broker.cnx import BrokerParts, ServerCnx
-from broker.commands.namespaces import named_or_closed, named_or_refused
+from broker.commands.discovery import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
 from broker.imports.at_start import import_at_start
@@ -29,7 +29,8 @@ from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
 from broker.load_usage import LoadUsage
-from broker.messaging import Messaging, MessagingContext, messaging_of
+from broker.messages.loading.loaded_topics import TopicParts
+from broker.messaging import Messaging
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
@@ -408,7 +409,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return self._clock.wall_ms() % _FORGOTTEN_INSTANCES if forgets else number
 
     def _messaging(self, instance: int = 0) -> Messaging:
-        context = MessagingContext(
+        parts = TopicParts(
             config=self.config,
             clock=self._message_clock,
             metadata=self.store,
@@ -419,7 +420,7 @@ class BrokerService(ServerService["ServerCnx"]):
             address=lambda: self.urls.web_address,
             instance=instance,
         )
-        return messaging_of(context)
+        return Messaging(parts)
 
     def _listing_parts(self) -> WatchContext:
         """Build the common parts of listings and watches."""

@@ -22,10 +22,9 @@ from broker.message_metrics.subscription_figures import (
     producer_figures,
     sent_figures,
     subscription_figures,
-    subscriptions_of,
 )
 from broker.message_metrics.topic_figures import SubscriptionSums, own_figures, topic_figures
-from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
+from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
 from server.metrics.sample_table import SampleTable
 
 if TYPE_CHECKING:
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from broker.configuration.metric_keys import MetricKeys
-    from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
-    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.stores.room import StoreFigures
+    from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
     from server.metrics.sample_table import Families
 
@@ -99,7 +98,7 @@ class _Walk:
         """Count a topic, and show it within the bound."""
         shown: dict[AnySubscription, dict[str, float]] = {}
         sums, gone = SubscriptionSums(), _sent_by_gone(topic)
-        for one in subscriptions_of(topic):
+        for one in topic.subscriptions:
             shown[one] = subscription_figures(one)
             sums.add(one, shown[one])
             self._broker.add_sent(one)

@@ -6,7 +6,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.clock import LoopClock
-from tests.support.peers.raw_peer import lookup_command, ping
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import lookup_command
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster, topic_names
 

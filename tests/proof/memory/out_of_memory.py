@@ -1,7 +1,7 @@
 """A broker with 400 MB: the storm without limits kills it; with limits all clients are served.
 
-The same storm three times, each against a new broker in the same memory bound. The transcript of
-the results is shown by docs/out-of-memory.md.
+The same storm three times, each against a new broker in the same memory bound. The results are in
+docs/what-you-will-see.md.
 """
 
 import signal
@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from benchmarks.imports.memory_import import write_topics
 from loadgen.documents.model import Document
 from loadgen.errors import LoadgenError
+from loadgen.places.experiment import experiment
 from loadgen.places.operator_files import local_broker
 from loadgen.places.options import RunOptions
 from loadgen.places.server_process import await_ready, log_tail, start, stop
-from tests.proof.loads import carried_out
+from loadgen.results.results import Results
 from tests.proof.memory.rooms import LaunchInRoom, Room, room
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import limited
@@ -28,7 +29,8 @@ READ_RATE_BYTES_PER_SECOND = 1_000_000
 RECEIVE_BUFFER_BYTES = 65_536
 MEASURE_SECONDS = 60.0
 READY_SECONDS = 60.0
-SEEN = ("answered", "back", "refused", "lost", "unfinished")
+_ENDS = """SELECT what, text, count(*) AS n FROM events WHERE what IN ('refused', 'lost')
+  GROUP BY what, text ORDER BY n DESC, text"""
 _LINE = 120
 
 
@@ -141,10 +143,29 @@ def _clients(corpus: Path, told: RunOptions) -> tuple[dict[str, Any], str]:
         }
     )
     try:
-        figures = carried_out(document, told)
+        return _seen(experiment(document, told)), ""
     except LoadgenError as error:
         return {}, str(error)
-    return {name: figures[name] for name in SEEN}, ""
+
+
+def _seen(directory: Path) -> dict[str, Any]:
+    """Return the numbers of answers, and of clients by their end; refusals and losses by reason."""
+    with Results.open(directory) as results:
+        (total,) = results.query("all") or [{"answered": 0}]
+        groups, ends = results.query("back"), results.sql(_ENDS)
+    back = sum(row["back"] for row in groups)
+    refused, lost = (
+        {row["text"]: row["n"] for row in ends if row["what"] == what}
+        for what in ("refused", "lost")
+    )
+    left = sum(row["clients"] for row in groups) - back - sum((refused | lost).values())
+    return {
+        "answered": total["answered"],
+        "back": back,
+        "refused": refused,
+        "lost": lost,
+        "unfinished": left,
+    }
 
 
 def _told(run: Storm, fate: Fate) -> list[str]:

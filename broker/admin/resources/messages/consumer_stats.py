@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.messages.producer import Producer
-    from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.dispatchers.dispatcher import Dispatcher
+    from broker.messages.subscriptions.consumer import Consumer
+    from broker.messages.subscriptions.dispatchers.dispatcher import Dispatcher
 
 
 NOTHING_DRAINS = {
@@ -28,7 +28,7 @@ NOTHING_DRAINS = {
 
 
 def moment(milliseconds: int) -> str:
-    """Return a time in Java's format."""
+    """Return a time in Java's format: without a zero fraction."""
     seconds, rest = divmod(milliseconds, 1000)
     fraction = f".{rest:03d}" if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
