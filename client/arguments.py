@@ -1,14 +1,30 @@
-"""Validation of client, producer and consumer arguments by name."""
+"""Validation of a program's arguments by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from client.exceptions import InvalidConfiguration
+from client.exceptions import InvalidConfiguration, InvalidTopicName
+from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def full_name(topic: str) -> str:
+    """Return the full name of a topic.
+
+    Raises:
+        InvalidTopicName: The name is invalid, or is not a text.
+    """
+    if not isinstance(topic, str):
+        raise InvalidTopicName(f"a topic's name is a str, not {type(topic).__name__}")
+    try:
+        return str(TopicName.parse(topic))
+    except InvalidNameError as error:
+        raise InvalidTopicName(str(error)) from None
+
 
 _Check: TypeAlias = "Callable[[Any], bool]"
 

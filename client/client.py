@@ -8,10 +8,11 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.arguments import check_arguments
+from client.arguments import check_arguments, full_name
 from client.client_options import ClientOptions, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
+from client.connection.service_url import ServiceInfo
 from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
@@ -32,15 +33,13 @@ from client.messages.enums import (
     check_choices,
 )
 from client.messages.message_id import MessageId
+from client.patience import SharedQuestions
 from client.producers.options import ProducerOptions
 from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
-from client.service_info import ServiceInfo
-from client.shared_questions import SharedQuestions
 from client.statistics.statistics import ClientStatistics, client_statistics
 from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
-from client.topic_names import full_name
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from client.authentication.authentication import Authentication
-    from client.consumers.policies import (
+    from client.consumers.options import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
         ConsumerKeySharedPolicy,

@@ -16,7 +16,7 @@ from proto.transport.tls import TlsLayer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from client.service_info import ServiceInfo
+    from client.connection.service_url import ServiceInfo
 
 _LOGGER = __name__.rpartition(".")[0]
 """The logger above all loggers of the package."""

@@ -6,15 +6,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import GiveUp, ListTopics, OpenWatch, Unanswered
 from client.discovery.backoff import FullJitter
-from client.discovery.schedule import DiscoverySchedule
+from client.discovery.schedule import DiscoverySchedule, GiveUp, ListTopics, OpenWatch, Unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from client.discovery.actions import Action, Failure
-    from client.discovery.schedule import DiscoveryOptions
+    from client.discovery.schedule import Action, DiscoveryOptions, Failure
     from limiter.clock import Clock
 
 SHORTEST_SECONDS = 0.1

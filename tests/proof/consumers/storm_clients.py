@@ -32,7 +32,7 @@ import proto.PulsarApi_pb2 as pb
 from client import Client, ConsumerType, PulsarException
 from client.connection.cnx import ClientCnx
 from client.discovery.pattern_consumer import PatternConsumer
-from client.discovery.topic_list_watch import TopicListWatch
+from client.discovery.topic_discovery import TopicListWatch
 from limiter.clock import LoopClock, deadline
 from loadgen.engine.connecting import raise_open_file_limit
 from proto.topics_response import TopicsAnswer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import proto.PulsarApi_pb2 as pb
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from client.client import Client
 from client.exceptions import PulsarException
 from limiter.clock import LoopClock, deadline

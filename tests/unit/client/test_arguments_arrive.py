@@ -10,8 +10,7 @@ import pytest
 
 import client.client as module
 from client.client import Client
-from client.consumers.options import ConsumerOptions, ReaderOptions
-from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.consumers.options import ConsumerDeadLetterPolicy, ConsumerOptions, ReaderOptions
 from client.exceptions import OperationNotSupported
 from client.interceptors import ConsumerInterceptor, ProducerInterceptor
 from client.messages.enums import ConsumerType

@@ -16,12 +16,11 @@ from client.exceptions import (
     Timeout,
 )
 from client.messages.enums import HashingScheme, PartitionsRoutingMode
-from client.messages.key_hash import key_hash
 from client.messages.message import Message
 from client.producers.options import ProducerOptions
 from client.producers.partitioned_producer import options_of_each
 from client.producers.producer import Producer, open_producer
-from client.producers.routing import Router
+from client.producers.routing import Router, key_hash
 from client.producers.sending.pending_message import PendingMessage
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.manual_clock import ManualClock

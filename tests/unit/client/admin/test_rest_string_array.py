@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.admin.errors import AdminAnswerError
-from client.admin.string_array import MAX_STRING_BYTES, StringArray
+from client.admin.rest import MAX_STRING_BYTES, StringArray
 
 
 def decoded(*pieces: bytes) -> list[str]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from client.consumers.acknowledging import due_times
-from client.consumers.acknowledging.due_times import DueTimes
+from client.consumers.acknowledging import handed_out
+from client.consumers.acknowledging.handed_out import DueTimes
 from client.messages.message_id import Place
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -54,7 +54,7 @@ def test_what_is_removed_or_cleared_never_falls_due() -> None:
 
 
 def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due_times, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(handed_out, "MOST_ENTRIES", 2)
     one = Times()
     for number in range(3):
         one.times.add((1, number), 5.0)
@@ -64,7 +64,7 @@ def test_at_the_bound_the_oldest_falls_due_at_once(monkeypatch: pytest.MonkeyPat
 
 def test_of_many_only_some_are_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given five entries due in two steps, and a later entry
-    monkeypatch.setattr(due_times, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(handed_out, "MOST_AT_ONCE", 2)
     one = Times()
     for entry, seconds in enumerate((1.0, 1.0, 1.0, 1.15, 1.15, 9.0)):
         one.times.add((1, entry), seconds)

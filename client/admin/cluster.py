@@ -1,4 +1,4 @@
-"""Namespaces, tenants and clusters over the admin REST."""
+"""Brokers, clusters, tenants and namespaces over the admin REST."""
 
 from __future__ import annotations
 
@@ -8,10 +8,104 @@ from client.admin.rest import Body
 from client.admin.url import namespace_path, path, query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from client.admin.rest import AdminRest, NameBatches
     from proto.names import NamespaceName
+
+_CONFIGURATION = "/admin/v2/brokers/configuration"
+_FLOODGATE = "/admin/v2/floodgate"
+
+
+class Brokers:
+    """The calls of ``pulsar-admin brokers``. Every method raises AdminError."""
+
+    def __init__(self, rest: AdminRest) -> None:
+        self._rest = rest
+
+    async def active(self, cluster: str | None = None) -> list[str]:
+        """Return the brokers, ``host:port`` of their web ports."""
+        segments = ["admin", "v2", "brokers"]
+        return await self._rest.strings(path(*segments, *([cluster] if cluster else [])))
+
+    async def leader(self) -> dict[str, Any]:
+        """Return ``serviceUrl`` and ``brokerId`` of the leading broker."""
+        return await self._rest.mapping("/admin/v2/brokers/leaderBroker")
+
+    async def version(self) -> str:
+        """Return the broker's version."""
+        return (await self._rest.text("GET", "/admin/v2/brokers/version")).strip()
+
+    async def health(self, topic_version: str | None = None) -> str:
+        """Return ``ok``; raise an error if the broker is unhealthy."""
+        asked = query(topicVersion=topic_version)
+        return (await self._rest.text("GET", f"/admin/v2/brokers/health{asked}")).strip()
+
+    async def dynamic_keys(self) -> list[str]:
+        """Return the dynamic configuration keys, sorted."""
+        return sorted(await self._rest.strings(_CONFIGURATION))
+
+    async def dynamic_values(self) -> dict[str, Any]:
+        """Return the changed dynamic keys with their values, sorted by key."""
+        return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/values")).items()))
+
+    async def runtime_configuration(self) -> dict[str, Any]:
+        """Return all keys with their effective values, sorted by key."""
+        return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/runtime")).items()))
+
+    async def update_dynamic(self, key: str, value: str) -> None:
+        """Change a dynamic key of the running broker."""
+        await self._rest.text("POST", f"{_CONFIGURATION}{path(key, value)}")
+
+    async def delete_dynamic(self, key: str) -> None:
+        """Undo a change: the configuration file's value applies again."""
+        await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
+
+
+class Floodgate:
+    """Calls specific to Floodgate brokers. Every method raises AdminError."""
+
+    def __init__(self, rest: AdminRest) -> None:
+        self._rest = rest
+
+    async def limiter(self) -> dict[str, Any]:
+        """Return the holders of topic-list memory, and the waiting requests."""
+        return await self._rest.mapping(f"{_FLOODGATE}/limiter")
+
+    async def limiter_table(self) -> str:
+        """Return the limiter's state as a table for people."""
+        return await self._rest.text("GET", f"{_FLOODGATE}/limiter?format=table")
+
+    async def import_topics(self, file: str, *, skip_invalid: bool = False) -> dict[str, Any]:
+        """Load topics from a file or folder on the broker's machine; return the counts.
+
+        An invalid topic prevents the import, unless ``skip_invalid`` omits the topic.
+        """
+        body = {"path": file, **({"skipInvalid": True} if skip_invalid else {})}
+        return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
+
+    async def imports(self) -> dict[str, Any]:
+        """Return the running imports: the number of imported topics by path."""
+        return await self._rest.mapping(f"{_FLOODGATE}/import")
+
+    async def reset(self) -> None:
+        """Reset the broker: delete all of its data."""
+        await self._rest.text("POST", f"{_FLOODGATE}/reset")
+
+    async def set_fault(self, fault: Mapping[str, Any]) -> dict[str, Any]:
+        """Set a fault at the broker or proxy; return the fault with its id."""
+        return await self._rest.mapping(f"{_FLOODGATE}/faults", "POST", Body(fault))
+
+    async def faults(self) -> list[dict[str, Any]]:
+        """Return the active faults with their counts."""
+        found = await self._rest.value("GET", f"{_FLOODGATE}/faults")
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    async def clear_faults(self, fault_id: str | None = None) -> None:
+        """Clear a fault, or all."""
+        which = "" if fault_id is None else path(fault_id)
+        await self._rest.text("DELETE", f"{_FLOODGATE}/faults{which}")
+
 
 GLOBAL_CLUSTER = "global"
 """Listed by old brokers; no tenant may use it."""

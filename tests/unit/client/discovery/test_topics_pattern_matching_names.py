@@ -1,7 +1,6 @@
 import pytest
 
-from client.discovery.matching_names import NAMES_IN_A_STEP, MatchingNames
-from client.discovery.topics_pattern import TopicsPattern
+from client.discovery.topics_pattern import NAMES_IN_A_STEP, MatchingNames, TopicsPattern
 from proto.errors import RemoteProtocolError
 from proto.parsing.varint import encode_varint
 from proto.topics_response import TopicsAnswer, encode_topics_response, read_topics_head

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.authentication.basic import AuthenticationBasic
+from client.authentication.authentication import AuthenticationBasic
 from client.exceptions import InvalidConfiguration
 
 

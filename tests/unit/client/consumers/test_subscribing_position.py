@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from client.consumers.receiving.position import Position, Progress
+from client.consumers.subscribing import Position, Progress
 from client.messages.message_id import MessageId
 
 

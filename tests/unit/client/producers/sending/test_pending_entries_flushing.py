@@ -1,6 +1,6 @@
 """Callers of flush continue exactly when the awaited messages are answered."""
 
-from client.producers.sending.flushing import Flushers
+from client.producers.sending.pending_entries import Flushers
 from tests.support.clocks.settle import settle, started
 
 

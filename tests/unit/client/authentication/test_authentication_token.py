@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from client.authentication.basic import AuthenticationBasic
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationBasic, AuthenticationToken
 from client.exceptions import ErrorGettingAuthenticationData, InvalidConfiguration
 
 

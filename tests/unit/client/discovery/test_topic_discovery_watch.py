@@ -4,7 +4,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.attached import Attached
-from client.discovery.topic_list_watch import TopicListWatch
+from client.discovery.topic_discovery import TopicListWatch
 from client.exceptions import NotAllowedError, ServerResponseError, server_response_error
 
 

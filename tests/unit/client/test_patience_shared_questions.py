@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from client.shared_questions import SharedQuestions
+from client.patience import SharedQuestions
 from tests.support.clocks.settle import settle, started
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from client.messages.enums import CompressionType
 from client.producers.options import ProducerOptions
-from client.producers.sending.compressing import Compressing
-from client.producers.sending.entry_writer import EntryWriter
+from client.producers.sending.entry_writer import Compressing, EntryWriter
 from client.producers.sending.pending_message import PendingMessage
 from client.producers.sending.send_line import SendLine
 from limiter.client_memory.memory_limit_controller import MemoryLimitController

@@ -1,7 +1,7 @@
 import pytest
 
 from client.messages.enums import HashingScheme
-from client.messages.key_hash import key_hash
+from client.producers.routing import key_hash
 
 # Partitions chosen by the official Python client 3.13.0, of 1,009 and of 997.
 OFFICIAL = {

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from client.consumers.options import ConsumerOptions
-from client.consumers.policies import (
+from client.consumers.options import (
     ConsumerBatchReceivePolicy,
     ConsumerDeadLetterPolicy,
     ConsumerKeySharedPolicy,
+    ConsumerOptions,
     NegativeAckBackoff,
 )
 from client.exceptions import InvalidConfiguration

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from client.discovery.kept_topics import AT_ONCE, KeptTopics
+from client.discovery.pattern_consumer import AT_ONCE, KeptTopics
 from client.exceptions import ConsumerBusy, NotConnected, TopicNotFound
 from client.patience import Patience
 from limiter.backoff import Backoff

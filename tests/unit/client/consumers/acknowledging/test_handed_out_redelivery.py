@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from client.consumers.acknowledging.redelivery import Redelivery
-from client.consumers.options import ConsumerOptions
-from client.consumers.policies import NegativeAckBackoff
+from client.consumers.acknowledging.handed_out import Redelivery
+from client.consumers.options import ConsumerOptions, NegativeAckBackoff
 from client.messages.message_id import Place
 from tests.support.clocks.manual_clock import ManualClock
 

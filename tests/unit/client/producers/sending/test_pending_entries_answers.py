@@ -3,11 +3,9 @@
 from typing import cast
 
 import proto.PulsarApi_pb2 as pb
-from client.messages.chunked_message import ChunkedMessage
+from client.messages.chunked_message import ChunkedMessage, Chunks
 from client.messages.message_id import MessageId
-from client.producers.sending.answers import Answers
-from client.producers.sending.chunking import Chunks
-from client.producers.sending.pending_entries import PendingEntry
+from client.producers.sending.pending_entries import Answers, PendingEntry
 from client.producers.sending.pending_message import PendingMessage
 from tests.unit.client.producers.sending.messages import pending
 
