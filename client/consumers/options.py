@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from client.arguments import check_options
 from client.exceptions import InvalidConfiguration
 from client.memory.receiver_queues import ReceiverQueuePolicy
 from client.messages.enums import (
@@ -14,7 +15,6 @@ from client.messages.enums import (
     InitialPosition,
     KeySharedMode,
     RegexSubscriptionMode,
-    check_choices,
 )
 
 if TYPE_CHECKING:
@@ -272,15 +272,15 @@ class ConsumerOptions:
     receiver_queue_policy: str = "bytes"
     memory_until_acknowledged: bool = False
     priority_level: int = 0
-    subscription_properties: Mapping[str, str] = field(default_factory=dict)
+    subscription_properties: Mapping[str, str] | None = None
     force_topic_creation: bool = True
     auto_update_partitions_seconds: float = 60
     expire_incomplete_chunks_seconds: float = 60
     discovery_schedule: str = "polite"
-    interceptors: tuple[ConsumerInterceptor, ...] = ()
+    interceptors: Sequence[ConsumerInterceptor] = ()
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_options(self)
         timeout = self.unacked_messages_timeout_ms
         if timeout and timeout < LEAST_UNACKED_TIMEOUT_MS:
             raise InvalidConfiguration(
@@ -344,3 +344,6 @@ class ReaderOptions:
     crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
     receiver_queue_policy: str = "bytes"
     auto_update_partitions_seconds: float = 60
+
+    def __post_init__(self) -> None:
+        check_options(self)

@@ -193,7 +193,7 @@ def subscribe_command(  # noqa: PLR0913 - the fields of SUBSCRIBE
         subscribe.start_message_id.CopyFrom(start.to_proto())
     for key, value in (options.properties or {}).items():
         subscribe.metadata.add(key=key, value=value)
-    for key, value in options.subscription_properties.items():
+    for key, value in (options.subscription_properties or {}).items():
         subscribe.subscription_properties.add(key=key, value=value)
     info = options.schema.schema_info() if options.schema is not None else None
     if info is not None:

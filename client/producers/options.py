@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from client.arguments import check_options
 from client.exceptions import InvalidConfiguration, OperationNotSupported
 from client.messages.enums import (
     BatchingType,
@@ -12,7 +13,6 @@ from client.messages.enums import (
     HashingScheme,
     PartitionsRoutingMode,
     ProducerAccessMode,
-    check_choices,
 )
 
 if TYPE_CHECKING:
@@ -109,18 +109,12 @@ class ProducerOptions:
                 "this client does not encrypt: leave encryption_key and crypto_key_reader out, "
                 "and encrypt the content yourself"
             )
-        check_choices(self)
+        check_options(self)
         if self.batching_enabled and self.chunking_enabled:
             raise InvalidConfiguration(
                 "batches and chunks exclude each other: with chunking_enabled, batching_enabled is "
                 "False"
             )
-        for name, least in _LEAST.items():
-            number = getattr(self, name)
-            if not isinstance(number, int) or number < least:
-                raise InvalidConfiguration(
-                    f"{name} is a number from {least} on, not {number!r:.50}"
-                )
 
     @property
     def waits(self) -> bool:
@@ -131,13 +125,3 @@ class ProducerOptions:
     def send_timeout_seconds(self) -> float | None:
         """The send timeout in seconds, or None."""
         return self.send_timeout_millis / 1000 or None
-
-
-_LEAST = {
-    "send_timeout_millis": 0,
-    "max_pending_messages": 0,
-    "max_pending_messages_across_partitions": 0,
-    "batching_max_messages": 1,
-    "batching_max_allowed_size_in_bytes": 1,
-    "batching_max_publish_delay_ms": 0,
-}
