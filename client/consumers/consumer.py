@@ -165,7 +165,7 @@ class Consumer(Receiver):
         message_id = _id_of(message)
         receipt = self._topics.topic_of(message_id).handed_out.acknowledge(message_id)
         if self._is_intercepted:
-            self._interceptors.on_acknowledge(self, message_id)
+            self._interceptors.on_acknowledge(self, message_id, None)
         return receipt
 
     async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
@@ -183,7 +183,7 @@ class Consumer(Receiver):
         topic = self._topics.topic_of(message_id)
         receipt = topic.handed_out.acknowledge_cumulative(message_id)
         if self._is_intercepted:
-            self._interceptors.on_acknowledge_cumulative(self, message_id)
+            self._interceptors.on_acknowledge_cumulative(self, message_id, None)
         if receipt is not None:
             await self._received((receipt,))
 

@@ -36,15 +36,10 @@ class PeriodicSchedule(DiscoverySchedule):
     request is retried until the operation timeout.
     """
 
-    def __init__(
-        self,
-        options: DiscoveryOptions,
-        clock: Clock,
-        random: Callable[[], float],
-        perform: Callable[[Action], None],
-    ) -> None:
-        super().__init__(options, clock, random, perform)
-        self._unreachable = UnreachableRetries(options.operation_timeout_seconds, random)
+    def _prepare(self) -> None:
+        self._unreachable = UnreachableRetries(
+            self._options.operation_timeout_seconds, self._random
+        )
 
     def subscribed(self) -> None:
         """See DiscoverySchedule."""
@@ -123,15 +118,9 @@ class JavaWatchSchedule(JavaPollSchedule):
 
     family: ClassVar[str] = "java-watch"
 
-    def __init__(
-        self,
-        options: DiscoveryOptions,
-        clock: Clock,
-        random: Callable[[], float],
-        perform: Callable[[Action], None],
-    ) -> None:
-        super().__init__(options, clock, random, perform)
-        self._backoff = Backoff(0.1, _MOST_WATCH_SECONDS, random)
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._backoff = Backoff(0.1, _MOST_WATCH_SECONDS, self._random)
         self._watch = _Watch.NONE
         self._reconciles = self._reconciling = self._was_open = False
         self._give_up_at = 0.0
@@ -244,14 +233,7 @@ class GoSchedule(DiscoverySchedule):
     family: ClassVar[str] = "go"
     removal: ClassVar[Removal] = Removal.UNSUBSCRIBE
 
-    def __init__(
-        self,
-        options: DiscoveryOptions,
-        clock: Clock,
-        random: Callable[[], float],
-        perform: Callable[[Action], None],
-    ) -> None:
-        super().__init__(options, clock, random, perform)
+    def _prepare(self) -> None:
         self._backoff: GoBackoff | None = None
         self._give_up_at = self._tick_at = 0.0
 
@@ -261,16 +243,13 @@ class GoSchedule(DiscoverySchedule):
             self._backoff = GoBackoff(self._random)
         delay = self._backoff.next()
         if now + delay < self._give_up_at:
-            self._retry_in(delay)
+            self._poll_in(delay)
             return
         self._backoff = None
         if self.topics_hash is None:
             self._perform(GiveUp(failure))
         else:
             self._next_tick()
-
-    def _retry_in(self, seconds: float) -> None:
-        self._poll_in(seconds)
 
     def _list(self) -> None:
         if self._backoff is None and not self._asking:  # a new request, not a retry

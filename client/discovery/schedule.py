@@ -154,6 +154,7 @@ class DiscoverySchedule:
         self._watch_timer: TimerHandle | None = None
         self.topics_hash: str | None = None
         self.listings = 0
+        self._prepare()
 
     @property
     def complete(self) -> bool:
@@ -226,6 +227,9 @@ class DiscoverySchedule:
             self._perform(CloseWatch())
 
     # -- decisions of a family ----------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Set the family's own state."""
 
     @property
     def _watching(self) -> bool:
