@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from client.arguments import check_options
 from client.exceptions import InvalidConfiguration
@@ -20,11 +20,8 @@ from client.messages.enums import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import proto.PulsarApi_pb2 as pb
     from client.interceptors import ConsumerInterceptor
-    from client.messages.message import Message
-    from client.pulsar_client import PulsarClient
-    from client.schema.schema import WriterSchemas
+    from client.schema.schema import Schema
 
 _HASH_RANGE = 65_536
 
@@ -173,19 +170,6 @@ _NOT_NEGATIVE = (
 )
 
 
-class ConsumerSchema(Protocol):
-    """The methods of a schema used by consumers."""
-
-    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
-        """Return the decoded value of a message."""
-
-    def schema_info(self) -> pb.Schema | None:
-        """Return the schema's description for the broker; None for plain bytes."""
-
-    def writer_schemas(self, cluster: PulsarClient, topic: str) -> WriterSchemas | None:
-        """Return the resolver of a topic's schema versions; None if decoding needs none."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerOptions:
     """The arguments of ``subscribe``: the official client's, with its defaults, and our own.
@@ -240,7 +224,7 @@ class ConsumerOptions:
     """
 
     consumer_type: ConsumerType = ConsumerType.Exclusive
-    schema: ConsumerSchema | None = None
+    schema: Schema | None = None
     message_listener: Callable[[Any, Any], object] | None = None
     receiver_queue_size: int = 1_000
     max_total_receiver_queue_size_across_partitions: int = 50_000
@@ -332,7 +316,7 @@ class ReaderOptions:
         auto_update_partitions_seconds: As for a consumer.
     """
 
-    schema: ConsumerSchema | None = None
+    schema: Schema | None = None
     reader_listener: Callable[[Any, Any], object] | None = None
     receiver_queue_size: int = 1_000
     reader_name: str | None = None

@@ -9,6 +9,7 @@ import proto.PulsarApi_pb2 as pb
 from client.exceptions import InvalidConfiguration
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 from client.messages.message_id import MessageId
+from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
     from client.consumers.options import ConsumerOptions
@@ -126,8 +127,6 @@ _TYPES = {
     ConsumerType.Failover: pb.CommandSubscribe.Failover,
     ConsumerType.KeyShared: pb.CommandSubscribe.Key_Shared,
 }
-NOBODY_ASKED = 2**64 - 1
-"""A request id without a waiter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,7 @@ def _describe_keys(meta: pb.KeySharedMeta, options: ConsumerOptions) -> None:
             meta.hashRanges.add(start=start, end=end)
 
 
-def close_command(consumer_id: int, request_id: int = NOBODY_ASKED) -> pb.BaseCommand:
+def close_command(consumer_id: int, request_id: int = NO_REQUEST) -> pb.BaseCommand:
     """Return CLOSE_CONSUMER."""
     close = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import Consumer, topics_consumer
@@ -34,16 +34,6 @@ AT_ONCE = 50
 """Maximum number of concurrent subscribes and unsubscribes."""
 
 
-class SeveralTopics(Protocol):
-    """A consumer of several topics."""
-
-    async def add_topic(self, name: str) -> None:
-        """Subscribe to a topic with all of its partitions."""
-
-    async def remove_topic(self, name: str) -> None:
-        """Leave a topic with all of its partitions."""
-
-
 class KeptTopics:
     """A loop subscribing to wanted topics and leaving all others, with retries until done.
 
@@ -59,7 +49,7 @@ class KeptTopics:
     """
 
     def __init__(
-        self, consumer: SeveralTopics, patience: Patience, backoff: Backoff | None = None
+        self, consumer: MultiTopicsConsumer, patience: Patience, backoff: Backoff | None = None
     ) -> None:
         self._consumer = consumer
         self._patience = patience

@@ -22,6 +22,7 @@ from client.exceptions import (
     server_response_error,
 )
 from client.pulsar_client import topics_request
+from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
 from proto.topic_hash import topics_hash
 
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
     from client.discovery.topics_pattern import TopicsPattern
 
 logger = logging.getLogger(__name__)
-
-
-_NOBODY_ASKED = 2**64 - 1
-"""A request id without a waiter."""
 
 
 class TopicListWatch:
@@ -128,7 +125,7 @@ class TopicListWatch:
         cnx.attached.watches.pop(self._watcher_id, None)
         if not cnx.closed:
             close = pb.CommandWatchTopicListClose(
-                request_id=_NOBODY_ASKED, watcher_id=self._watcher_id
+                request_id=NO_REQUEST, watcher_id=self._watcher_id
             )
             kind = pb.BaseCommand.WATCH_TOPIC_LIST_CLOSE
             cnx.send(pb.BaseCommand(type=kind, watchTopicListClose=close))

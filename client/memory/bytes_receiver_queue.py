@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from client.exceptions import PulsarException
 from limiter.client_memory.prefetch import Turn
@@ -20,20 +20,6 @@ logger = logging.getLogger(__name__)
 
 QUESTION_SECONDS = 1.0
 """Shortest interval of requests, and lifetime of an answer."""
-
-
-class Growing(Protocol):
-    """A queue able to grow if more is pending."""
-
-    @property
-    def full(self) -> bool:
-        """True if the broker has used up all permits since the last growth."""
-
-    async def more_is_pending(self) -> bool:
-        """Request the answer from the broker. See Granting."""
-
-    def grow(self) -> None:
-        """Double the queue."""
 
 
 class PendingQuestions:
@@ -55,12 +41,12 @@ class PendingQuestions:
         self._clock = clock
         self._tasks = tasks
         self._next_at = 0.0
-        self._asked: Growing | None = None
-        self._pending: Growing | None = None
+        self._asked: BytesReceiverQueue | None = None
+        self._pending: BytesReceiverQueue | None = None
         self._task: asyncio.Task[None] | None = None
-        self.latest: Growing | None = None
+        self.latest: BytesReceiverQueue | None = None
 
-    def ask(self, queue: Growing) -> None:
+    def ask(self, queue: BytesReceiverQueue) -> None:
         """Grow the queue if more is pending; request at most once per second."""
         if self.latest is not None and self.latest is not queue:
             return
@@ -79,7 +65,7 @@ class PendingQuestions:
         self._tasks.discard(task)
         self._task = None
 
-    async def _question(self, queue: Growing) -> None:
+    async def _question(self, queue: BytesReceiverQueue) -> None:
         try:
             if await queue.more_is_pending():
                 self._pending = queue
@@ -87,7 +73,7 @@ class PendingQuestions:
         except PulsarException as error:
             logger.debug("It is not known whether more is pending: %s", error)
 
-    def forget(self, queue: Growing) -> None:
+    def forget(self, queue: BytesReceiverQueue) -> None:
         """Stop requests for a closed queue."""
         if self._asked is queue and self._task is not None:
             self._task.cancel()

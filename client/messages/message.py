@@ -83,6 +83,14 @@ class Decoding(Protocol):
         """Return the decoded value of a message."""
 
 
+class PlainBytes:
+    """The schema of plain bytes."""
+
+    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as every schema
+        """Return the payload."""
+        return message.data()
+
+
 class EntryHead:
     """The fields common to the messages of an entry.
 

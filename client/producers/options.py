@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from client.arguments import check_options
 from client.exceptions import InvalidConfiguration, OperationNotSupported
@@ -18,23 +18,9 @@ from client.messages.enums import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import proto.PulsarApi_pb2 as pb
     from client.interceptors import ProducerInterceptor
     from client.messages.message import Message
-
-
-class ProducerSchema(Protocol):
-    """The methods of a schema used by producers."""
-
-    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - depends on the schema
-        """Return the encoded value.
-
-        Raises:
-            Exception: The value does not fit; each schema chooses its exception.
-        """
-
-    def schema_info(self) -> pb.Schema | None:
-        """Return the schema's description for the broker; None for plain bytes."""
+    from client.schema.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +65,7 @@ class ProducerOptions:
     """
 
     producer_name: str | None = None
-    schema: ProducerSchema | None = None
+    schema: Schema | None = None
     initial_sequence_id: int | None = None
     send_timeout_millis: int = 30_000
     compression_type: CompressionType = CompressionType.NONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from client.messages.message_id import MessageId
@@ -110,6 +111,7 @@ class Flushers:
                 done.set_result(None)
 
 
+@dataclass(slots=True, eq=False)
 class PendingEntry:
     """An entry without a receipt.
 
@@ -121,21 +123,11 @@ class PendingEntry:
         chunks: The message's chunks, for a chunk.
     """
 
-    __slots__ = ("chunks", "messages", "parts", "sequence_id", "size_bytes")
-
-    def __init__(
-        self,
-        sequence_id: int,
-        parts: tuple[bytes, bytes | memoryview],
-        messages: Sequence[PendingMessage],
-        size_bytes: int,
-        chunks: Chunks | None = None,
-    ) -> None:
-        self.sequence_id = sequence_id
-        self.parts = parts
-        self.messages = messages
-        self.size_bytes = size_bytes
-        self.chunks = chunks
+    sequence_id: int
+    parts: tuple[bytes, bytes | memoryview]
+    messages: Sequence[PendingMessage]
+    size_bytes: int
+    chunks: Chunks | None = None
 
     @property
     def places(self) -> int:

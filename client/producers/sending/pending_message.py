@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from limiter.errors import raised_anew
 if TYPE_CHECKING:
     from client.messages.chunked_message import Chunks
     from client.messages.message_id import MessageId
-    from client.producers.options import ProducerSchema
+    from client.schema.schema import Schema
     from limiter.client_memory.reservation import Reservation
     from limiter.clock import Clock
 
@@ -33,7 +34,7 @@ class MessageArguments:
         clock: The base of ``deliver_after``.
     """
 
-    def __init__(self, schema: ProducerSchema | None, clock: Clock) -> None:
+    def __init__(self, schema: Schema | None, clock: Clock) -> None:
         self._schema = schema
         self._clock = clock
 
@@ -61,7 +62,7 @@ class MessageArguments:
         """
         result = asyncio.get_running_loop().create_future()
         number = -1 if sequence_id is None else _number("sequence_id", sequence_id)
-        message = PendingMessage(self._payload(content), number, result, waits=waits)
+        message = PendingMessage(self._payload(content), number, result=result, waits=waits)
         if properties:
             message.properties = _properties(properties)
         if partition_key is not None:
@@ -153,6 +154,7 @@ def _refusal(name: str, kind: str, value: object) -> TypeError:
     return TypeError(f"{name} is {kind}, not {value!r:.50}")
 
 
+@dataclass(slots=True, eq=False)
 class PendingMessage(OutgoingMessage):
     """A message in flight.
 
@@ -174,36 +176,16 @@ class PendingMessage(OutgoingMessage):
         created_at: Time of submission.
     """
 
-    __slots__ = (
-        "chunks",
-        "created_at",
-        "needs_bytes",
-        "partition",
-        "placed",
-        "reservation",
-        "result",
-        "serial",
-        "waits",
-    )
-
-    def __init__(
-        self,
-        payload: bytes | None,
-        sequence_id: int,
-        result: asyncio.Future[MessageId],
-        *,
-        waits: bool,
-    ) -> None:
-        super().__init__(payload, sequence_id)
-        self.result = result
-        self.waits = waits
-        self.needs_bytes = 0
-        self.partition = 0
-        self.placed = False
-        self.reservation: Reservation | None = None
-        self.chunks: Chunks | None = None
-        self.serial = 0
-        self.created_at = 0.0
+    _: KW_ONLY
+    result: asyncio.Future[MessageId]
+    waits: bool
+    needs_bytes: int = 0
+    partition: int = 0
+    placed: bool = False
+    reservation: Reservation | None = None
+    chunks: Chunks | None = None
+    serial: int = 0
+    created_at: float = 0.0
 
     @property
     def is_admitted(self) -> bool:

@@ -35,7 +35,7 @@ async def partitioned(broker: ScriptedBroker, **options: Any) -> Producer:
 
 def message(size: int = 0, key: str | None = None) -> PendingMessage:
     result = asyncio.get_running_loop().create_future()
-    one = PendingMessage(bytes(size), -1, result, waits=True)
+    one = PendingMessage(bytes(size), -1, result=result, waits=True)
     one.partition_key = key
     return one
 
