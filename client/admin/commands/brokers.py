@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from client.admin.commands.options import Option, flag
-from client.admin.commands.values import document
+from client.admin.commands.options import Option, flag, number, parsed
+from client.admin.commands.values import document, milliseconds
 from client.admin.commands.verbs import (
     Done,
     Function,
@@ -79,11 +79,20 @@ def parsed_fault(text: str) -> dict[str, Any]:
 _FAULT = {
     "fault": Option(str, "", "The fault as JSON, or @FILE with it.", "JSON", parser=parsed_fault)
 }
+_WAIT = {
+    "fault_id": Option(str, "", "The fault's name.", "ID"),
+    "hits": number("--hits", "Actions to wait for.", 1),
+    "timeout": parsed(milliseconds, "--timeout", "Longest wait: 10s, 5m, ...", 10_000),
+}  # fmt: skip
 add(
     faults,
     Verb("set", "Inject a fault, from the next command on.", "POST floodgate/faults {fault}",
          "set the fault", lines(lambda found: [f"Set {found.get('id')}."]),
          """'{"on": ["SEND"], "do": {"action": "drop"}}'\n@slow-lookups.json""", _FAULT),
+    Verb("wait", "Wait until a fault has acted so often; print it.",
+         "GET floodgate/faults/{fault_id}/wait?hits={hits}&timeoutMs={timeout}",
+         "wait for {fault_id}", lines(lambda found: [_line(found)]),
+         "fault-1 --hits 3 --timeout 10s", _WAIT),
     Verb("list", "List the injected faults, and how often each has acted.", "GET floodgate/faults",
          "list the faults", _listed, "--json"),
     Function("clear", clear_faults),
@@ -113,6 +122,10 @@ def _imported(found: dict[str, Any]) -> Iterator[str]:
         yield f"Left out {_count(found['skipped'], 'invalid topic')}."
 
 
+def _moved(found: dict[str, Any]) -> Iterator[str]:
+    yield f"It is {found.get('time')} for the broker."
+
+
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
@@ -126,6 +139,7 @@ _IMPORT = {
                         "Skip invalid topics (default: import nothing if any is invalid).",
                         made=lambda skip: skip or None),
 }  # fmt: skip
+_ADVANCE = {"advance": Option(str, "", "By how much: 90s, 5m, 1h, 2d.", "TIME")}
 add(
     brokers,
     Verb("list", "List the brokers by the addresses of their web ports.",
@@ -161,6 +175,8 @@ add(
          "Create the topics of a file in the running broker; existing topics are not changed.",
          "POST floodgate/import {*}", "import {path}", lines(_imported),
          "/data/topics\n/data/topics.txt --skip-invalid", _IMPORT),
+    Verb("advance", "Move the broker's time ahead: expiry, delays, retention and tokens follow.",
+         "POST floodgate/clock {*}", "move the clock", lines(_moved), "1h\n90s", _ADVANCE),
     Verb("reset", "Delete all data of the broker: it is empty then, as when it was new.",
          "POST floodgate/reset", "reset the broker", Done("reset the broker")),
 )  # fmt: skip
