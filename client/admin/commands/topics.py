@@ -54,9 +54,9 @@ def get_schema(call: Call, topic: TopicName, version: int | None, every: bool) -
     """Show the schema of a topic.
 
     Examples:
-    floodgate-admin schemas get_schema acme/orders/eu
-    floodgate-admin schemas get_schema acme/orders/eu --version 0
-    floodgate-admin schemas get_schema acme/orders/eu --all-version --json
+    floodgate-admin schemas get acme/orders/eu
+    floodgate-admin schemas get acme/orders/eu --version 0
+    floodgate-admin schemas get acme/orders/eu --all-version --json
     """
 
     async def write(admin: PulsarAdmin, output: Output) -> None:
@@ -75,7 +75,7 @@ _FILE = {
 }  # fmt: skip
 add(
     schemas,
-    Function("get_schema", get_schema),
+    Function("get", get_schema),
     Verb("upload", "Upload a schema for a topic: a new version, unless it is there already.",
          f"POST {_PATH}/schema {{file}}", "give {topic} a schema", Done("uploaded {topic}"),
          "-f schema.json", _FILE),
