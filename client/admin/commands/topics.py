@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName, TopicName
 
 schemas = group("schemas", "Schemas of topics, and their versions.",
-            "upload acme/orders/eu -f schema.json", "get_schema acme/orders/eu",
+            "upload acme/orders/eu -f schema.json", "get acme/orders/eu",
             "VERB --help")  # fmt: skip
 MAX_FILE_BYTES = 8 * 1024 * 1024
 _PATH = "schemas/{topic.namespace}/{topic.local_name}"
