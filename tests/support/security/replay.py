@@ -245,7 +245,8 @@ def _is_built(paths: PathTable, row: dict[str, Any]) -> bool:
     """Return whether a call is implemented: otherwise its refusal has another sentence."""
     for resource in paths.find(row["path"]):
         for endpoint in resource.methods.get(row["method"], ()):
-            return not isinstance(endpoint.handler.__self__, NotImplementedAdmin)  # type: ignore[attr-defined]
+            of = getattr(endpoint.handler, "__self__", None)
+            return not isinstance(of, NotImplementedAdmin)
     return True
 
 
