@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unittest.mock import Mock
 
 from broker.admin.paths import PathTable
-from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.routes import endpoints
 from tests.support.golden.exchange import Rest, load_lines
 from tests.support.golden.rest import ask
@@ -245,8 +244,7 @@ def _is_built(paths: PathTable, row: dict[str, Any]) -> bool:
     """Return whether a call is implemented: otherwise its refusal has another sentence."""
     for resource in paths.find(row["path"]):
         for endpoint in resource.methods.get(row["method"], ()):
-            of = getattr(endpoint.handler, "__self__", None)
-            return not isinstance(of, NotImplementedAdmin)
+            return endpoint.built
     return True
 
 
