@@ -18,7 +18,7 @@ from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubsc
 from broker.subscriptions.subscriptions import Subscriptions
 from server.errors import StartError
 from server.limiter_report.report import StoredMessages
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,8 +32,8 @@ from broker.patterns.workers import PatternWorkers
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from limiter.clock import LoopClock
+from limiter.single_flight import SingleFlight
 from server.tasks.cooperative import Steps
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

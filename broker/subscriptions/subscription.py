@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from broker.subscriptions.context import SubscribedTopic, SubscriptionRules
     from broker.subscriptions.cursor import ManagedCursor
     from broker.subscriptions.dispatchers.dispatcher import Dispatcher
-    from server.tasks.shared_turns import SharedTurns
+    from server.tasks.cooperative import SharedTurns
 
 SubType = pb.CommandSubscribe.SubType
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared

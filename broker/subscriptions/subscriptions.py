@@ -12,7 +12,7 @@ from broker.subscriptions.by_name import SubscriptionsByName
 from broker.subscriptions.cursor import ManagedCursor
 from broker.subscriptions.subscription import Subscription, SubType
 from server.connection.request_errors import RequestError
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from limiter.token_bucket import TokenBucket
+
 if TYPE_CHECKING:
     from limiter.clock import Clock
 
@@ -16,21 +18,16 @@ class Rate:
     """
 
     def __init__(self, a_second: float, clock: Clock) -> None:
-        self._a_second = a_second
         self._clock = clock
-        self._kept = a_second
-        self._at = clock.now()
+        self._kept = TokenBucket(a_second, a_second, clock.now())
 
     def take(self) -> bool:
         """Count a request if it is within the rate; return False otherwise."""
-        now = self._clock.now()
-        self._kept = min(self._a_second, self._kept + (now - self._at) * self._a_second)
-        self._at = now
-        if self._kept < 0:
+        if self._kept.refill(self._clock.now()) < 0:
             return False
-        self._kept -= 1
+        self._kept.tokens -= 1
         return True
 
     def give_back(self) -> None:
         """Uncount a request."""
-        self._kept += 1
+        self._kept.tokens += 1

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from time import perf_counter
 from typing import TYPE_CHECKING
 
-from server.tasks.cooperative import MOST_STEPS
+from server.tasks.cooperative import Turns
 
 if TYPE_CHECKING:
     from broker.messages.stores.memory_ledger import MemoryLedger
-
-TURN_SECONDS = 0.002
-"""Seconds spent freeing memory in one turn."""
 
 
 class Disposal:
@@ -24,6 +19,7 @@ class Disposal:
 
     def __init__(self) -> None:
         self._waiting: deque[MemoryLedger] = deque()
+        self._turns = Turns(self._free_block)
 
     @property
     def is_done(self) -> bool:
@@ -32,16 +28,10 @@ class Disposal:
 
     def free(self, ledger: MemoryLedger) -> None:
         """Free the entries of an unused ledger."""
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._take_turn)
         self._waiting.append(ledger)
+        self._turns.start()
 
-    def _take_turn(self) -> None:
-        end = perf_counter() + TURN_SECONDS
-        for _ in range(MOST_STEPS):
-            if not self._waiting[0].free_block():
-                self._waiting.popleft()
-            if not self._waiting or perf_counter() >= end:
-                break
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._take_turn)
+    def _free_block(self) -> bool:
+        if not self._waiting[0].free_block():
+            self._waiting.popleft()
+        return bool(self._waiting)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
 
+from limiter.single_flight import SingleFlight
 from proto.watch_commands import TOPIC_TAG, encode_names
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,8 +29,8 @@ from broker.watches.sets.watched_sets import SharedChange, WatchedSets
 from broker.watches.update_permit import UpdatePermit
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
+from limiter.single_flight import SingleFlight
 from proto.topic_hash import in_java_order
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

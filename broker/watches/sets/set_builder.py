@@ -18,8 +18,8 @@ from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 from broker.watches.names.merging import differences, merged
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
+from limiter.single_flight import SingleFlight
 from proto.topic_hash import in_java_order
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -11,7 +11,6 @@ MEASURES_ONLY = {
     "broker.patterns.worker",  # another process
     "broker.topics.lookup_outcomes",  # reports the duration of a lookup
     # Messages on a disk, absent in virtual time.
-    "broker.messages.stores.disposal",
     "broker.messages.stores.sqlite.writer",
 }
 

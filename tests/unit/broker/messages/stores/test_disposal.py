@@ -4,16 +4,15 @@ import asyncio
 import itertools
 
 from broker.messages.metadata import MessageDigest
-from broker.messages.stores import disposal
 from broker.messages.stores.disposal import Disposal
 from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedger
+from server.tasks import cooperative
 
 
 async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
     # A turn without time left after the first block.
     times = iter(range(1_000))
-    monkeypatch.setattr(disposal, "perf_counter", lambda: next(times) / 2)
-    monkeypatch.setattr(disposal, "TURN_SECONDS", 0.4)
+    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(times))
     ledger = MemoryLedger(1)
     for _ in range(3):
         ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
@@ -28,7 +27,7 @@ async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
 
 async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(monkeypatch) -> None:
     moments = itertools.count()
-    monkeypatch.setattr(disposal, "perf_counter", lambda: next(moments) * 3_600.0)
+    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * 3_600.0)
     ledger = MemoryLedger(1)
     for _ in range(3):
         ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))

@@ -10,7 +10,7 @@ from broker.subscriptions.context import SubscriptionRules
 from broker.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS
 from broker.subscriptions.subscription import Subscription
 from broker.subscriptions.subscriptions import Subscriptions
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, kept_topic
 

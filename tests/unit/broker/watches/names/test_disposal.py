@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from broker.watches.names import disposal as module
 from broker.watches.names.disposal import NamesDisposal
 from broker.watches.names.sorted_names import SortedNames
+from server.tasks import cooperative
 from tests.support.clocks.settle import settle
 
 
@@ -20,7 +20,7 @@ async def test_a_set_is_freed_a_node_a_turn_where_each_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moments = itertools.count()
-    monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * 3_600.0)
+    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * 3_600.0)
     disposal, names = NamesDisposal(), SortedNames.from_sorted(numbered(1_000))
     leaves = len(list(names.nodes()))
     disposal.free(names)

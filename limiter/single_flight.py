@@ -18,12 +18,16 @@ class SingleFlight(Generic[T]):
     A caller that leaves does not affect the rest; the last caller that leaves cancels the work. An
     error is raised to all waiting callers, and not cached.
 
-    Bound: each caller holds a slot of the lookup semaphore.
+    Bound: that of the callers.
+
+    Args:
+        places: Limit of concurrent work, possibly shared with other kinds of work.
 
     Source: upstream NamespaceService.inProgressQueryUserTopics.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, places: asyncio.Semaphore | None = None) -> None:
+        self._places = places
         self._flights: dict[Hashable, _Flight[T]] = {}
 
     def __len__(self) -> int:
@@ -39,7 +43,8 @@ class SingleFlight(Generic[T]):
         flight = self._flights.get(key)
         # A finished result is not reused, as it would be reused without end.
         if flight is None or flight.task.done():
-            flight = self._flights[key] = _Flight(work())
+            begun = work() if self._places is None else _in_place(self._places, work)
+            flight = self._flights[key] = _Flight(begun)
             flight.task.add_done_callback(partial(self._ended, key, flight))
         flight.waiting += 1
         try:
@@ -60,6 +65,13 @@ class SingleFlight(Generic[T]):
         """Prevent joins of work that has ended, or that no caller waits for."""
         if self._flights.get(key) is flight:
             del self._flights[key]
+
+
+async def _in_place(
+    places: asyncio.Semaphore, work: Callable[[], Coroutine[object, object, T]]
+) -> T:
+    async with places:
+        return await work()
 
 
 class _Flight(Generic[T]):

@@ -7,7 +7,7 @@ from weakref import ref
 
 import pytest
 
-from server.tasks.single_flight import SingleFlight
+from limiter.single_flight import SingleFlight
 from tests.support.clocks.settle import settle, started
 
 
@@ -125,8 +125,11 @@ class Asks:
         raise ValueError("not now")
 
 
-async def test_who_asked_for_work_that_failed_is_freed_at_once() -> None:
-    asks, flights = Asks(), SingleFlight[int]()
+@pytest.mark.parametrize("places", [None, asyncio.Semaphore(1)])
+async def test_who_asked_for_work_that_failed_is_freed_at_once(
+    places: asyncio.Semaphore | None,
+) -> None:
+    asks, flights = Asks(), SingleFlight[int](places)
     kept = ref(asks)
     gc.disable()
     try:
@@ -146,3 +149,16 @@ async def test_stopping_ends_all_work_under_way() -> None:
     await settle()
     assert (work.cancelled, len(flights)) == (2, 0)
     assert all(each.cancelled() for each in asking)
+
+
+async def test_so_many_run_at_once_and_the_next_waits_for_its_turn() -> None:
+    flights = SingleFlight[int](asyncio.Semaphore(2))
+    works = {key: Work() for key in "abc"}
+    asking = [await started(flights.join(key, work)) for key, work in works.items()]
+    before = [work.begun for work in works.values()]
+    works["a"].go_on.set()
+    await settle()
+    assert (before, works["c"].begun) == ([1, 1, 0], 1)
+    for work in works.values():
+        work.go_on.set()
+    await asyncio.gather(*asking)

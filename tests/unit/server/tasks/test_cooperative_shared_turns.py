@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from server.tasks import shared_turns
-from server.tasks.shared_turns import TURN_SECONDS, SharedTurns
+from server.tasks import cooperative
+from server.tasks.cooperative import TURN_SECONDS, SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
@@ -16,7 +16,7 @@ CLOCK = ManualClock()
 
 @pytest.fixture(autouse=True)
 def _the_tests_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_turns, "perf_counter", CLOCK.now)
+    monkeypatch.setattr(cooperative, "perf_counter", CLOCK.now)
 
 
 def long_work() -> None:
@@ -52,8 +52,8 @@ async def test_a_turn_has_at_least_one_and_at_most_so_many_whatever_the_clock_do
     monkeypatch: pytest.MonkeyPatch, seconds_a_look: float, most: int
 ) -> None:
     moments = itertools.count()
-    monkeypatch.setattr(shared_turns, "perf_counter", lambda: next(moments) * seconds_a_look)
-    monkeypatch.setattr(shared_turns, "MOST_STEPS", 5)
+    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * seconds_a_look)
+    monkeypatch.setattr(cooperative, "MOST_STEPS", 5)
     turns, ran, seen = SharedTurns(), list[int](), list[int]()
     for number in range(20):
         turns.later(partial(ran.append, number))
