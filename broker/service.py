@@ -259,7 +259,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.push_async_callback(judge.close)
         rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
         checks = SchemaChecks(judge)
-        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
+        return SchemaRegistry(self.store, checks, self._clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Apply a configuration changed at run time."""

@@ -16,7 +16,7 @@ from broker.schemas.errors import (
 from broker.schemas.key_value import KEY_VALUE, halves
 from broker.schemas.protobuf_native import PROTOBUF_NATIVE, root_message, unreadable
 from broker.schemas.schema import Schema
-from broker.stores.topic_schemas import StoredSchema
+from broker.stores.store import StoredSchema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

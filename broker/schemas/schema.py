@@ -10,7 +10,7 @@ import proto.PulsarApi_pb2 as pb
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.stores.topic_schemas import StoredSchema
+    from broker.stores.store import StoredSchema
 
 KINDS = {
     pb.Schema.String: "STRING",

@@ -15,7 +15,7 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from broker.stores.feed import Change
+    from broker.stores.changes import Change
     from broker.watches.sets.context import FollowingContext, WatchTotals
     from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName

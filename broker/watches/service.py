@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from typing import TypeAlias
 
-    from broker.stores.feed import ChangeFeed
+    from broker.stores.changes import ChangeFeed
     from broker.watches.namespace_listings import WatchContext
     from broker.watches.rules import WatchRules
     from proto.names import NamespaceName

@@ -26,7 +26,7 @@ from server.http import JSON_TYPE, RestError, json_response
 if TYPE_CHECKING:
     from broker.admin.context import AdminContext
     from broker.policies.effective import EffectivePolicies
-    from broker.stores.topic_schemas import StoredSchema
+    from broker.stores.store import StoredSchema
 
 SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}"
 NOT_FOUND = "Schema not found"

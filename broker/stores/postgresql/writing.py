@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from broker.stores.changes import TopicState
+from broker.stores.changes import MAX_TOLD_NAMES, TopicState
 from broker.stores.conditions import (
     MANY_NAMES,
     check_conditions,
@@ -23,10 +23,9 @@ from broker.stores.conditions import (
     properties_to_keep,
     what_is_new,
 )
-from broker.stores.feed import MAX_TOLD_NAMES
 from broker.stores.postgresql.namespaces import insert_namespace
 from broker.stores.postgresql.reading import read_properties
-from broker.stores.postgresql.row_sizes import (
+from broker.stores.postgresql.schema import (
     ROWS_PER_STATEMENT,
     batched,
     check_names,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from broker.stores.changes import TopicChanges
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
     from broker.stores.property_rows import PropertyRows
     from proto.names import NamespaceName
 

@@ -18,13 +18,12 @@ from broker.stores.conditions import (
     settled,
     what_is_new,
 )
-from broker.stores.sqlite import topic_schemas
 from broker.stores.sqlite.tables import INSIDE, SqliteTables, inside, texts
 from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
@@ -58,6 +57,10 @@ CREATE TABLE IF NOT EXISTS message_policies (
     PRIMARY KEY (name, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (
     name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS schemas (
+    namespace TEXT NOT NULL, topic TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
+    data BLOB NOT NULL, properties TEXT NOT NULL, stored_at INTEGER NOT NULL,
+    deleted INTEGER NOT NULL, PRIMARY KEY (namespace, topic, version)) WITHOUT ROWID;
 INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
@@ -90,10 +93,6 @@ class SqliteFile(SqliteTables):
         """Close the file and release its lock."""
         self._connection.close()
         self._lock.close()
-
-    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run work on the connection and return the result."""
-        return work(self._connection)
 
     # -- namespaces ---------------------------------------------------------------------------
 
@@ -300,7 +299,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        connection.executescript(_SCHEMA + topic_schemas.TABLE)
+        connection.executescript(_SCHEMA)
     except BaseException:
         connection.close()
         raise

@@ -16,7 +16,6 @@ from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChang
 from broker.stores.conditions import end_of, feed_change, parted
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
-from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NO_DOCUMENT,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker.stores.changes import NamespaceChanges
+    from broker.stores.store import StoredSchema
     from proto.names import NamespaceName
 
 
@@ -57,7 +57,6 @@ class SqliteStore(CachedStore):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._file: SqliteFile | None = None
         self._lock = asyncio.Lock()
-        self.schemas = SqliteTopicSchemas(self._do)
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
@@ -246,6 +245,20 @@ class SqliteStore(CachedStore):
         """Return the number of earlier calls."""
         return await self._run(SqliteFile.next_instance)
 
+    # -- schemas ------------------------------------------------------------------------------
+
+    async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
+        """Return all versions of a topic, in order."""
+        return await self._run(SqliteFile.schemas_of, topic)
+
+    async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
+        """Add a version; false if present."""
+        return await self._run(SqliteFile.add_schema, topic, schema)
+
+    async def delete_schemas(self, topic: str) -> None:
+        """Delete all versions of a topic."""
+        await self._run(SqliteFile.delete_schemas, topic)
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
@@ -260,9 +273,6 @@ class SqliteStore(CachedStore):
         """Do nothing: no other process shares the file."""
 
     # -- the store's thread -------------------------------------------------------------------
-
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._run(lambda file: file.do(work))
 
     async def _read(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs

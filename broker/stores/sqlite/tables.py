@@ -1,4 +1,4 @@
-"""Tables of a SQLite file beside namespaces: tenants, configuration, policies, imports."""
+"""Tables of a SQLite file beside namespaces: tenants, configuration, policies, imports, schemas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from broker.stores.changes import NamespaceNotEmptyError
-from broker.stores.store import TenantInfo
+from broker.stores.store import StoredSchema, TenantInfo, schema_key
 from proto.names import NamespaceName, TopicName
 
 if TYPE_CHECKING:
@@ -126,6 +126,25 @@ class SqliteTables:
             before = int(self._rows("SELECT value FROM marks WHERE name='instances'")[0][0])
             self._changed_rows("UPDATE marks SET value=? WHERE name='instances'", before + 1)
         return before
+
+    # -- schemas ------------------------------------------------------------------------------
+
+    def schemas_of(self, topic: str) -> list[StoredSchema]:
+        """Return all versions of a topic, in order."""
+        query = (
+            "SELECT version, kind, data, properties, stored_at, deleted FROM schemas"
+            " WHERE namespace=? AND topic=? ORDER BY version"
+        )
+        return [StoredSchema.of_row(*row) for row in self._rows(query, *schema_key(topic))]
+
+    def add_schema(self, topic: str, schema: StoredSchema) -> bool:
+        """Add a version; false if present."""
+        query = "INSERT OR IGNORE INTO schemas VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        return self._changed_rows(query, *schema_key(topic), *schema.as_row()) == 1
+
+    def delete_schemas(self, topic: str) -> None:
+        """Delete all versions of a topic."""
+        self._changed_rows("DELETE FROM schemas WHERE namespace=? AND topic=?", *schema_key(topic))
 
 
 def inside(tenant: str) -> tuple[str, str]:

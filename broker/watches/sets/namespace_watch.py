@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from typing import TypeAlias
 
-    from broker.stores.feed import Change
+    from broker.stores.changes import Change
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.watches.sets.context import FollowingContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from broker.patterns.errors import InvalidPatternError
-from broker.stores.feed import Change
+from broker.stores.changes import Change
 from broker.watches.sets import large_change, namespace_watch
 from broker.watches.update_permit import SetUpdate
 from tests.support.clocks.settle import settle

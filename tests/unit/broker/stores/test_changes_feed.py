@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.stores.feed import MAX_QUEUED_CHANGES, Change, ChangeFeed, ChangeFeeds
+from broker.stores.changes import MAX_QUEUED_CHANGES, Change, ChangeFeed, ChangeFeeds
 from proto.names import NamespaceName
 
 A = NamespaceName.parse("tenant/a")

@@ -1,6 +1,6 @@
 """Snapshots in memory, within a bound of bytes."""
 
-from broker.stores.snapshots.cache import PARTITIONED_BYTES, SNAPSHOT_BYTES, SnapshotCache
+from broker.stores.cached_store import PARTITIONED_BYTES, SNAPSHOT_BYTES, SnapshotCache
 from broker.stores.snapshots.partition_counts import PartitionCounts
 from broker.stores.store import NamespaceSnapshot
 from proto.names import NamespaceName

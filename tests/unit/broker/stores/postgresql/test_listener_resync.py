@@ -3,7 +3,7 @@
 import asyncio
 
 from broker.stores.changes import StoreError
-from broker.stores.postgresql.resync import LONGEST_RETRY_SECONDS, ResyncTasks
+from broker.stores.postgresql.listener import LONGEST_RETRY_SECONDS, ResyncTasks
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 

@@ -5,8 +5,8 @@ import pytest
 
 from broker.stores.changes import TopicChanges
 from broker.stores.property_rows import PropertyRows, row_texts
-from broker.stores.snapshots import few_properties
-from broker.stores.snapshots.few_properties import FewProperties
+from broker.stores.snapshots import property_columns
+from broker.stores.snapshots.property_columns import FewProperties
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 
 ROWS = [{"k": "v", "l": "w"}, {}, {"k": "v"}]
@@ -58,5 +58,5 @@ def test_a_namespace_that_had_topics_has_columns() -> None:
 
 
 def test_many_topics_have_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_properties, "FEW_ROWS", 2)
+    monkeypatch.setattr(property_columns, "FEW_ROWS", 2)
     assert few(change(NAMES)) is None
