@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.authorization.revocation import Use
-from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
+from broker.messages.producer import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
 from broker.ownership.ownership import bundle_of_topic
 from broker.stores.changes import StoreError
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from broker.listing.handler import GetTopicsHandler
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.producer import Producer
-    from broker.messages.publishing.names import ProducerNames
-    from broker.messages.publishing.rules import PublishRules
+    from broker.messages.producers import ProducerNames
+    from broker.messages.publishing.checks import PublishRules
     from broker.messages.publishing.throttling import PublishLimits
+    from broker.messages.subscriptions.consumer import Consumer
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore
-    from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
     from limiter.memory.response_memory import ResponseMemory

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from broker.message_metrics.subscription_figures import sent_figures
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
-from broker.messages.past_topics import IN_BYTES, OUT_BYTES, SYSTEM, is_system
-from broker.messages.publishing.latency import PublishLatency
+from broker.messages.loading.topic_index import IN_BYTES, OUT_BYTES, SYSTEM, is_system
+from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
-    from broker.messages.past_topics import PastTopics
-    from broker.messages.stores.figures import StoreFigures, WriteFigures
+    from broker.messages.loading.topic_index import PastTopics
+    from broker.messages.stores.room import StoreFigures, WriteFigures
     from broker.messages.topic import Topic
     from server.metrics.sample_table import SampleTable
 
@@ -43,13 +43,13 @@ class BrokerSums:
     def __init__(self, past: PastTopics) -> None:
         # Copied at the start: the walk itself counts topics unloaded meanwhile.
         self._sums: dict[str, float] = dict(past.totals)
-        self._latency = PublishLatency()
-        self._latency.add(past.latency)
+        self._latency = Histogram(LATENCY_BUCKETS_MS.values())
+        self._latency.add_all(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
         """Count a topic and its figures, which include removed subscriptions."""
         add_up(self._sums, figures)
-        self._latency.add(topic.latency)
+        self._latency.add_all(topic.latency)
         if is_system(topic):
             add_up(self._sums, {SYSTEM + IN_BYTES: topic.statistics.size_bytes})
 
@@ -63,7 +63,7 @@ class BrokerSums:
     def add_closing(self, topic: Topic, totals: Mapping[str, float]) -> None:
         """Count the past traffic of a topic being unloaded."""
         add_up(self._sums, totals)
-        self._latency.add(topic.latency)
+        self._latency.add_all(topic.latency)
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
         """Add the broker's samples, independent of the topics shown.
@@ -91,10 +91,9 @@ class BrokerSums:
 
     def _show_latency(self, table: SampleTable, cluster: dict[str, str]) -> None:
         all_of_it = self._latency
-        quantiles = {one: all_of_it.quantile_ms(float(one)) for one in _QUANTILES}
-        total_ms = all_of_it.total_seconds * 1000
+        quantiles = {one: all_of_it.quantile(float(one)) for one in _QUANTILES}
         name = "pulsar_broker_publish_latency"
-        table.summary(name, cluster, quantiles, all_of_it.count, total_ms)
+        table.summary(name, cluster, quantiles, all_of_it.count, all_of_it.total)
 
 
 def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:

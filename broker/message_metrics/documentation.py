@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from broker.messages.publishing import entry_sizes, latency
+from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
 
 _BUCKET = re.compile(r"pulsar_(?:storage_write_latency|entry_size)_(?:le_)?(\w+)")
 
@@ -101,7 +101,7 @@ def _of_bucket(name: str) -> str:
         raise KeyError(name)
     times = "latency" in name
     what = "Milliseconds to store" if times else "Bytes of entries"
-    bounds = latency.BUCKETS_MS if times else entry_sizes.BUCKETS
+    bounds = LATENCY_BUCKETS_MS if times else SIZE_BUCKETS
     if bucket[1] in bounds:
         return f"{what}: up to {bounds[bucket[1]]:g}"
     ends = {"sum": "sum", "count": "count"}

@@ -25,7 +25,7 @@ from broker.message_metrics.subscription_figures import (
     subscriptions_of,
 )
 from broker.message_metrics.topic_figures import SubscriptionSums, own_figures, topic_figures
-from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
+from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
 from server.metrics.sample_table import SampleTable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from broker.configuration.metric_keys import MetricKeys
     from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
-    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.stores.room import StoreFigures
     from broker.messages.topic import Topic
     from server.metrics.sample_table import Families
 

@@ -19,10 +19,13 @@ from broker.schemas.errors import (
     plain_text,
     producer_text,
 )
-from broker.schemas.key_value import TruncatedKeyValueError
-from broker.schemas.rules import FLOODGATE_SCHEMAS
-from broker.schemas.schema import Schema
-from broker.schemas.versions import NO_VERSION, version_bytes
+from broker.schemas.schema import (
+    FLOODGATE_SCHEMAS,
+    NO_VERSION,
+    Schema,
+    TruncatedKeyValueError,
+    version_bytes,
+)
 from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks
 from broker.stores.store import StoredSchema
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     from broker.policies.effective import EffectivePolicies
     from broker.schemas.checks import SchemaChecks
-    from broker.schemas.rules import SchemaRules
+    from broker.schemas.schema import SchemaRules
     from broker.stores.store import MetadataStore
     from proto.names import TopicName
 

@@ -48,7 +48,7 @@ class AuthenticationService:
         clock: Clock | None = None,
     ) -> None:
         self.counters = AuthenticationCounters()
-        self._clock: Clock = clock or LoopClock()
+        self.clock: Clock = clock or LoopClock()
         self._providers = {provider.method: provider for provider in providers}
         basic = self._providers.get(BasicProvider.method)
         self._passwords = basic if isinstance(basic, BasicProvider) else None
@@ -154,7 +154,7 @@ class AuthenticationService:
             raise
         counters.successes[provider.name, provider.method] += 1
         if principal.expires_at_ms is not None:
-            counters.expires_in((principal.expires_at_ms - self._clock.wall_ms()) / 60_000)
+            counters.expires_in((principal.expires_at_ms - self.clock.wall_ms()) / 60_000)
         return principal
 
     def _anonymous(self) -> Principal:

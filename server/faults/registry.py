@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ class SetFault:
         self.schedule = Schedule(fault.when)
         self.cleared = False
         self._when_cleared: dict[Callable[[], object], None] = {}
+        self._waits: dict[asyncio.Future[None], int] = {}
 
     def about(self, kind: int | None) -> bool:
         """Return True if the fault applies to commands of a type."""
@@ -55,9 +57,29 @@ class SetFault:
         """Cancel a callback."""
         self._when_cleared.pop(callback, None)
 
+    def fired(self) -> None:
+        """Wake the tests that wait for so many actions."""
+        for wait, hits in self._waits.items():
+            if not wait.done() and self.schedule.fired >= hits:
+                wait.set_result(None)
+
+    async def wait(self, hits: int) -> None:
+        """Wait until the fault has acted so often, or is cleared."""
+        if self.cleared or self.schedule.fired >= hits:
+            return
+        wait = asyncio.get_running_loop().create_future()
+        self._waits[wait] = hits
+        try:
+            await wait
+        finally:
+            del self._waits[wait]
+
     def clear(self) -> None:
         """Deactivate the fault."""
         self.cleared = True
+        for wait in self._waits:
+            if not wait.done():
+                wait.set_result(None)
         waiting, self._when_cleared = self._when_cleared, {}
         for callback in waiting:
             callback()
@@ -98,6 +120,10 @@ class FaultRegistry:
         found = SetFault(f"fault-{next(self._numbers)}", fault)
         self._faults[found.fault_id] = found
         return found
+
+    def get(self, fault_id: str) -> SetFault | None:
+        """Return an active fault."""
+        return self._faults.get(fault_id)
 
     def clear(self, fault_id: str) -> bool:
         """Clear a fault; return False if not active."""

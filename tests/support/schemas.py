@@ -8,8 +8,7 @@ from broker.schemas.avro.jobs import Answer, Job, judged
 from broker.schemas.avro.judge import judgement
 from broker.schemas.checks import SchemaChecks
 from broker.schemas.registry import SchemaRegistry
-from broker.schemas.rules import FLOODGATE_SCHEMAS, SchemaRules
-from broker.schemas.schema import Schema
+from broker.schemas.schema import FLOODGATE_SCHEMAS, Schema, SchemaRules
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoredSchema
 from proto.names import TopicName

@@ -14,13 +14,13 @@ from aiohttp import web
 from broker.admin.lockouts import still_superuser
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.errors import RefusedError
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError, StoreError
 from proto.names import NamespaceName
 from server.faults.routes import ENABLED_KEY
 from server.http import RestError
 from server.tasks.cooperative import in_turns
-from server.tasks.freeing import free
+from server.tasks.freed_memory import free
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

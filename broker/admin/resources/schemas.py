@@ -17,8 +17,14 @@ from broker.admin.paths import Endpoint, Takes
 from broker.admin.requests import TOPIC_REASON, flag, namespace_name, segment
 from broker.authorization.operations import Level, TopicOperation
 from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusal, SchemaRefusedError
-from broker.schemas.key_value import KEY_VALUE, TruncatedKeyValueError, as_text, of_text
-from broker.schemas.schema import REST_KINDS, Schema
+from broker.schemas.schema import (
+    KEY_VALUE,
+    REST_KINDS,
+    Schema,
+    TruncatedKeyValueError,
+    as_text,
+    of_text,
+)
 from proto.names import PERSISTENT, InvalidNameError, TopicName
 from server.cross_site import check_change
 from server.http import JSON_TYPE, RestError, json_response

@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIZE_BUCKETS = {
+    "128": 128,
+    "512": 512,
+    "1_kb": 1024,
+    "2_kb": 2 * 1024,
+    "4_kb": 4 * 1024,
+    "16_kb": 16 * 1024,
+    "100_kb": 100 * 1024,
+    "1_mb": 1024 * 1024,
+}
+"""The largest entry of each bucket in bytes, by suffix of the metric (pulsar_entry_size_le_...)."""
+LATENCY_BUCKETS_MS = {
+    "0_5": 0.5,
+    "1": 1.0,
+    "5": 5.0,
+    "10": 10.0,
+    "20": 20.0,
+    "50": 50.0,
+    "100": 100.0,
+    "200": 200.0,
+    "1000": 1_000.0,
+}
+"""The longest time from SEND until stored of each bucket, by suffix of the metric."""
+
 
 class PublishStatistics:
     """Counts the messages of a producer, or of all producers of a topic.
@@ -15,19 +46,6 @@ class PublishStatistics:
         chunked_message_rate: As ``message_rate``.
         average_size: Bytes per message in the last period (averageMsgSize).
     """
-
-    __slots__ = (
-        "_seen_bytes",
-        "_seen_chunked",
-        "_seen_messages",
-        "average_size",
-        "byte_rate",
-        "chunked_message_rate",
-        "chunked_messages",
-        "message_rate",
-        "messages",
-        "size_bytes",
-    )
 
     def __init__(self) -> None:
         self.messages = self.size_bytes = self.chunked_messages = 0
@@ -44,3 +62,59 @@ class PublishStatistics:
         self.message_rate, self.byte_rate = messages / seconds, size / seconds
         self.chunked_message_rate = chunked / seconds
         self.average_size = size / messages if messages else 0.0
+
+
+class Histogram:
+    """Counts values in the buckets of Pulsar's metrics.
+
+    Attributes:
+        counts: The number of values of each bucket, then of larger values.
+        total: The sum of all values.
+        last_counts, last_total: The same, for the last period.
+
+    Args:
+        bounds: The largest value of each bucket, in order.
+    """
+
+    def __init__(self, bounds: Iterable[float]) -> None:
+        self._bounds = tuple(bounds)
+        self.counts = [0] * (len(self._bounds) + 1)
+        self.total: float = 0
+        self.last_counts = self._seen_counts = tuple(self.counts)
+        self.last_total: float = 0
+        self._seen_total: float = 0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def add_all(self, other: Histogram) -> None:
+        """Add the values of another histogram with the same buckets."""
+        for bucket, count in enumerate(other.counts):
+            self.counts[bucket] += count
+        self.total += other.total
+
+    def period_ended(self) -> None:
+        """End a period (statsUpdateFrequencyInSecs)."""
+        counts = tuple(self.counts)
+        self.last_counts = tuple(
+            now - then for now, then in zip(counts, self._seen_counts, strict=True)
+        )
+        self.last_total = self.total - self._seen_total
+        self._seen_counts, self._seen_total = counts, self.total
+
+    @property
+    def count(self) -> int:
+        """All values."""
+        return sum(self.counts)
+
+    def quantile(self, part: float) -> float:
+        """Return the bound of the bucket of a quantile; NaN without values."""
+        count = self.count
+        if not count:
+            return float("nan")
+        reached = zip(accumulate(self.counts), self._bounds, strict=False)
+        return next(
+            (bound for seen, bound in reached if seen and seen >= part * count), float("inf")
+        )

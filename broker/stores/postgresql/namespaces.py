@@ -6,25 +6,25 @@ namespace takes an exclusive lock. So a recreated namespace continues above its 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.postgresql.tables import (
     FIRST_VERSION,
-    changed_some,
+    changed_rows,
     delete_all_schemas,
     delete_policies,
     insert_tenant,
-    write_policy,
 )
 from broker.stores.postgresql.view import KnownNamespace
-from broker.stores.store import NamespacePolicies, TenantInfo
 from proto.names import is_system_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from broker.stores.postgresql.connections import Connection
+    from broker.stores.store import NamespacePolicies
     from proto.names import NamespaceName
 
 
@@ -45,8 +45,9 @@ async def create_namespace(
             return None
         version = await connection.fetchval(FIRST_VERSION)
         await delete_policies(connection, [str(namespace)], sender)
+        query = "INSERT INTO floodgate.message_policies VALUES ($1, $2, $3)"
         for key, value in document.items():
-            await write_policy(connection, str(namespace), key, value, sender)
+            await connection.execute(query, str(namespace).encode(), key, json.dumps(value))
         return KnownNamespace(number, version)
 
 
@@ -58,7 +59,7 @@ async def insert_namespace(
     The caller's transaction holds the row's lock.
     """
     version = await connection.fetchval(f"{FIRST_VERSION} FOR SHARE")
-    await insert_tenant(connection, namespace.tenant, TenantInfo())
+    await insert_tenant(connection, namespace.tenant)
     query = (
         "INSERT INTO floodgate.namespaces (name, tenant, version, bundles)"
         " VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id"
@@ -149,5 +150,5 @@ async def _delete_rows(connection: Connection, table: str, numbers: Collection[i
     inside = "namespace = ANY($1::bigint[])"
     some = f"SELECT ctid FROM floodgate.{table} WHERE {inside} LIMIT {_ROWS_PER_DELETE}"
     query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"
-    while changed_some(await connection.execute(query, list(numbers))):
+    while changed_rows(await connection.execute(query, list(numbers))):
         pass

@@ -32,7 +32,7 @@ from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
-from server.tasks.freeing import free
+from server.tasks.freed_memory import free
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from broker.stores.cached_store import CachedStore
 from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.database_tables import CONFIGURATION_CHANNEL, POLICIES_CHANNEL
 from broker.stores.name_locks import to_its_end
 from broker.stores.postgresql.connections import PostgresqlConnections
 from broker.stores.postgresql.listener import NotificationListener
 from broker.stores.postgresql.reading import read_properties, read_version, select_names
 from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
 from broker.stores.postgresql.shared_namespaces import SharedNamespaces
-from broker.stores.postgresql.tables import POLICIES_CHANNEL, PostgresqlTables
+from broker.stores.postgresql.tables import PostgresqlTables
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NO_DOCUMENT,
@@ -56,7 +57,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
             self._connections.connect,
             {
                 "floodgate_topics": self._namespaces.notified,
-                "floodgate_configuration": self._configured,
+                CONFIGURATION_CHANNEL: self._configured,
                 POLICIES_CHANNEL: self._policies_changed,
             },
             self._reconnected,

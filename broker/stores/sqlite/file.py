@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -19,7 +20,7 @@ from broker.stores.conditions import (
     what_is_new,
 )
 from broker.stores.sqlite.tables import INSIDE, SqliteTables, inside, texts
-from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
@@ -117,12 +118,12 @@ class SqliteFile(SqliteTables):
                 return False
             self._insert_namespace(name, self.first_version(), policies)
             self._changed_rows("DELETE FROM message_policies WHERE name=?", name)
-            for key, value in document.items():
-                self.set_policy(name, key, value)
+            rows = [(name, key, json.dumps(value)) for key, value in document.items()]
+            self._connection.executemany("INSERT INTO message_policies VALUES (?, ?, ?)", rows)
             return True
 
     def _insert_namespace(self, name: str, version: int, policies: NamespacePolicies) -> None:
-        self.insert_tenant(name.partition("/")[0], TenantInfo())
+        self.insert_tenant(name.partition("/")[0])
         self._changed_rows("INSERT INTO namespaces VALUES (?, ?)", name, version)
         self._changed_rows("INSERT OR REPLACE INTO policies VALUES (?, ?)", name, policies.bundles)
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.consumer import ANY_HASHES, Consumer, ConsumerOptions
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS, EffectivePolicies
-from broker.subscriptions.consumer import Consumer, ConsumerOptions
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName
@@ -154,7 +154,11 @@ def consume(
     """Connect a consumer on its own connection."""
     cnx = cnx or KeptConnection()
     options = ConsumerOptions(
-        len(cnx.consumers) + 1, name, kind, priority_level=priority, key_shared=key_shared
+        len(cnx.consumers) + 1,
+        name,
+        kind,
+        priority_level=priority,
+        key_shared=key_shared or ANY_HASHES,
     )
     consumer = subscription.add_consumer(cnx, options)
     cnx.consumers[options.consumer_id] = consumer

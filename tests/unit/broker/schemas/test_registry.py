@@ -12,9 +12,7 @@ from broker.policies.effective import DEFAULTS
 from broker.schemas import registry as module
 from broker.schemas.errors import SchemaRefusedError
 from broker.schemas.registry import SchemaRegistry, schema_name
-from broker.schemas.rules import PULSAR_SCHEMAS
-from broker.schemas.schema import Schema
-from broker.schemas.versions import version_bytes
+from broker.schemas.schema import PULSAR_SCHEMAS, Schema, version_bytes
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from broker.stores.store import StoredSchema

@@ -1,0 +1,134 @@
+"""The surroundings of a subscription: topic, cursor, and the broker's rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.key_shared.hash_ring import ConsistentHashRing
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges, HalvedRanges
+from server.configuration.common import Profile
+
+if TYPE_CHECKING:
+    from broker.configuration.config import BrokerConfig
+    from broker.messages.compaction.topic_compaction import TopicCompaction
+    from broker.messages.stores.managed_ledger import ManagedLedger
+    from broker.messages.subscriptions.cursor import ManagedCursor
+    from broker.policies.effective import EffectivePolicies
+    from broker.policies.rate_limiter import RateLimiter
+    from limiter.clock import Clock
+    from proto.names import TopicName
+    from server.tasks.cooperative import SharedTurns
+
+    Hashes: TypeAlias = ConsistentHashRing[Any] | HalvedRanges[Any] | FixedRanges[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRules:
+    """The broker's configuration of subscriptions; defaults are upstream's.
+
+    Attributes:
+        failover_delay_seconds: Delay before a new active consumer is notified
+            (activeConsumerFailoverDelayTimeMillis).
+        round_robin_messages: Most messages for one Shared consumer before the next
+            (dispatcherMaxRoundRobinBatchSize).
+        acks_of_batch_indexes: Acknowledge single messages of a batch
+            (acknowledgmentAtBatchIndexLevelEnabled).
+        look_ahead_per_consumer, look_ahead: Entries read by Key_Shared past waiting keys
+            (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
+        ring_points: Points of each Key_Shared consumer on the hash ring; 0: no ring, and newcomers
+            halve the largest range (subscriptionKeySharedUseConsistentHashing,
+            subscriptionKeySharedConsistentHashingReplicaPoints).
+        strict_delivery_time: Delayed messages are never early
+            (isDelayedDeliveryDeliverAtTimeStrict).
+        closes_who_rolls_back: Subscribing with a rollback to an existing non-durable subscription
+            closes the new consumer with all other consumers.
+        tells_waits: Consumer statistics include the reason for waiting.
+        acks_end_behind_the_end: An acknowledgement beyond the last entry makes all later ids of the
+            same command ineffective, although the consumer loses the entries.
+    """
+
+    failover_delay_seconds: float = 1.0
+    round_robin_messages: int = 20
+    acks_of_batch_indexes: bool = True
+    look_ahead_per_consumer: int = 2_000
+    look_ahead: int = 20_000
+    ring_points: int = 100
+    strict_delivery_time: bool = False
+    closes_who_rolls_back: bool = False
+    acks_end_behind_the_end: bool = False
+    tells_waits: bool = False
+
+    @staticmethod
+    def of(config: BrokerConfig) -> SubscriptionRules:
+        """Return the rules of a configuration."""
+        return SubscriptionRules(
+            config.failover_delay_ms / 1000,
+            config.round_robin_messages,
+            config.acks_of_batch_indexes,
+            config.look_ahead_per_consumer,
+            config.look_ahead,
+            config.ring_points if config.uses_consistent_hashing else 0,
+            config.strict_delivery_time,
+            closes_who_rolls_back=config.profile is Profile.PULSAR,
+            acks_end_behind_the_end=config.profile is Profile.PULSAR,
+            tells_waits=config.profile is Profile.FLOODGATE,
+        )
+
+    def nobodys_hashes(self, mode: pb.KeySharedMode.ValueType) -> Hashes:
+        """Return the hashes of a Key_Shared subscription without consumers."""
+        if mode == pb.STICKY:
+            return FixedRanges()
+        return ConsistentHashRing(self.ring_points) if self.ring_points else HalvedRanges()
+
+
+class TopicWithPolicies(Protocol):
+    """The part of any topic used by subscriptions."""
+
+    @property
+    def name(self) -> TopicName:
+        """The topic's name."""
+
+    @property
+    def policies(self) -> EffectivePolicies:
+        """The effective policies."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+
+
+class SubscribedTopic(TopicWithPolicies, Protocol):
+    """The part of a persistent topic used by subscriptions."""
+
+    @property
+    def ledger(self) -> ManagedLedger:
+        """The topic's messages."""
+
+    @property
+    def compaction(self) -> TopicCompaction:
+        """The topic's compaction and compacted entries."""
+
+    @property
+    def terminated(self) -> bool:
+        """True if the topic accepts no more messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionContext:
+    """The surroundings of a dispatcher.
+
+    Attributes:
+        topic: The topic.
+        cursor: The subscription's cursor.
+        rules: The broker's configuration.
+        topic_rate: The dispatch rate shared by all subscriptions of the topic.
+        turns: Schedules all dispatchers of the broker.
+    """
+
+    topic: SubscribedTopic
+    cursor: ManagedCursor
+    rules: SubscriptionRules
+    topic_rate: RateLimiter
+    turns: SharedTurns
