@@ -23,7 +23,7 @@ from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
 from proto.transport.weak_calls import weakly
 from server.configuration.common import Profile
-from server.connection.liveness_check import LivenessCheck
+from server.connection.keep_alive_timer import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.request_errors import RequestError
 from server.connection.served_connection import ServedConnection

@@ -333,10 +333,10 @@ class BrokerService(ServerService["ServerCnx"]):
         yield shown(metrics.LOOKUPS, lambda: outcomes, outcomes.since)
         yield shown(metrics.TOPIC_LOAD_TIMES, lambda: topics, topics.opened_at / 1000)
         loads = {**labels, "metric": "pulsar_topic_load_times"}
-        yield shown(metrics.TOPIC_LOADS, lambda: topics, **loads)
+        yield shown(metrics.TOPIC_LOADS, lambda: metrics.load_figures(topics), **loads)
         yield shown(metrics.VERSION, object, version=FLOODGATE_VERSION, commit="")
         usage = LoadUsage(self.flow.totals.outbound, self._clock)
-        shares = tuple(metrics.SHARES[what] for what in usage.percent())
+        shares = metrics.shares_of(usage.percent())
         yield shown(shares, usage.percent, **labels, metric="loadBalancing")
         yield shown(metrics.LISTING_CACHE, lambda: self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from proxy.pipe.ending import end_pipe
-from proxy.pipe.leg import PipeLeg
+from proxy.pipe.leg import PipeLeg, end_pipe
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_CODE_LINES = {
-    "limiter": 4_600,
+    "limiter": 4_660,
     "proto": 2_000,
-    "server": 6_700,
-    "client": 12_100,
-    "broker": 27_800,
-    "proxy": 2_550,
+    "server": 6_640,
+    "client": 11_920,
+    "broker": 26_300,
+    "proxy": 2_500,
     "loadgen": 14_400,
 }
 MOST_TEST_LINES = 160_000
-MOST_WORDS_OF_DOCS = 50_000
+MOST_WORDS_OF_DOCS = 40_000
 _NO_STATEMENT = {
     tokenize.COMMENT,
     tokenize.NL,

@@ -125,9 +125,9 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     epoch = asked.consumer_epoch if asked.HasField("consumer_epoch") else None
     if len(asked.message_ids) > IDS_A_TURN and consumer.options.type in INDIVIDUALLY:
         cnx.unfinished = True
-        give_back = partial(consumer.subscription.redeliver, consumer, epoch=None)
+        give_back = partial(consumer.subscription.redeliver, consumer)
         work = partial(
-            _in_steps, cnx, asked.message_ids, lambda ids, more: give_back(ids, more=more)
+            _in_steps, cnx, asked.message_ids, lambda ids, more: give_back(ids, None, more=more)
         )
         cnx.requests.tasks.start(NO_REQUEST, work)
     else:

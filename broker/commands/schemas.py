@@ -118,7 +118,7 @@ async def _get_or_create(
 
 async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
     if cnx.parts.authorization is not None:
-        await cnx.parts.authorization.check_topic(cnx.session, topic, asked)
+        await cnx.parts.authorization.check(cnx.session, topic, asked)
 
 
 async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) -> None:
@@ -138,7 +138,7 @@ def _is_active(topic: Topic) -> bool:
     if len(topic.producers) or (isinstance(topic, PersistentTopic) and topic.ledger.size_bytes):
         return True
     return any(
-        not consumer.takes_any_schema
+        not consumer.options.takes_any_schema
         for subscription in topic.subscriptions
         for consumer in subscription.consumers
     )

@@ -29,11 +29,11 @@ from broker.configuration.plugin_keys import (
     property_bounds,
     resources_class_name,
 )
-from broker.configuration.policy_keys import default_policies, persistence
+from broker.configuration.policy_keys import default_policies
 from broker.configuration.publishing_keys import BUFFER_KEY, PublishingConfig, publishing_config
 from broker.configuration.store_keys import DEFAULT_METADATA_STORE_URL, metadata_store_url
 from broker.patterns.pattern import RegexImplementation
-from broker.policies.effective import DEFAULTS, EffectivePolicies, Persistence
+from broker.policies.effective import DEFAULTS, EffectivePolicies
 from broker.stores.store_url import without_password
 from server.configuration.authentication import authentication_settings, with_token_prefix
 from server.configuration.authorization import authorization_settings
@@ -226,8 +226,6 @@ class BrokerConfig(ServerConfig):
     """floodgateImportDirectory: source of imports at run time."""
     policies: InstanceOf[EffectivePolicies] = DEFAULTS
     """The policies about messages without policies of topic and namespace."""
-    persistence: Persistence = Persistence()
-    """managedLedgerDefault...: shown by the admin REST, otherwise without effect."""
     publishing: InstanceOf[PublishingConfig] = PublishingConfig()
     """Bounds of publishing, and intervals of the maintenance of topics."""
     metrics: InstanceOf[MetricKeys] = MetricKeys()
@@ -305,7 +303,6 @@ def _converted(checked: CheckedKeys) -> dict[str, object]:
         "publishing": publishing_config(checked),
         "metrics": metric_keys(checked),
         "policies": default_policies(checked),
-        "persistence": persistence(checked),
         "message_store": message_store_keys(checked),
         "import_directory": Path(import_directory) if import_directory else None,
     }

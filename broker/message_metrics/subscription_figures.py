@@ -5,33 +5,15 @@ Source: upstream AggregatedSubscriptionStats, AggregatedConsumerStats, Aggregate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
-from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscription import Subscription
-from broker.messages.subscriptions.subscriptions import Subscriptions
-from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from broker.messages.producer import Producer
-    from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscription
-    from broker.messages.topic import Topic
-
-    AnySubscription: TypeAlias = Subscription | NonPersistentSubscription
-
-
-def subscriptions_of(topic: Topic) -> Iterable[AnySubscription]:
-    """Return the subscriptions of a topic."""
-    found = topic.subscriptions
-    known = Subscriptions if isinstance(topic, PersistentTopic) else NonPersistentSubscriptions
-    if not isinstance(found, known):
-        raise TypeError(f"{topic} has subscriptions of another kind")
-    return found
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
 
 
 def subscription_figures(subscription: AnySubscription) -> dict[str, float]:

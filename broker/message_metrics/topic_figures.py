@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
+from broker.messages.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
 from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from broker.message_metrics.subscription_figures import AnySubscription
+    from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
 
 LATENCY = "storage_write_latency"

@@ -23,13 +23,13 @@ from broker.messages.errors import (
 from broker.messages.producer import ProducedTopic
 from broker.messages.producers import Producers
 from broker.messages.publishing.checks import PublishTimes
-from broker.messages.publishing.statistics import (
+from broker.messages.publishing.throttling import PublishRate
+from broker.messages.statistics import (
     LATENCY_BUCKETS_MS,
     SIZE_BUCKETS,
     Histogram,
     PublishStatistics,
 )
-from broker.messages.publishing.throttling import PublishRate
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.subscriptions.subscriptions import Subscriptions
@@ -114,6 +114,8 @@ class Topic(ProducedTopic):
         self.full_name = str(name)
         self.config = context.config
         self.clock = context.clock
+        self.rules = context.rules
+        self.turns = context.turns
         self._context = context
         self.policies = context.policies_of(name)
         self.producers = Producers(
@@ -233,7 +235,7 @@ class PersistentTopic(Topic):
         self._telling = False
         ledger.listener = self
         self.compaction = TopicCompaction(self)
-        self.subscriptions = Subscriptions(self, context.rules, context.turns)
+        self.subscriptions = Subscriptions(self)
 
     def _created_at(self) -> int:
         found = self.ledger.properties.get(CREATED_PROPERTY)
@@ -474,7 +476,7 @@ class NonPersistentTopic(Topic):
 
     def __init__(self, name: TopicName, context: TopicContext) -> None:
         super().__init__(name, context, None)
-        self.subscriptions = NonPersistentSubscriptions(self, context.rules)
+        self.subscriptions = NonPersistentSubscriptions(self)
 
     def _epoch_changed(self, epoch: int) -> None:
         """Do nothing: the topic stores no state."""

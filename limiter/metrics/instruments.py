@@ -1,28 +1,30 @@
 """Metric instruments as rows of a table, for all metrics libraries.
 
-A table is a tuple of rows, made by :func:`gauge`, :func:`counter`, :func:`summary` and
-:func:`histogram`. Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry
-(``limiter/metrics/otel.py``) read the same rows, so the two cannot disagree. To add an instrument,
-add a row.
+A table is a tuple of rows, made by :func:`table` for Prometheus alone, otherwise one by one.
+Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry (``limiter/metrics/otel.py``) read
+the same rows, so the two cannot disagree. To add an instrument, add a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from limiter.metrics.wait_times import WaitTimes
 
 SourceT = TypeVar("SourceT")
 Value: TypeAlias = int | float
-Labelled: TypeAlias = Iterable[tuple[str | Enum | tuple[str, ...], Value]]
+Key: TypeAlias = str | Enum | tuple[str, ...]
+Pairs: TypeAlias = Iterable[tuple[Key, Value]]
 """Values by label, or by several labels."""
+Labelled: TypeAlias = Mapping[Any, Value] | Pairs
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
 _UNITS = {"By": "_bytes", "s": "_seconds"}
 _MILLIS = {"s": "_ms"}
@@ -107,6 +109,8 @@ def gauge(
         found = read(source)
         if isinstance(found, int | float):
             return (Sample({}, found),)
+        if isinstance(found, Mapping):
+            found = found.items()
         return [Sample(dict(zip(labels, _texts(key), strict=False)), one) for key, one in found]
 
     return Instrument(name, description, kind, samples, unit)
@@ -121,6 +125,28 @@ def counter(
 ) -> Instrument[SourceT]:
     """Return a row of a value that only grows; with ``labels``, a value for each label."""
     return gauge(name, description, read, *labels, unit=unit, kind=Kind.COUNTER)
+
+
+def table(
+    prefix: str, *rows: tuple[str, str, str | Callable[[SourceT], Value | Labelled]]
+) -> Table[SourceT]:
+    """Return rows for Prometheus alone, as ``("pauses_total{cause}", "Times paused", "pauses")``.
+
+    Args:
+        prefix: The beginning of each name.
+        rows: Each row's name, with ``_total`` for a counter, and labels in braces; its description;
+            and an attribute of the source, or a function that reads the value or values.
+    """
+    return tuple(_row(prefix + name, description, read) for name, description, read in rows)
+
+
+def _row(
+    name: str, description: str, read: str | Callable[[SourceT], Value | Labelled]
+) -> Instrument[SourceT]:
+    name, _, labels = name.rstrip("}").partition("{")
+    reading = attrgetter(read) if isinstance(read, str) else read
+    make = counter if name.endswith("_total") else gauge
+    return make(name, description, reading, *labels.split(",") if labels else ())
 
 
 def summary(
@@ -157,7 +183,7 @@ def histogram(
     return Instrument(name, description, Kind.HISTOGRAM, samples)
 
 
-def _texts(key: str | Enum | tuple[str, ...]) -> tuple[str, ...]:
+def _texts(key: Key) -> tuple[str, ...]:
     """Return the labels' values; labels beyond them are left out."""
     if isinstance(key, tuple):
         return key

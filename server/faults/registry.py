@@ -1,18 +1,50 @@
-"""Active faults of a server: setting, listing, clearing and counting."""
+"""Active faults of a server: setting, listing, clearing and counting; each one's occurrences."""
 
 from __future__ import annotations
 
 import asyncio
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING
 
-from server.faults.schedule import Schedule
 from server.faults.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from server.faults.fault import Fault
+    from server.faults.fault import Fault, When
+
+
+class Schedule:
+    """Decides on successive commands.
+
+    Attributes:
+        seen: Matching commands.
+        fired: Commands with the fault.
+    """
+
+    def __init__(self, when: When) -> None:
+        self._when = when
+        self._random = Random(when.seed)
+        self.seen = 0
+        self.fired = 0
+
+    @property
+    def over(self) -> bool:
+        """True if no further occurrence follows."""
+        return self._when.times is not None and self.fired >= self._when.times
+
+    def due(self) -> bool:
+        """Count a command; return True if it has the fault."""
+        when, index = self._when, self.seen - self._when.after
+        self.seen += 1
+        if self.over or index < 0 or index % when.every:
+            return False
+        if when.probability < 1.0 and self._random.random() >= when.probability:
+            return False
+        self.fired += 1
+        return True
+
 
 MAX_FAULTS = 100
 """Most active faults: each frame is checked against all."""

@@ -1,4 +1,4 @@
-"""Messages of a batch, and batches reduced to some messages."""
+"""Messages of a batch, decompressed within a limit; batches reduced to some messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for finding, creating or refusing a requested topic."""
+"""Creation of topics: for a client, without a client, and as partitions with subscriptions."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The loaded topics by name, by namespace and by partitioned topic."""
+"""The loaded topics by name, namespace and partitioned topic; counters of unloaded topics."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, Histogram
+from broker.messages.statistics import LATENCY_BUCKETS_MS, Histogram
 from proto.names import TopicName
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Checks of a published message, and the texts of refusals."""
+"""Checks of a published message, its publish time, and the texts of refusals."""
 
 from __future__ import annotations
 

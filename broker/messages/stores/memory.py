@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from broker.messages.entry import Entry
 from broker.messages.position import Position
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore, StoredTopic
-from broker.messages.stores.memory_ledger import Disposal, MemoryLedger
+from broker.messages.stores.memory_ledger import MemoryLedger
 from broker.messages.stores.room import NO_BOUNDS
+from server.tasks.cooperative import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,7 +51,7 @@ class MemoryMessageStore(MessageStore):
         self.identity = f"memory-{uuid.uuid4().hex}"
         self.max_entries_per_ledger = max_entries_per_ledger
         self.now_ms = now_ms
-        self.disposal = Disposal()
+        self._turns = SharedTurns()
         self._next_id = count(1).__next__
         self._topics: dict[str, StoredTopic[MemoryLedger]] = {}
 
@@ -70,6 +72,13 @@ class MemoryMessageStore(MessageStore):
     def new_ledger(self) -> MemoryLedger:
         """Return an empty ledger."""
         return MemoryLedger(self.next_id(), self.now_ms())
+
+    def free(self, ledger: MemoryLedger) -> None:
+        """Free the memory of an unused ledger in later turns.
+
+        Releasing a gigabyte in one step would block the event loop for a quarter of a second.
+        """
+        self._turns.later(partial(self._turns.in_steps, ledger.freed()))
 
     async def open_ledger(self, name: str) -> ManagedLedger:
         """Return the ledger of a topic, empty at first; the same ledger until closed."""
@@ -104,7 +113,7 @@ class MemoryMessageStore(MessageStore):
             # An empty ledger replaces the topic's ledgers, so remaining references read no entries.
             topic.row.add(self.new_ledger())
             for ledger in topic.row.take(len(topic.row) - 1):
-                self.disposal.free(ledger)
+                self.free(ledger)
 
 
 class MemoryManagedLedger(ManagedLedger):
@@ -211,4 +220,4 @@ class MemoryManagedLedger(ManagedLedger):
     def _drop(self, count: int) -> None:
         for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.bytes_before(len(ledger)))
-            self._store.disposal.free(ledger)
+            self._store.free(ledger)

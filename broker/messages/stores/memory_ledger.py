@@ -1,15 +1,17 @@
-"""The bytes of one ledger's entries in memory."""
+"""One ledger's entries in memory, freed in small steps."""
 
 from __future__ import annotations
 
 import mmap
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
+from typing import TYPE_CHECKING
 
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores.ledger_row import StoredLedger
-from server.tasks.cooperative import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FIRST_BLOCK_BYTES = 4 * 1024
 MAPPED_BLOCK_BYTES = 1024 * 1024
@@ -116,38 +118,11 @@ class MemoryLedger(StoredLedger):
             first, index = stop, index + 1
         return found
 
-    def free_block(self) -> bool:
-        """Free a block; return False without remaining blocks."""
-        if not self._blocks:
-            return False
-        block = self._blocks.pop()
+    def freed(self) -> Iterator[None]:
+        """Free the entries of an unused ledger, a block in each step."""
         self._block = bytearray()
-        if isinstance(block, mmap.mmap):
-            block.close()
-        return True
-
-
-class Disposal:
-    """Frees ledgers block by block.
-
-    Releasing a gigabyte in one step would block the event loop for a quarter of a second.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[MemoryLedger] = deque()
-        self._turns = Turns(self._free_block)
-
-    @property
-    def is_done(self) -> bool:
-        """True if no ledger waits to be freed."""
-        return not self._waiting
-
-    def free(self, ledger: MemoryLedger) -> None:
-        """Free the entries of an unused ledger."""
-        self._waiting.append(ledger)
-        self._turns.start()
-
-    def _free_block(self) -> bool:
-        if not self._waiting[0].free_block():
-            self._waiting.popleft()
-        return bool(self._waiting)
+        while self._blocks:
+            block = self._blocks.pop()
+            if isinstance(block, mmap.mmap):
+                block.close()
+            yield

@@ -1,4 +1,4 @@
-"""Bounds of stored bytes: per topic, per namespace and for the process."""
+"""Bounds of stored bytes: per topic, per namespace and for the process; figures of a store."""
 
 from __future__ import annotations
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.statistics import Counters, Rates
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.key_shared.ranges import FixedRanges, MovedHashes
 from broker.messages.subscriptions.message_frames import MessageFrames
 from broker.messages.subscriptions.place_map import PlaceMap
@@ -209,56 +210,6 @@ class AnySubscription(ABC):
         """Set the next entry, and close the consumers, which subscribe again."""
 
 
-class Counters(NamedTuple):
-    """Totals since the beginning, or rates per second."""
-
-    messages_out: float = 0
-    bytes_out: float = 0
-    redelivered: float = 0
-    acknowledged: float = 0
-
-
-NOTHING = Counters()
-
-
-class Rates:
-    """Rates per second over the last whole period; 0 in the first (as upstream's statistics).
-
-    Attributes:
-        current: The rates.
-    """
-
-    __slots__ = ("_counted", "current")
-
-    def __init__(self) -> None:
-        self._counted = NOTHING
-        self.current = NOTHING
-
-    def update(self, counted: Counters, seconds: float) -> None:
-        """End a period."""
-        before, self._counted = self._counted, counted
-        self.current = Counters(
-            *((now - then) / seconds for now, then in zip(counted, before, strict=True))
-        )
-
-
-class Waits(StrEnum):
-    """A consumer's reason for waiting."""
-
-    NOTHING_LEFT = "the subscription has no message left to deliver"
-    PERMITS = "its client has no room for messages: it gave no permits"
-    ACKNOWLEDGEMENTS = "it has as many unacknowledged messages as one consumer may have"
-    WRITABLE = "its client does not read what it was sent"
-    SUBSCRIPTION = "the subscription has as many unacknowledged messages as it may have"
-    RATE = "the dispatch rate is used up"
-    STORE = "messages are being read from the store"
-    DELAY = "all messages left are delayed"
-    ACTIVE_CONSUMER = "another consumer is the active one"
-    DRAINING = "another consumer has unacknowledged messages of its keys"
-    OTHER_KEYS = "all messages left have keys of other consumers"
-    LOOK_AHEAD = "too many messages of other keys wait before its own"
-
-
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
     """The values of a client's SUBSCRIBE.
@@ -337,11 +288,6 @@ class Consumer:
         self.connected_since = datetime.now(UTC)
         self._frames = MessageFrames(options.consumer_id, partition)
 
-    @property
-    def takes_any_schema(self) -> bool:
-        """True if the consumer reads any schema (AUTO_CONSUME)."""
-        return self.options.takes_any_schema
-
     def __repr__(self) -> str:
         kind = "Persistent" if self.subscription.topic.name.persistent else "NonPersistent"
         owner = f"topic={self.subscription.topic.name}, name={self.subscription.name}"
@@ -412,15 +358,11 @@ class Consumer:
             self.first_sent_at = self.last_consumed_at
         self.bytes_out += len(data)
 
-    def send(self, command: pb.BaseCommand) -> None:
-        """Send a command behind the messages of the turn."""
-        self.cnx.send(command)
-
     def tell_active(self, *, is_active: bool) -> None:
         """Notify a consumer of a Failover subscription about its role."""
         change = pb.CommandActiveConsumerChange(consumer_id=self.consumer_id, is_active=is_active)
         kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
-        self.send(pb.BaseCommand(type=kind, active_consumer_change=change))
+        self.cnx.send(pb.BaseCommand(type=kind, active_consumer_change=change))
 
     def tell_end(self) -> None:
         """Notify the client, once, of a terminated topic without unacknowledged messages."""
@@ -428,7 +370,7 @@ class Consumer:
             self.reached_end = True
             reached = pb.CommandReachedEndOfTopic(consumer_id=self.consumer_id)
             kind = pb.BaseCommand.REACHED_END_OF_TOPIC
-            self.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
+            self.cnx.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
 
     def close(self, new_owner: ServerUrls = NO_URLS) -> None:
         """Close at the broker's initiative and notify the client; does not leave the subscription.

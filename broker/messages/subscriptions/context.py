@@ -1,8 +1,9 @@
-"""The surroundings of a subscription: topic, cursor, and the broker's rules."""
+"""The surroundings of a subscription: topic, rules, and reasons for waiting."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import proto.PulsarApi_pb2 as pb
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
     from broker.configuration.config import BrokerConfig
     from broker.messages.compaction.topic_compaction import TopicCompaction
     from broker.messages.stores.managed_ledger import ManagedLedger
-    from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.policies.effective import EffectivePolicies
-    from broker.policies.rate_limiter import RateLimiter
     from limiter.clock import Clock
     from proto.names import TopicName
     from server.tasks.cooperative import SharedTurns
@@ -83,6 +82,23 @@ class SubscriptionRules:
         return ConsistentHashRing(self.ring_points) if self.ring_points else HalvedRanges()
 
 
+class Waits(StrEnum):
+    """A consumer's reason for waiting."""
+
+    NOTHING_LEFT = "the subscription has no message left to deliver"
+    PERMITS = "its client has no room for messages: it gave no permits"
+    ACKNOWLEDGEMENTS = "it has as many unacknowledged messages as one consumer may have"
+    WRITABLE = "its client does not read what it was sent"
+    SUBSCRIPTION = "the subscription has as many unacknowledged messages as it may have"
+    RATE = "the dispatch rate is used up"
+    STORE = "messages are being read from the store"
+    DELAY = "all messages left are delayed"
+    ACTIVE_CONSUMER = "another consumer is the active one"
+    DRAINING = "another consumer has unacknowledged messages of its keys"
+    OTHER_KEYS = "all messages left have keys of other consumers"
+    LOOK_AHEAD = "too many messages of other keys wait before its own"
+
+
 class TopicWithPolicies(Protocol):
     """The part of any topic used by subscriptions."""
 
@@ -98,6 +114,10 @@ class TopicWithPolicies(Protocol):
     def clock(self) -> Clock:
         """The time."""
 
+    @property
+    def rules(self) -> SubscriptionRules:
+        """The broker's configuration."""
+
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
     """The part of a persistent topic used by subscriptions."""
@@ -111,24 +131,9 @@ class SubscribedTopic(TopicWithPolicies, Protocol):
         """The topic's compaction and compacted entries."""
 
     @property
+    def turns(self) -> SharedTurns:
+        """Schedules the dispatchers of all topics."""
+
+    @property
     def terminated(self) -> bool:
         """True if the topic accepts no more messages."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionContext:
-    """The surroundings of a dispatcher.
-
-    Attributes:
-        topic: The topic.
-        cursor: The subscription's cursor.
-        rules: The broker's configuration.
-        topic_rate: The dispatch rate shared by all subscriptions of the topic.
-        turns: Schedules all dispatchers of the broker.
-    """
-
-    topic: SubscribedTopic
-    cursor: ManagedCursor
-    rules: SubscriptionRules
-    topic_rate: RateLimiter
-    turns: SharedTurns

@@ -8,7 +8,6 @@ import proto.PulsarApi_pb2 as pb
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
 from broker.messages.position import from_wire
 from broker.messages.subscriptions.consumer import AnySubscription, Consumer
-from broker.messages.subscriptions.context import SubscriptionContext
 from broker.messages.subscriptions.dispatchers.dispatcher import TOLD_A_STEP
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
 
     from broker.messages.position import Position
     from broker.messages.subscriptions.consumer import ClientConnection, ConsumerOptions
-    from broker.messages.subscriptions.context import Hashes, SubscribedTopic, SubscriptionRules
+    from broker.messages.subscriptions.context import Hashes, SubscribedTopic
     from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.messages.subscriptions.dispatchers.dispatcher import Dispatcher
     from broker.policies.rate_limiter import RateLimiter
-    from server.tasks.cooperative import SharedTurns
 
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Failover, Key_Shared = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared
@@ -40,14 +38,10 @@ class SubscriptionOwner(Protocol):
     """The part of the topic's subscriptions used by a single subscription.
 
     Attributes:
-        rules: The broker's configuration.
         topic_rate: The dispatch rate shared by the topic's subscriptions.
-        turns: Schedules the dispatchers of the broker.
     """
 
-    rules: SubscriptionRules
     topic_rate: RateLimiter
-    turns: SharedTurns
 
     def changed(self) -> None:
         """Schedule saving a changed cursor."""
@@ -144,18 +138,15 @@ class Subscription(AnySubscription):
             return  # A pending change is announced to the new consumer (recorded).
         if self.dispatcher is not None:
             self.dispatcher.close()
-        owner = self._owner
-        context = SubscriptionContext(
-            self.topic, self.cursor, owner.rules, owner.topic_rate, owner.turns
-        )
+        rate = self._owner.topic_rate
         if options.type == Exclusive:
-            dispatcher: Dispatcher = SingleActiveDispatcher(context)
+            dispatcher: Dispatcher = SingleActiveDispatcher(self, rate)
         elif options.type == Failover:
-            dispatcher = FailoverDispatcher(context)
+            dispatcher = FailoverDispatcher(self, rate)
         elif options.type == Shared:
-            dispatcher = SharedDispatcher(context)
+            dispatcher = SharedDispatcher(self, rate)
         else:
-            dispatcher = KeySharedDispatcher(context, options.key_shared)
+            dispatcher = KeySharedDispatcher(self, rate, options.key_shared)
         self.type, self.dispatcher = options.type, dispatcher
 
     def remove_consumer(self, consumer: Consumer) -> None:
@@ -186,7 +177,7 @@ class Subscription(AnySubscription):
         for consumer in gone:
             consumer.cnx.consumers.pop(consumer.consumer_id, None)
             self._count(consumer)
-        self._owner.turns.in_steps(self._told(gone, dispatcher, new_owner))
+        self.topic.turns.in_steps(self._told(gone, dispatcher, new_owner))
         self._is_active()
         self._owner.became_empty(self)
 
@@ -217,7 +208,7 @@ class Subscription(AnySubscription):
 
     def acknowledge(self, consumer: Consumer, ids: Iterable[pb.MessageIdData]) -> None:
         """Acknowledge single entries, or messages of batches."""
-        dispatcher, cursor, rules = self.dispatcher, self.cursor, self._owner.rules
+        dispatcher, cursor, rules = self.dispatcher, self.cursor, self.topic.rules
         assert dispatcher is not None
         ledger_before = cursor.mark_delete.ledger_id
         by_index, ended = rules.acks_of_batch_indexes, False
@@ -257,7 +248,7 @@ class Subscription(AnySubscription):
         cursor, position = self.cursor, from_wire(one.ledgerId, one.entryId)
         ledger_before = cursor.mark_delete.ledger_id
         consumer.last_acked_at = self.topic.clock.wall_ms()
-        if one.ack_set and self._owner.rules.acks_of_batch_indexes:
+        if one.ack_set and self.topic.rules.acks_of_batch_indexes:
             if cursor.holds(position):
                 cursor.acknowledge_through(self.topic.ledger.preceding(position))
                 self._acknowledge_part(position, one.ack_set)
@@ -277,7 +268,7 @@ class Subscription(AnySubscription):
             self._free_forgotten()
 
     def _free_forgotten(self) -> None:
-        self._owner.turns.in_steps(self.cursor.batches.freed())
+        self.topic.turns.in_steps(self.cursor.batches.freed())
 
     def _after_ack(self, ledger_before: int) -> None:
         self._has_changed()

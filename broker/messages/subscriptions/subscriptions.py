@@ -13,14 +13,12 @@ from broker.messages.subscriptions.cursor import ManagedCursor
 from broker.messages.subscriptions.subscription import Subscription
 from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
 from server.connection.request_errors import RequestError
-from server.tasks.cooperative import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from broker.messages.subscriptions.context import (
         SubscribedTopic,
-        SubscriptionRules,
         TopicWithPolicies,
     )
     from limiter.clock import TimerHandle
@@ -43,16 +41,9 @@ class ClosedWithOthersError(Exception):
 class Subscriptions(SubscriptionsByName[Subscription]):
     """The subscriptions of one topic by name, recovered from the ledger or created by clients."""
 
-    def __init__(
-        self,
-        topic: SubscribedTopic,
-        rules: SubscriptionRules,
-        turns: SharedTurns | None = None,
-    ) -> None:
+    def __init__(self, topic: SubscribedTopic) -> None:
         super().__init__()
         self._topic = topic
-        self.rules = rules
-        self.turns = turns or SharedTurns()
         self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
         self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
         # Cursors of non-durable subscriptions closed by a SEEK, awaiting their consumers.
@@ -99,7 +90,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 await self._topic.ledger.flushed()
             if rolled_back is not None:
                 found.seek(rolled_back)  # Closes its other consumers (recorded).
-                if self.rules.closes_who_rolls_back and not found.durable:
+                if self._topic.rules.closes_who_rolls_back and not found.durable:
                     raise ClosedWithOthersError
             return found
         if asked.durable and not self._topic.policies.auto_subscription_creation:
@@ -297,7 +288,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
 
     def _save_due(self) -> None:
         self._timer = None
-        self.turns.in_steps(self._saved())
+        self._topic.turns.in_steps(self._saved())
 
     def _saved(self) -> Iterator[None]:
         """Save the changed cursors, one per step."""

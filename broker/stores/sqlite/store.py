@@ -202,7 +202,10 @@ class SqliteStore(CachedStore, DatabaseTables):
     # -- tables beside topics -----------------------------------------------------------------
 
     async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        return await self._read(SqliteFile.made_of_texts, make, query, *values)
+        def made(file: SqliteFile) -> list[T]:
+            return file.made_of_texts(make, query, *values)
+
+        return await self._read(made)
 
     async def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         return await self._run(SqliteFile.rows, query, *values)

@@ -19,6 +19,7 @@ from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName
 from proto.transport.turn_writer import TurnWriter
+from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 
 NAME = TopicName.parse("persistent://public/default/t")
@@ -99,6 +100,8 @@ class KeptTopic:
     name: TopicName = NAME
     terminated: bool = False
     published: int = 0
+    rules: SubscriptionRules = field(default_factory=SubscriptionRules)
+    turns: SharedTurns = field(default_factory=SharedTurns)
 
     def confirmed(self, last: Position) -> None:
         """Immediately."""
@@ -109,7 +112,8 @@ class KeptTopic:
 
     def subscriptions(self, rules: SubscriptionRules | None = None) -> Subscriptions:
         """Return the stored subscriptions."""
-        return Subscriptions(self, rules or SubscriptionRules())
+        self.rules = rules or self.rules
+        return Subscriptions(self)
 
     def publish(
         self, count: int = 1, *, batch: int = 0, key: str = "", deliver_at: int = 0

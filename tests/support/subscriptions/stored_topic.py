@@ -12,6 +12,7 @@ from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS
 from proto.names import TopicName
+from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.subscriptions.messages import message
 
@@ -27,8 +28,10 @@ class StoredTopic:
         self.ledger = ledger
         self.policies = DEFAULTS
         self.clock = ManualClock()
+        self.rules = SubscriptionRules()
+        self.turns = SharedTurns()
         self.compaction = TopicCompaction(self)
-        self.subscriptions = Subscriptions(self, SubscriptionRules())
+        self.subscriptions = Subscriptions(self)
 
     @classmethod
     async def loaded(cls, store: MemoryMessageStore) -> StoredTopic:

@@ -19,6 +19,7 @@ from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from broker.topic_lists.listing import TopicListing
+from broker.watches.names.merging import changes_between
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
 from broker.watches.sets.context import WatchContext, WatchTotals
@@ -33,6 +34,7 @@ from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
+from tests.support.stepwise import finished
 
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK
@@ -50,7 +52,7 @@ def watch_context(**parts: Any) -> WatchContext:
     store = parts.get("store") or MemoryStore()
     lister = TopicLister(store)
     limit = MemoryLimit(10_000, 10, 25.0)
-    others = {
+    others: dict[str, Any] = {
         "store": store,
         "lister": lister,
         "estimates": ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=False),
@@ -155,7 +157,7 @@ class Listener:
     def _told(self, after: SortedNames) -> None:
         if self.raises:
             raise RuntimeError("this watcher is broken")
-        changes = self.names.changes_to(after)
+        changes, _ = finished(changes_between(self.names, after, 1 << 30))
         self.names = after
         self.updates.append((texts(changes.added), texts(changes.removed)))
         assert after.hash == topics_hash(one.decode() for one in after.names())

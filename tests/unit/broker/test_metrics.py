@@ -19,6 +19,7 @@ from broker.metrics import (
     SNAPSHOTS,
     TOPIC_LOAD_TIMES,
     TOPIC_LOADS,
+    load_figures,
 )
 from broker.ownership.ownership import Owner
 from broker.patterns.cache import ListingCache
@@ -112,7 +113,7 @@ def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
     loaded, labels = cast("LoadedTopics", topics), {"cluster": "c1"}
     registry.register(Instruments(TOPIC_LOAD_TIMES, lambda: loaded, labels, 5))
     labels = {**labels, "broker": "10.0.0.1", "metric": "pulsar_topic_load_times"}
-    registry.register(Instruments(TOPIC_LOADS, lambda: loaded, labels))
+    registry.register(Instruments(TOPIC_LOADS, lambda: load_figures(loaded), labels))
     before = list(read_samples(exposition(registry).decode()))
     for millis in (10, 20, 30):
         times.record(millis / 1000)

@@ -1,4 +1,4 @@
-"""The file of a message database: tables, connections, and errors."""
+"""The file of a message database: tables, connections, errors, and temporary files."""
 
 from __future__ import annotations
 

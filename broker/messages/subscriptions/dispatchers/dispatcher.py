@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.subscriptions.context import Waits
 from broker.policies.rate_limiter import RateLimiter
 from server.tasks.cooperative import in_parts
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from broker.messages.entry import Entry
-    from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.context import SubscriptionContext
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
     from limiter.clock import TimerHandle
 
 logger = logging.getLogger(__name__)
@@ -56,12 +55,17 @@ class Dispatcher(ABC):
     Attributes:
         consumers: The connected consumers.
         tells_waits: Statistics include each consumer's reason for waiting.
+
+    Args:
+        subscription: The subscription.
+        topic_rate: The dispatch rate shared by the topic's subscriptions.
     """
 
-    def __init__(self, context: SubscriptionContext) -> None:
-        self._context = context
-        self._cursor = context.cursor
-        self._ledger = context.topic.ledger
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        self._topic = topic = subscription.topic
+        self._topic_rate = topic_rate
+        self._cursor = subscription.cursor
+        self._ledger = topic.ledger
         self._is_due = False
         self._waiting_for = 0
         self._rates: list[RateLimiter] = []
@@ -73,7 +77,7 @@ class Dispatcher(ABC):
         self._fetched: list[Entry] = []
         self._asked: Place | frozenset[Place] | None = None
         self.consumers: list[Consumer] = []
-        self.tells_waits = context.rules.tells_waits
+        self.tells_waits = topic.rules.tells_waits
         self.policies_changed()
 
     # -- scheduling ---------------------------------------------------------------------------
@@ -82,7 +86,7 @@ class Dispatcher(ABC):
         """Schedule a run, round robin with all dispatchers; repeated requests are merged."""
         if not self._is_due:
             self._is_due = True
-            self._context.turns.later(self._run_due)
+            self._topic.turns.later(self._run_due)
 
     def _run_due(self) -> None:
         self._is_due = False
@@ -97,7 +101,7 @@ class Dispatcher(ABC):
         except Exception:
             # A failure must not affect other dispatchers of the turn, or the topic's other
             # subscriptions.
-            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._context.topic.name)
+            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
             self._rest(self._begin_anew)
             return
         if handled >= ENTRIES_A_TURN:
@@ -168,7 +172,7 @@ class Dispatcher(ABC):
             return
         except Exception:
             self._fetching = None
-            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._context.topic.name)
+            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
             self._rest(self._begin_anew)
             return
         self._fetching = None
@@ -189,11 +193,11 @@ class Dispatcher(ABC):
             self.consumers[0].subscription.close_consumers()
 
     def _rest(self, then: Callable[[], None]) -> None:
-        clock = self._context.topic.clock
+        clock = self._topic.clock
         self._read_timer = clock.call_at(clock.now() + READ_AGAIN_SECONDS, then)
 
     def _read_later(self, error: MessageStoreError) -> None:
-        topic = self._context.topic
+        topic = self._topic
         logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
         self._rest(self._read_again)
 
@@ -253,11 +257,11 @@ class Dispatcher(ABC):
 
     def policies_changed(self) -> None:
         """Apply the effective dispatch rates."""
-        topic = self._context.topic
+        topic = self._topic
         policies, name = topic.policies, self._cursor.name
         rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
         own = RateLimiter(rate, topic.clock)
-        self._rates = [one for one in (own, self._context.topic_rate) if one.limited]
+        self._rates = [one for one in (own, self._topic_rate) if one.limited]
         if self._rate_timer is not None:  # Set for the previous rate.
             self._rate_timer.cancel()
             self._rate_timer = None
@@ -276,7 +280,7 @@ class Dispatcher(ABC):
 
     def _wake_after(self, seconds: float) -> None:
         if self._rate_timer is None:
-            clock = self._context.topic.clock
+            clock = self._topic.clock
             self._rate_timer = clock.call_at(clock.now() + seconds, self._rate_allows)
 
     def _rate_allows(self) -> None:
@@ -309,7 +313,7 @@ class Dispatcher(ABC):
 
     def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
         """Notify consumers, many in steps; skip consumers removed meanwhile."""
-        self._context.turns.in_steps(self._telling(list(consumers), words))
+        self._topic.turns.in_steps(self._telling(list(consumers), words))
 
     def _telling(
         self, consumers: list[Consumer], words: Callable[[Consumer], object]
@@ -357,7 +361,7 @@ class Dispatcher(ABC):
 
     def entries_added(self) -> None:
         """Deliver new entries, immediately if the turn has time."""
-        if not self._is_due and not self._context.turns.now(self.run):
+        if not self._is_due and not self._topic.turns.now(self.run):
             self.wake()
 
     def close(self) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from broker.messages.position import Position
-    from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.context import SubscriptionContext
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from broker.policies.rate_limiter import RateLimiter
 
 HASH_BITS = 17
 """The bits of the key's hash in a pending entry's number, below the remaining messages.
@@ -51,7 +51,7 @@ class HoldingDispatcher(Dispatcher):
         blocked: Too many unacknowledged messages for new reads.
     """
 
-    def __init__(self, context: SubscriptionContext) -> None:
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
         self.replay = ReplayQueue()
         self._redeliveries = PlaceMap()
         self._leaving: deque[_Leaving] = deque()
@@ -70,7 +70,7 @@ class HoldingDispatcher(Dispatcher):
         self._gave_back_all: set[Consumer] = set()
         self.unacked = 0
         self.blocked = False
-        super().__init__(context)
+        super().__init__(subscription, topic_rate)
 
     # -- holders of entries -------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class HoldingDispatcher(Dispatcher):
         """Record the delivery of an entry to a consumer."""
         consumer.pending.put(place, messages << HASH_BITS | sticky_hash)
         self._holders.put(place, consumer.number)
-        policies = self._context.topic.policies
+        policies = self._topic.policies
         consumer.unacked += messages
         self.unacked += messages
         if 0 < policies.max_unacked_per_consumer <= consumer.unacked:
@@ -93,7 +93,7 @@ class HoldingDispatcher(Dispatcher):
             self.blocked = True
 
     def _has_less(self, consumer: Consumer, messages: int) -> None:
-        policies = self._context.topic.policies
+        policies = self._topic.policies
         consumer.unacked -= messages
         self.unacked -= messages
         if consumer.blocked and consumer.unacked <= policies.max_unacked_per_consumer // 2:
@@ -280,7 +280,7 @@ class HoldingDispatcher(Dispatcher):
 
     def _forget_all(self) -> None:
         """Reset the state for the next consumer; memory is freed in steps."""
-        free = self._context.turns.in_steps
+        free = self._topic.turns.in_steps
         for consumer in self._members.values():
             if consumer.pending:
                 free(consumer.pending.emptied())

@@ -6,16 +6,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.metadata import key_of
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
 from broker.messages.subscriptions.key_shared.draining import DrainingHashes
-from broker.messages.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
-    from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.context import SubscriptionContext
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from broker.policies.rate_limiter import RateLimiter
 
 STICKY = pb.STICKY
 HASHES_A_LOOK = 1_000
@@ -39,12 +39,14 @@ class KeySharedDispatcher(SharedDispatcher):
         draining: The pending messages of each hash.
     """
 
-    def __init__(self, context: SubscriptionContext, meta: pb.KeySharedMeta) -> None:
+    def __init__(
+        self, subscription: AnySubscription, topic_rate: RateLimiter, meta: pb.KeySharedMeta
+    ) -> None:
         self.mode = meta.keySharedMode
         self.allows_disorder = meta.allowOutOfOrderDelivery
-        self.ring = context.rules.nobodys_hashes(self.mode)
+        self.ring = subscription.topic.rules.nobodys_hashes(self.mode)
         self.draining: DrainingHashes[Consumer] = DrainingHashes()
-        super().__init__(context)
+        super().__init__(subscription, topic_rate)
 
     @property
     def drains(self) -> bool:
@@ -69,7 +71,7 @@ class KeySharedDispatcher(SharedDispatcher):
     @property
     def _most_ahead(self) -> int:
         """Most entries read past waiting keys."""
-        rules = self._context.rules
+        rules = self._topic.rules
         return min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
 
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
@@ -156,11 +158,11 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def remove_all(self) -> None:
         """Remove all consumers and their hashes in one step."""
-        self.ring = self._context.rules.nobodys_hashes(self.mode)
+        self.ring = self._topic.rules.nobodys_hashes(self.mode)
         super().remove_all()
 
     def _forget_all(self) -> None:
-        self._context.turns.in_steps(self.draining.emptied())
+        self._topic.turns.in_steps(self.draining.emptied())
         self.draining = DrainingHashes()
         super()._forget_all()
 

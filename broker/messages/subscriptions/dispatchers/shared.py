@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.delayed import DelayedMessages
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES
 from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from broker.messages.entry import Entry
     from broker.messages.position import Position
-    from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.context import SubscriptionContext
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from broker.messages.subscriptions.context import SubscribedTopic
+    from broker.policies.rate_limiter import RateLimiter
     from limiter.clock import TimerHandle
 
 SEARCH_A_STEP = 40
@@ -37,8 +38,8 @@ class SharedDispatcher(HoldingDispatcher):
         delayed: Entries not yet due for delivery.
     """
 
-    def __init__(self, context: SubscriptionContext) -> None:
-        self.delayed = self._no_delays(context)
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        self.delayed = self._no_delays(subscription.topic)
         self._timer: TimerHandle | None = None
         # Uncounted work beside deliveries: entries read and not delivered, and long ack_sets.
         self._other_steps = 0
@@ -48,12 +49,12 @@ class SharedDispatcher(HoldingDispatcher):
         # The timer fired: the next run with permits takes the due messages.
         self._is_time = False
         self._next_in: dict[int, int] = {}
-        super().__init__(context)
+        super().__init__(subscription, topic_rate)
 
     @staticmethod
-    def _no_delays(context: SubscriptionContext) -> DelayedMessages:
-        tick_ms = context.topic.policies.delayed_tick_ms
-        return DelayedMessages(tick_ms, strict=context.rules.strict_delivery_time)
+    def _no_delays(topic: SubscribedTopic) -> DelayedMessages:
+        tick_ms = topic.policies.delayed_tick_ms
+        return DelayedMessages(tick_ms, strict=topic.rules.strict_delivery_time)
 
     # -- delivering ---------------------------------------------------------------------------
 
@@ -144,12 +145,10 @@ class SharedDispatcher(HoldingDispatcher):
         return Waits.DELAY if self.delayed else Waits.NOTHING_LEFT
 
     def _waits_for_delayed(self) -> bool:
-        return bool(self.delayed) and self.delayed.pauses_reading(
-            self._context.topic.clock.wall_ms()
-        )
+        return bool(self.delayed) and self.delayed.pauses_reading(self._topic.clock.wall_ms())
 
     def _is_delayed(self, entry: Entry) -> bool:
-        topic = self._context.topic
+        topic = self._topic
         if not entry.deliver_at or not topic.policies.delayed_delivery:
             return False
         now_ms = topic.clock.wall_ms()
@@ -187,10 +186,10 @@ class SharedDispatcher(HoldingDispatcher):
             mean: The mean messages of an entry.
         """
         messages = min(messages, consumer.permits)
-        most_unacked = self._context.topic.policies.max_unacked_per_consumer
+        most_unacked = self._topic.policies.max_unacked_per_consumer
         if most_unacked > 0:
             messages = min(messages, most_unacked - consumer.unacked)
-        return max(1, min(self._context.rules.round_robin_messages, -(-messages // mean)))
+        return max(1, min(self._topic.rules.round_robin_messages, -(-messages // mean)))
 
     def _in_turn(self) -> Iterator[Consumer]:
         """Yield the consumers with permits round robin, from the highest level with permits.
@@ -234,7 +233,7 @@ class SharedDispatcher(HoldingDispatcher):
     def policies_changed(self) -> None:
         """Apply the effective rates and limits of unacknowledged messages."""
         super().policies_changed()
-        policies = self._context.topic.policies
+        policies = self._topic.policies
         self.delayed.change_tick(policies.delayed_tick_ms)
         for consumer in self.consumers:
             consumer.blocked = 0 < policies.max_unacked_per_consumer <= consumer.unacked
@@ -299,15 +298,15 @@ class SharedDispatcher(HoldingDispatcher):
     # -- delayed delivery ---------------------------------------------------------------------
 
     def _forget_delayed(self) -> None:
-        old, self.delayed = self.delayed, self._no_delays(self._context)
-        self._context.turns.in_steps(old.emptied())
+        old, self.delayed = self.delayed, self._no_delays(self._topic)
+        self._topic.turns.in_steps(old.emptied())
 
     def _arm(self, now_ms: int) -> None:
         wait_ms = self.delayed.next_due(now_ms)
         if wait_ms is None or (self._timer is not None and self._due_ms <= now_ms + wait_ms):
             return
         self._disarm()
-        clock = self._context.topic.clock
+        clock = self._topic.clock
         self._due_ms = now_ms + wait_ms
         seconds = min(wait_ms / 1000, LOOK_AGAIN_SECONDS)
         self._timer = clock.call_at(clock.now() + seconds, self._look)
@@ -315,7 +314,7 @@ class SharedDispatcher(HoldingDispatcher):
     def _look(self) -> None:
         """Deliver due messages; otherwise check again, because the clock may be set."""
         self._timer = None
-        now_ms = self._context.topic.clock.wall_ms()
+        now_ms = self._topic.clock.wall_ms()
         if now_ms < self._due_ms:
             self._arm(now_ms)
         else:
@@ -323,7 +322,7 @@ class SharedDispatcher(HoldingDispatcher):
             self.wake()
 
     def _take_due(self, most: int) -> None:
-        now_ms = self._context.topic.clock.wall_ms()
+        now_ms = self._topic.clock.wall_ms()
         self.replay.add_all(self.delayed.take_due(now_ms, most))
         self._arm(now_ms)
 

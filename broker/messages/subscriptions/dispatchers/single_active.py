@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.consumer import Waits
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.dispatchers.dispatcher import (
     FETCH_BYTES,
     READ_ENTRIES,
     Dispatcher,
     Place,
 )
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
+from broker.messages.subscriptions.key_shared.ranges import murmur
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from broker.messages.compaction.compacted_entries import CompactedEntries
     from broker.messages.entry import Entry
-    from broker.messages.subscriptions.consumer import Consumer
-    from broker.messages.subscriptions.context import SubscriptionContext
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from broker.policies.rate_limiter import RateLimiter
     from limiter.clock import TimerHandle
     from proto.names import TopicName
 
@@ -72,8 +72,8 @@ class SingleActiveDispatcher(Dispatcher):
         active: The receiving consumer; None without consumers.
     """
 
-    def __init__(self, context: SubscriptionContext) -> None:
-        super().__init__(context)
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        super().__init__(subscription, topic_rate)
         self.active: Consumer | None = None
 
     def _deliver(self, most: int) -> int:
@@ -143,7 +143,7 @@ class SingleActiveDispatcher(Dispatcher):
     def _compacted(self) -> CompactedEntries | None:
         """Return the topic's compacted entries, if read by the active consumer."""
         reads_it = self.active is not None and self.active.options.read_compacted
-        return self._context.topic.compaction.compacted if reads_it else None
+        return self._topic.compaction.compacted if reads_it else None
 
     def _behind(self, position: Position) -> Position:
         """Return the next read position; the ledgers of compacted entries may be dropped."""
@@ -216,8 +216,8 @@ class FailoverDispatcher(SingleActiveDispatcher):
     between (recorded).
     """
 
-    def __init__(self, context: SubscriptionContext) -> None:
-        super().__init__(context)
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        super().__init__(subscription, topic_rate)
         self._change: TimerHandle | None = None
 
     def _deliver(self, most: int) -> int:
@@ -231,13 +231,13 @@ class FailoverDispatcher(SingleActiveDispatcher):
 
     def _choose(self) -> bool:
         """Choose the active consumer; return True for a change."""
-        chosen = self.consumers[active_of(self.consumers, self._context.topic.name)]
+        chosen = self.consumers[active_of(self.consumers, self._topic.name)]
         if chosen is self.active:
             return False
         self.active = chosen
-        topic = self._context.topic
+        topic = self._topic
         if self._change is None:
-            delay = self._context.rules.failover_delay_seconds
+            delay = self._topic.rules.failover_delay_seconds
             self._change = topic.clock.call_at(topic.clock.now() + delay, self._changed)
         return True
 
@@ -260,7 +260,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
         if not self.consumers:
             self.active = None
             self._rewind()
-        elif self.active in (consumer, None) or self._context.topic.name.partition_index >= 0:
+        elif self.active in (consumer, None) or self._topic.name.partition_index >= 0:
             self._choose()
 
     def disconnect_active(self) -> Consumer | None:

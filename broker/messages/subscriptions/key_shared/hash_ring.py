@@ -5,8 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from broker.messages.subscriptions.key_shared.ranges import MovedHashes
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
+from broker.messages.subscriptions.key_shared.ranges import MovedHashes, murmur
 
 HASHES = 65_535
 POINTS_PER_CONSUMER = 100

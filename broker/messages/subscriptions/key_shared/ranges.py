@@ -6,14 +6,23 @@ from bisect import bisect_left, bisect_right, insort
 from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+import mmh3
+
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 C = TypeVar("C")
+
+
+def murmur(data: bytes) -> int:
+    """Return the Murmur3 hash (32 bit, x86, seed 0) of some bytes without the sign: 0..2^31-1.
+
+    Source: upstream Murmur3_32Hash.makeHash.
+    """
+    return mmh3.hash(data, 0, signed=False) & 0x7FFFFFFF
 
 
 class MovedHashes(NamedTuple, Generic[C]):

@@ -7,9 +7,9 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import key_of
 from broker.messages.subscriptions.dispatchers.key_shared import check_mode
 from broker.messages.subscriptions.dispatchers.single_active import active_of, rank
-from broker.messages.subscriptions.key_shared.sticky_key import key_of
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:

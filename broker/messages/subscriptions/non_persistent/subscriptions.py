@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.messages.entry import Entry
     from broker.messages.position import Position
     from broker.messages.subscriptions.consumer import ClientConnection, ConsumerOptions
-    from broker.messages.subscriptions.context import Hashes, SubscriptionRules, TopicWithPolicies
+    from broker.messages.subscriptions.context import Hashes, TopicWithPolicies
 
 
 class NoCursor:
@@ -45,19 +45,12 @@ class NonPersistentSubscription(AnySubscription):
 
     durable = False
 
-    def __init__(
-        self,
-        name: str,
-        topic: Any,  # noqa: ANN401
-        owner: NonPersistentSubscriptions,
-        rules: SubscriptionRules,
-    ) -> None:
+    def __init__(self, name: str, topic: Any, owner: NonPersistentSubscriptions) -> None:  # noqa: ANN401
         super().__init__(name, topic)
         self.cursor: Any = NoCursor()
         self._owner = owner
         self.type = pb.CommandSubscribe.Exclusive
-        self._rules = rules
-        self._dispatcher = dispatcher_of(self.type, topic.name, ANY_HASHES, rules)
+        self._dispatcher = dispatcher_of(self.type, topic.name, ANY_HASHES, topic.rules)
         self.messages_dropped = 0
 
     @property
@@ -89,7 +82,7 @@ class NonPersistentSubscription(AnySubscription):
         if not self.consumers:
             self.type = options.type
             self._dispatcher = dispatcher_of(
-                self.type, self.topic.name, options.key_shared, self._rules
+                self.type, self.topic.name, options.key_shared, self.topic.rules
             )
         self._check_fits(options)
         consumer = Consumer(cnx, options, self, self.topic.name.partition_index)
@@ -150,10 +143,9 @@ logger = logging.getLogger(__name__)
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):
     """The subscriptions of one topic by name; each exists while consumers are connected."""
 
-    def __init__(self, topic: TopicWithPolicies, rules: SubscriptionRules) -> None:
+    def __init__(self, topic: TopicWithPolicies) -> None:
         super().__init__()
         self._topic = topic
-        self._rules = rules
         # Includes subscriptions waiting for their first consumer, shared by simultaneous arrivals.
         self._opened: WeakValueDictionary[str, NonPersistentSubscription] = WeakValueDictionary()
 
@@ -173,7 +165,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
         check_room(self._topic, self.consumer_count)
         found = self._opened.get(asked.subscription)
         if found is None:
-            found = NonPersistentSubscription(asked.subscription, self._topic, self, self._rules)
+            found = NonPersistentSubscription(asked.subscription, self._topic, self)
             self._opened[asked.subscription] = found
         return found
 

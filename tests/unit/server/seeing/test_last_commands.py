@@ -2,7 +2,7 @@
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import FrameDecoder, encode_command
-from server.seeing.last_commands import COMMANDS, LastCommands
+from server.seeing.connections import COMMANDS, LastCommands
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.frames import ping
 

@@ -1,40 +1,46 @@
-"""Memory of a million entries is freed in many turns of the event loop."""
+"""Entries in blocks of memory, freed in many turns of the event loop."""
 
 import asyncio
-import itertools
+
+import pytest
 
 from broker.messages.metadata import MessageDigest
-from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, Disposal, MemoryLedger
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedger
 from server.tasks import cooperative
 
 
-async def test_a_ledger_is_freed_block_by_block(monkeypatch) -> None:
-    # A turn without time left after the first block.
-    times = iter(range(1_000))
-    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(times))
+def of_blocks(count: int) -> MemoryLedger:
+    """Return a ledger with a block for each entry."""
     ledger = MemoryLedger(1)
-    for _ in range(3):
+    for _ in range(count):
         ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
-    freeing = Disposal()
-    freeing.free(ledger)
-    turns = 0
-    while not freeing.is_done:
-        await asyncio.sleep(0)
-        turns += 1
-    assert turns == 4
+    return ledger
 
 
-async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(monkeypatch) -> None:
-    moments = itertools.count()
-    monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * 3_600.0)
-    ledger = MemoryLedger(1)
-    for _ in range(3):
-        ledger.store(bytes(MAPPED_BLOCK_BYTES), MessageDigest(1, 1, 0))
-    freeing = Disposal()
-    freeing.free(ledger)
-    for _ in range(5):
+def test_a_ledger_is_freed_block_by_block() -> None:
+    ledger = of_blocks(3)
+    assert len(list(ledger.freed())) == 3
+    assert not list(ledger.freed())
+
+
+async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # No turn has time left after the first block.
+    monkeypatch.setattr(cooperative, "TURN_SECONDS", -1.0)
+    store, ledgers = MemoryMessageStore(), [of_blocks(2), of_blocks(1)]
+    for ledger in ledgers:
+        store.free(ledger)
+    for _ in range(6):
         await asyncio.sleep(0)
-    assert freeing.is_done
+    assert not any(list(ledger.freed()) for ledger in ledgers)
+
+
+async def test_no_block_is_freed_in_the_turn_that_drops_a_ledger() -> None:
+    store, ledger = MemoryMessageStore(), of_blocks(2)
+    store.free(ledger)
+    assert len(list(ledger.freed())) == 2
 
 
 def test_entries_come_back_from_blocks_of_every_size() -> None:

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.consumer import Waits
-from broker.messages.subscriptions.context import SubscriptionRules
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
+from broker.messages.subscriptions.context import SubscriptionRules, Waits
+from broker.messages.subscriptions.key_shared.ranges import murmur
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic

@@ -12,6 +12,7 @@ from broker.messages.deduplication import CURSOR
 from broker.messages.position import EARLIEST, LATEST, Position, to_wire
 from broker.messages.stores.managed_ledger import CursorState
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.subscriptions import (
     RETURN_SECONDS,
     SAVE_SECONDS,
@@ -207,8 +208,7 @@ async def test_in_profile_pulsar_who_rolls_back_one_that_is_not_durable_is_close
     None
 ):
     topic = await kept_topic()
-    subscriptions = topic.subscriptions()
-    subscriptions.rules = replace(subscriptions.rules, closes_who_rolls_back=True)
+    subscriptions = topic.subscriptions(SubscriptionRules(closes_who_rolls_back=True))
     durable = subscriptions.create("durable", earliest=True)
     brief = subscriptions.create("s", earliest=True, durable=False)
     _, cnx = consume(brief, Shared)

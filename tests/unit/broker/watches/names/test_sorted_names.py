@@ -272,13 +272,3 @@ def test_what_the_set_lacks_comes_as_it_is_given() -> None:
     ids = {name: id(name) for name in names.names()}
     assert own == asked
     assert all(id(one) == ids.get(one, id(wanted)) for one, wanted in zip(own, asked, strict=True))
-
-
-def test_a_prefix_leaves_out_what_cannot_have_it() -> None:
-    names = SortedNames.from_sorted(numbered(10_000))
-    leaves = list(names.leaves(f"{T}0042".encode()))
-    found = [name for leaf in leaves for name in leaf]
-    assert [name for name in found if name.startswith(f"{T}0042".encode())] == numbered(10_000)[
-        4_200:4_300
-    ]
-    assert len(leaves) <= 3

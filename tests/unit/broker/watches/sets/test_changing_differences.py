@@ -3,7 +3,7 @@
 import pytest
 
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sets import differences as module
+from broker.watches.sets import changing as module
 from broker.watches.sets.changing import SetDifferences, each_name
 from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.watched_sets import WatchedSet

@@ -7,7 +7,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
 from broker.messages.subscriptions.batch_acks import MOST_MESSAGES
-from broker.messages.subscriptions.consumer import Consumer, Waits
+from broker.messages.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.context import Waits
 from broker.messages.subscriptions.dispatchers.dispatcher import ENTRIES_A_TURN, READ_ENTRIES
 from broker.messages.subscriptions.dispatchers.holding import LEAVING_A_TURN
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher

@@ -9,8 +9,6 @@ from broker.messages.position import Position
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS
 from broker.messages.subscriptions.subscription import Subscription
-from broker.messages.subscriptions.subscriptions import Subscriptions
-from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, kept_topic
 
@@ -65,8 +63,8 @@ async def test_a_dispatch_that_fails_stops_nobody_else_and_begins_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     topic = await kept_topic()
-    turns = SharedTurns()
-    there = Subscriptions(topic, SubscriptionRules(failover_delay_seconds=0), turns)
+    turns = topic.turns
+    there = topic.subscriptions(SubscriptionRules(failover_delay_seconds=0))
     broken, good = there.create("broken"), there.create("good")
     (_, one), (_, other) = consume(broken, kind, 10), consume(good, kind, 10)
     topic.clock.advance(0)

@@ -8,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
+from broker.messages.subscriptions.key_shared.ranges import murmur
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
 from tests.support.messages.consumers import consume, ids, kept_topic

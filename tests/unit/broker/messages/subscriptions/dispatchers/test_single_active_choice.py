@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from broker.messages.subscriptions.dispatchers.single_active import active_of, rank
-from broker.messages.subscriptions.key_shared.sticky_key import murmur
+from broker.messages.subscriptions.key_shared.ranges import murmur
 from proto.names import TopicName
 
 

@@ -16,6 +16,7 @@ from broker.messages.subscriptions.key_shared.ranges import (
     FixedRanges,
     HalvedRanges,
     MovedHashes,
+    murmur,
 )
 from server.connection.request_errors import RequestError
 
@@ -141,3 +142,11 @@ def test_each_hash_has_one_consumer_whoever_comes_and_goes(
             (n for n in present for a, b in ranges.ranges(n) if a <= sticky_hash <= b), None
         )
         assert ranges.select(sticky_hash) == owner
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(b"", 0), (b"\0\0\0\0", 0x2362F9DE), (b"test", 0xBA6BD213 & 0x7FFFFFFF)],
+)
+def test_it_is_murmur3_without_its_sign(data: bytes, expected: int) -> None:
+    assert murmur(data) == expected

@@ -31,11 +31,12 @@ class Topic:
     name: TopicName = TopicName.parse("non-persistent://t/n/x")  # noqa: RUF009
     policies: EffectivePolicies = DEFAULTS
     clock: ManualClock = field(default_factory=ManualClock)
+    rules: SubscriptionRules = field(default_factory=SubscriptionRules)
 
 
 def subscriptions(**policies: object) -> NonPersistentSubscriptions:
     topic = Topic(policies=replace(DEFAULTS, **policies))
-    return NonPersistentSubscriptions(topic, SubscriptionRules())
+    return NonPersistentSubscriptions(topic)
 
 
 async def joined(
@@ -131,12 +132,10 @@ async def test_one_failover_consumer_hears_everything_and_only_a_late_standby_is
     assert len(second.messages) == 3
 
 
-@pytest.mark.parametrize("meta", [None, SPLIT])
-async def test_each_key_has_one_consumer(meta: pb.KeySharedMeta | None) -> None:
+@pytest.mark.parametrize("options", [{}, {"key_shared": SPLIT}])
+async def test_each_key_has_one_consumer(options: dict[str, pb.KeySharedMeta]) -> None:
     there = subscriptions()
-    clients = [
-        (await joined(there, Subscribe.Key_Shared, 1_000, key_shared=meta))[0] for _ in range(3)
-    ]
+    clients = [(await joined(there, Subscribe.Key_Shared, 1_000, **options))[0] for _ in range(3)]
     publish(there, 300, keys=30)
     assert sum(len(one.messages) for one in clients) == 300
     heard = [{parse_metadata(data).partition_key for data in one.messages} for one in clients]

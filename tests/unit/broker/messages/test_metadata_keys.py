@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.subscriptions.key_shared.sticky_key import key_of, murmur
+from broker.messages.metadata import key_of
 from tests.support.messages.producing import entry_bytes
 
 
@@ -38,11 +38,3 @@ def test_properties_are_passed_over_also_those_that_nobody_can_read() -> None:
     odd = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, partition_key="k")
     head = odd.SerializeToString() + b"\x22\x02\x0a\xff"
     assert key_of(struct.pack(">I", len(head)) + head) == b"k"
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [(b"", 0), (b"\0\0\0\0", 0x2362F9DE), (b"test", 0xBA6BD213 & 0x7FFFFFFF)],
-)
-def test_it_is_murmur3_without_its_sign(data: bytes, expected: int) -> None:
-    assert murmur(data) == expected

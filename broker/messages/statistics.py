@@ -1,10 +1,10 @@
-"""Publish statistics: counters since loading, and rates of the last period."""
+"""Statistics of messages: counters since loading, and rates of the last period."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,6 +62,39 @@ class PublishStatistics:
         self.message_rate, self.byte_rate = messages / seconds, size / seconds
         self.chunked_message_rate = chunked / seconds
         self.average_size = size / messages if messages else 0.0
+
+
+class Counters(NamedTuple):
+    """Totals since the beginning, or rates per second."""
+
+    messages_out: float = 0
+    bytes_out: float = 0
+    redelivered: float = 0
+    acknowledged: float = 0
+
+
+NOTHING = Counters()
+
+
+class Rates:
+    """Rates per second over the last whole period; 0 in the first (as upstream's statistics).
+
+    Attributes:
+        current: The rates.
+    """
+
+    __slots__ = ("_counted", "current")
+
+    def __init__(self) -> None:
+        self._counted = NOTHING
+        self.current = NOTHING
+
+    def update(self, counted: Counters, seconds: float) -> None:
+        """End a period."""
+        before, self._counted = self._counted, counted
+        self.current = Counters(
+            *((now - then) / seconds for now, then in zip(counted, before, strict=True))
+        )
 
 
 class Histogram:

@@ -1,8 +1,9 @@
 import pytest
 
-from broker.admin.bodies import BadBodyError, JsonNumber
-from broker.admin.resources.policies.values import (
-    Field,
+from broker.policies.values import (
+    BadBodyError,
+    JsonNumber,
+    Member,
     boolean,
     long_number,
     number,
@@ -63,7 +64,7 @@ def test_texts_of_a_set_stay_in_order() -> None:
 
 
 def test_an_object_has_its_members_in_order_with_defaults_and_no_others() -> None:
-    read = object_of(Field("a", number, 3), Field("b", boolean), Field("c", number, 0))
+    read = object_of(Member("a", number, 3), Member("b", boolean), Member("c", number, 0))
     found = read({"c": JsonNumber("1"), "x": 1, "a": None})
     assert list(found.items()) == [("a", 3), ("c", 1)]
     with pytest.raises(BadBodyError):

@@ -1,4 +1,4 @@
-"""Values of policies in bodies, parsed as Java's servers do, and their JSON schemas."""
+"""Values of JSON bodies, parsed as Java's servers do, and the JSON schemas of policies' values."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.admin.bodies import BadBodyError, JsonNumber, string_map_of, strings
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
     Reader: TypeAlias = Callable[[object], object]
@@ -22,18 +20,106 @@ _PLACE = re.compile(r"0|[1-9]\d{0,3}", re.ASCII)
 _BOOLEANS = {"true": True, "false": False}
 
 
-class Field(NamedTuple):
+class JsonNumber(str):
+    """A number in a body, in its original text."""
+
+    __slots__ = ()
+
+
+class BadBodyError(Exception):
+    """A body is unreadable: 400, and a sentence of plain text, in Pulsar's form.
+
+    Attributes:
+        media_type: Content-Type of the sentence.
+        upstream_status: The status in profile pulsar: upstream's server fails at some bodies, with
+            500.
+    """
+
+    def __init__(
+        self, reason: str, media_type: str = "text/plain", *, upstream_status: int = 400
+    ) -> None:
+        super().__init__(reason)
+        self.media_type = media_type
+        self.upstream_status = upstream_status
+
+
+def without_null(values: dict[str, object]) -> dict[str, object]:
+    """Return the members of an object without null values."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
+    """Return an object of strings; numbers and booleans become strings, as in Java.
+
+    Raises:
+        BadBodyError: A value has another type, or is not Unicode.
+    """
+    for key, value in values.items():
+        if not isinstance(value, (str, bool)):
+            reason = f"{what} has {kind_of(value)} at {key[:40]!r}: expected a string"
+            raise BadBodyError(reason, upstream_status=500 if value is None else 400)
+    texts = {key: _text(value) for key, value in values.items()}
+    check_unicode(text for pair in texts.items() for text in pair)
+    return texts
+
+
+def strings(values: object, what: str) -> tuple[str, ...] | None:
+    """Return an array of strings, or None for null.
+
+    As in Java, numbers and booleans become strings; a null becomes an empty string, refused
+    wherever it matters.
+
+    Raises:
+        BadBodyError: The value is not an array of strings.
+    """
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(isinstance(x, str | bool | None) for x in values):
+        raise BadBodyError(f"{what} should be an array of strings")
+    texts = tuple("" if one is None else _text(one) for one in values)
+    check_unicode(texts)
+    return texts
+
+
+def check_unicode(texts: Iterable[str]) -> None:
+    r"""Refuse text without a UTF-8 encoding, such as a lone ``\ud800``.
+
+    Raises:
+        BadBodyError: A text has no UTF-8 encoding.
+    """
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadBodyError(f"the body has {text[:40]!a}, which is not Unicode text") from None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def kind_of(value: object) -> str:
+    """Return the kind of a value in words."""
+    kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a string")
+
+
+class Member(NamedTuple):
     """A member of an object.
 
     Attributes:
         name: The member's name.
         read: Parses the value; called with None for a missing member without default.
         default: The value of a missing member; None leaves the member out.
+        field: The field of effective policies with the value; empty: without effect.
+        broker: The key of broker.conf with the broker's own value.
     """
 
     name: str
     read: Reader
     default: object = None
+    field: str = ""
+    broker: str = ""
 
 
 def number(value: object) -> int:
@@ -137,23 +223,26 @@ def texts_by_name(value: object) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _ObjectOf:
-    fields: tuple[Field, ...]
+class ObjectOf:
+    """A reader of an object with known members."""
+
+    members: tuple[Member, ...]
 
     def __call__(self, value: object) -> dict[str, Any]:
+        """Return the known members of an object."""
         given = object_by_name(value)
         found = {}
-        for name, read_one, default in self.fields:
-            one = given.get(name)
-            read_as = default if one is None else read_one(one)
+        for member in self.members:
+            one = given.get(member.name)
+            read_as = member.default if one is None else member.read(one)
             if read_as is not None:
-                found[name] = read_as
+                found[member.name] = read_as
         return found
 
 
-def object_of(*fields: Field) -> Callable[[object], dict[str, Any]]:
+def object_of(*members: Member) -> ObjectOf:
     """Return a reader of an object with known members; unknown members are ignored."""
-    return _ObjectOf(fields)
+    return ObjectOf(members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +253,13 @@ class _Given:
     def __call__(self, value: object) -> object:
         blank = self.blank_is_none and isinstance(value, str) and not value.strip()
         return None if value is None or blank else self.read(value)
+
+
+def members_of(read: Reader) -> tuple[Member, ...]:
+    """Return the members of a reader's object; empty for another reader."""
+    if isinstance(read, _Given):
+        return members_of(read.read)
+    return read.members if isinstance(read, ObjectOf) else ()
 
 
 def given(read: Reader) -> Reader:
@@ -203,7 +299,7 @@ def schema_of(read: Reader) -> dict[str, Any]:
             return schema_of(read.read)
         case _OneOf():
             return {"type": "string", "enum": list(read.names)}
-        case _ObjectOf():
-            members = {one.name: schema_of(one.read) for one in read.fields}
+        case ObjectOf():
+            members = {one.name: schema_of(one.read) for one in read.members}
             return {"type": "object", "properties": members}
     return _SCHEMAS.get(read, {})

@@ -1,6 +1,6 @@
 import math
 
-from broker.messages.publishing.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS, Histogram
+from broker.messages.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS, Histogram
 
 
 def observed(*millis: float) -> Histogram:
