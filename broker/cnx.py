@@ -27,8 +27,7 @@ from server.connection.keep_alive_timer import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.request_errors import RequestError
 from server.connection.served_connection import ServedConnection
-from server.tasks.cooperative import ShortWork
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns, ShortWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

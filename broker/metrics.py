@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.patterns.cache import ListingCache
     from broker.plugins.calls import ResourceCalls
     from broker.stores.store import MetadataStore
-    from broker.topics.lookup_outcomes import LookupOutcomes
+    from broker.topics.lookup import LookupOutcomes
     from broker.watches.service import TopicListService
     from limiter.flow.lookup_semaphore import LookupSemaphore
     from limiter.flow.totals import FlowTotals

@@ -23,7 +23,7 @@ from broker.cnx import BrokerParts, ServerCnx
 from broker.commands.discovery import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
-from broker.imports.at_start import import_at_start
+from broker.imports.importer import import_at_start
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
@@ -32,28 +32,26 @@ from broker.load_usage import LoadUsage
 from broker.messages.loading.loaded_topics import TopicParts
 from broker.messaging import Messaging
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
+from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
-from broker.patterns.workers import PatternWorkers
 from broker.policies.service import PolicyService
 from broker.schemas.avro.judge import ProcessJudge
 from broker.schemas.checks import SchemaChecks
 from broker.schemas.registry import SchemaRegistry
-from broker.schemas.rules import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS
+from broker.schemas.schema import FLOODGATE_SCHEMAS, PULSAR_SCHEMAS
 from broker.stores.changes import StoreError
 from broker.stores.open_store import store_for_url
 from broker.stores.store_url import MEMORY_SCHEME
-from broker.topics.lookup import LookupHandler
-from broker.topics.lookup_outcomes import LookupOutcomes
+from broker.topics.lookup import LookupHandler, LookupOutcomes
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
-from broker.watches.namespace_listings import WatchContext
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
 from broker.watches.service import TopicListService
+from broker.watches.sets.context import WatchContext
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
-from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
 from proto.version import FLOODGATE_VERSION
 from server import instruments
@@ -265,7 +263,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.push_async_callback(judge.close)
         rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
         checks = SchemaChecks(judge)
-        return SchemaRegistry(self.store.schemas, checks, self._message_clock.wall_ms, rules)
+        return SchemaRegistry(self.store, checks, self._message_clock.wall_ms, rules)
 
     def _put_in_force(self, config: BrokerConfig) -> None:
         """Apply a configuration changed at run time."""
@@ -354,7 +352,7 @@ class BrokerService(ServerService["ServerCnx"]):
     def _parts(self) -> BrokerParts:
         config, messaging = self.config, self.messaging
         listing = self._listing_parts()
-        watches = self.watches = self._topic_list_service(listing)
+        watches = self.watches = TopicListService(listing)
         self.lookup_handler = self._lookup_handler()
         watches.start()
         self._exits.callback(watches.stop)
@@ -365,7 +363,13 @@ class BrokerService(ServerService["ServerCnx"]):
             permits=PermitRules(self.lookups, self.unanswered),
             namespace_named=named_or_closed if self._pulsar_compatible else named_or_refused,
             lookup_handler=self.lookup_handler,
-            topics_handler=self._topics_handler(listing),
+            topics_handler=GetTopicsHandler(
+                listing.lister,
+                listing.pattern_filter,
+                listing.estimates,
+                listing.memory,
+                listing.answers,
+            ),
             policies=self.policies,
             watches=watches,
             memory=listing.memory,
@@ -426,8 +430,24 @@ class BrokerService(ServerService["ServerCnx"]):
         """Build the common parts of listings and watches."""
         lister, clock, estimate = self.lister, self._clock, self.config.size_estimate
         estimates = ListingEstimates(estimate, lister, anyone_resets=self._pulsar_compatible)
-        pattern_filter, memory = self._pattern_filter(), self._memory()
-        return WatchContext(self.store, lister, estimates, pattern_filter, memory, clock)
+        return WatchContext(
+            self.store,
+            lister,
+            estimates,
+            self._pattern_filter(),
+            self._memory(),
+            clock,
+            AnswerRules.of(
+                self.config.profile,
+                private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
+                max_message_bytes=self.config.max_message_size,
+            ),
+            WatchRules(
+                PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES,
+                max_bytes=self.config.topic_watch_max_bytes,
+                max_update_bytes=self.config.max_message_size // 2,
+            ),
+        )
 
     def _pattern_filter(self) -> PatternFilter:
         config = self.config
@@ -455,31 +475,3 @@ class BrokerService(ServerService["ServerCnx"]):
             self.lookup_outcomes,
             pulsar_compatible=self._pulsar_compatible,
         )
-
-    def _topics_handler(self, parts: WatchContext) -> GetTopicsHandler:
-        return GetTopicsHandler(
-            parts.lister,
-            parts.pattern_filter,
-            parts.estimates,
-            parts.memory,
-            AnswerRules.of(
-                self.config.profile,
-                private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
-                max_message_bytes=self.config.max_message_size,
-            ),
-        )
-
-    def _topic_list_service(self, parts: WatchContext) -> TopicListService:
-        config = self.config
-        largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
-        rules = WatchRules(
-            evaluates_patterns=config.enable_broker_side_subscription_pattern_evaluation,
-            max_pattern_length=config.subscription_pattern_max_length,
-            implementation=config.topics_pattern_regex_implementation,
-            max_bytes=config.topic_watch_max_bytes,
-            max_update_bytes=config.max_message_size // 2,
-            max_frame_bytes=0 if self._pulsar_compatible else largest_frame,
-            profile=PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES,
-            private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
-        )
-        return TopicListService(parts, rules)

@@ -32,7 +32,6 @@ from client.messages.enums import (
     RegexSubscriptionMode,
 )
 from client.messages.message_id import MessageId
-from client.patience import SharedQuestions
 from client.producers.options import ProducerOptions
 from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
@@ -44,6 +43,7 @@ from limiter.client_memory.memory_limit_controller import (
     DEFAULT_PRODUCER_SHARE,
     MemoryLimitController,
 )
+from limiter.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -143,8 +143,8 @@ class Client(PulsarClient):
         if logger is not None:
             log_to(logger)
         places = asyncio.Semaphore(concurrent_lookup_requests)
-        self._lookups: SharedQuestions[LookupResult] = SharedQuestions(places)
-        self._partition_counts: SharedQuestions[int] = SharedQuestions(places)
+        self._lookups = SingleFlight[LookupResult](places)
+        self._partition_counts = SingleFlight[int](places)
         self._shares_memory = memory_limit_controller is not None
         self.memory = memory_limit_controller or MemoryLimitController(
             memory_limit_bytes, clock=self.clock, producer_share=producer_share
@@ -350,12 +350,12 @@ class Client(PulsarClient):
 
     async def lookup(self, topic: str) -> LookupResult:
         """As PulsarClient's; identical concurrent requests are sent once."""
-        return await self._lookups.answer(topic, partial(super().lookup, topic))
+        return await self._lookups.join(topic, partial(super().lookup, topic))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
         """As PulsarClient's; identical concurrent requests are sent once."""
         ask = partial(super().partitions, topic, auto_create=auto_create)
-        return await self._partition_counts.answer((topic, auto_create), ask)
+        return await self._partition_counts.join((topic, auto_create), ask)
 
     def shutdown(self) -> None:
         """Close everything in the background; ``close`` waits."""

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_CODE_LINES = {
-    "limiter": 4_600,
+    "limiter": 4_660,
     "proto": 2_000,
     "server": 6_700,
     "client": 11_700,
-    "broker": 26_800,
+    "broker": 26_400,
     "proxy": 2_500,
     "loadgen": 14_400,
 }

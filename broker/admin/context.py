@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore, NamespacePolicies, NamespaceSnapshot
-    from broker.topics.lookup_outcomes import LookupOutcomes
+    from broker.topics.lookup import LookupOutcomes
     from broker.topics.properties import TopicProperties
     from broker.topics.service import TopicService
     from limiter.flow.lookup_semaphore import LookupSemaphore

@@ -17,7 +17,7 @@ from broker.errors import RefusedError
 from broker.messages.errors import MessageStoreError
 from broker.policies.values import BadBodyError
 from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusedError
-from broker.schemas.key_value import TruncatedKeyValueError
+from broker.schemas.schema import TruncatedKeyValueError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import JSON_TYPE, RestError, json_response

@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from server.tasks.single_flight import SingleFlight
+from limiter.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from broker.stores.store import MetadataStore, TenantInfo

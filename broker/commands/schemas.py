@@ -10,8 +10,7 @@ from broker.authorization.questions import Asked
 from broker.errors import TOO_MANY_LOOKUPS
 from broker.messages.topic import PersistentTopic
 from broker.schemas.registry import schema_name
-from broker.schemas.schema import as_sent
-from broker.schemas.versions import version_bytes, version_of_bytes
+from broker.schemas.schema import as_sent, version_bytes, version_of_bytes
 from broker.stores.changes import StoreError
 from proto.commands import (
     get_or_create_schema_failed,

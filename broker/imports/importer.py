@@ -6,30 +6,39 @@ topics stay unchanged; imported topics are never deleted as inactive.
 
 A file is read twice: first to check all rows, then to import. A thread reads, checks and sorts, so
 that the broker serves requests meanwhile.
+
+At the broker's start (``--import``) each file is imported once: the store remembers the content of
+completely imported files. A restart with the same file leaves topics alone that were deleted or
+changed since. An interrupted import is repeated, and adds missing topics.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import itertools
 import logging
 import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
-from broker.imports.additions import additions
 from broker.imports.files import ImportFailedError as ImportFailedError
-from broker.imports.files import read_rows, state_of
-from broker.imports.rows import valid_rows, with_namespaces
+from broker.imports.files import files_of, read_rows, state_of, unreadable
+from broker.imports.rows import highest_partitions, valid_rows, with_namespaces
 from broker.imports.staging import StagedRows
+from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.property_rows import PropertyRows, row_texts
 from proto.invalid_rows import InvalidRows
-from proto.names import InvalidNameError
-from server.tasks.freeing import free_in_steps
+from proto.names import InvalidNameError, NamespaceName
+from server.errors import StartError
+from server.tasks.freed_memory import free_in_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from broker.imports.files import FileStates
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
     from broker.imports.staging import Lot
     from broker.stores.changes import NamespaceChanges
     from broker.stores.store import MetadataStore
-
+    from server.imports import Imports
 
 logger = logging.getLogger(__name__)
 
@@ -173,3 +182,104 @@ def _check_unchanged(path: Path, state: FileStates) -> None:
 
 def _changed(path: Path) -> ImportFailedError:
     return ImportFailedError(f"{path} was changed while it was imported: import it again")
+
+
+def additions(lot: Lot) -> list[NamespaceChanges]:
+    """Return a change for each namespace of a lot that adds the namespace's rows.
+
+    Raises:
+        InvalidNameError: The name of a namespace is invalid.
+    """
+    topics: list[bytes] = lot.table["topic"].cast(pa.binary()).to_pylist()
+    partitioned = _partition_counts(lot)
+    column = _properties(lot)
+    described = _described(lot, column)
+    texts = row_texts(column) if column is not None and any(described) else ()
+    found: list[NamespaceChanges] = []
+    for place, (start, end) in enumerate(itertools.pairwise(lot.starts)):
+        names = topics[start:end]
+        rows = None
+        if column is not None and described[place]:
+            some = column.slice(start, end - start)
+            rows = PropertyRows.from_map_column(names, some, texts[start:end])
+        changes = TopicChanges(names, (), partitioned[place], rows, adds_only=True)
+        found.append((NamespaceName.parse(lot.names[place]), changes))
+    return found
+
+
+def _partition_counts(lot: Lot) -> Sequence[dict[str, int]]:
+    """Return the partition counts of each namespace's partitioned topics."""
+    counts: list[dict[str, int]] = [{} for _ in lot.names]
+    places = np.repeat(np.arange(len(lot.names)), np.diff(lot.starts))
+    for base, place, highest in highest_partitions(lot.table["topic"], places):
+        counts[place][base] = highest + 1
+    return counts
+
+
+def _properties(lot: Lot) -> pa.MapArray | None:
+    if "properties" not in lot.table.column_names:
+        return None
+    return lot.table["properties"].combine_chunks()
+
+
+def _described(lot: Lot, column: pa.MapArray | None) -> Sequence[bool]:
+    """Return for each namespace whether any of its topics has properties."""
+    if column is None:
+        return ()
+    pairs = column.offsets.to_numpy()[np.asarray(lot.starts)]
+    described: list[bool] = (np.diff(pairs) > 0).tolist()
+    return described
+
+
+async def import_at_start(store: MetadataStore, imports: Imports) -> None:
+    """Import files not imported before.
+
+    Raises:
+        StartError: A file cannot be imported, or the store failed.
+    """
+    for path in imports.paths:
+        try:
+            await _import(store, path, imports)
+        except (ImportFailedError, StoreError) as error:
+            raise StartError(f"--import: {error}") from None
+
+
+async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
+    # Taken before the content, so that the remembered content is the imported content.
+    state = await asyncio.to_thread(state_of, path)
+    content = await asyncio.to_thread(fingerprint, path)
+    if not imports.again and await store.has_imported(content):
+        logger.info(
+            "%s was imported before and is left out, so that what was changed since stays; "
+            "--import-again imports it again",
+            path,
+        )
+        return
+    logger.info("imports %s; all of it is checked first", path)
+    result = await import_topics(store, path, skip_invalid=imports.skip_invalid, state=state)
+    for line in result.report.splitlines():
+        logger.warning("--skip-invalid: %s", line.strip())
+    await store.remember_import(content)
+    logger.info(
+        "imported %d topics of %d namespaces from %s in %.1f s",
+        result.topics,
+        result.namespaces,
+        path,
+        result.seconds,
+    )
+
+
+def fingerprint(path: Path) -> str:
+    """Return a digest of the content of a file, or of a folder's files in order.
+
+    Raises:
+        ImportFailedError: A file is missing or unreadable.
+    """
+    digest = hashlib.sha256()
+    for file in files_of(path):
+        try:
+            with file.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+        except OSError as error:
+            raise unreadable(file, error) from None
+    return digest.hexdigest()

@@ -55,9 +55,8 @@ class ListingEstimates:
     ) -> ListingEstimate:
         """Return the estimate of one request."""
         holder = self._sizes.holder(self._key(namespace, mode, properties))
-        guess = SizeGuess(holder, anyone_resets=self._anyone_resets)
         known_bytes = partial(self._lister.known_bytes, namespace, mode, properties)
-        return ListingEstimate(self._policy, holder, guess, known_bytes)
+        return ListingEstimate(self._policy, holder, known_bytes, anyone_resets=self._anyone_resets)
 
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
@@ -74,19 +73,21 @@ class ListingEstimates:
         return (namespace, mode, frozenset(properties.items()))
 
 
-class ListingEstimate:
+class ListingEstimate(SizeGuess):
     """One request's estimate: read before listing, corrected afterwards."""
+
+    __slots__ = ("_known_bytes", "_policy")
 
     def __init__(
         self,
         policy: SizeEstimate,
         holder: ResultHolder,
-        guess: SizeGuess,
         known_bytes: Callable[[], int | None],
+        *,
+        anyone_resets: bool,
     ) -> None:
+        super().__init__(holder, anyone_resets=anyone_resets)
         self._policy = policy
-        self._holder = holder
-        self._guess = guess
         self._known_bytes = known_bytes
 
     async def size(self) -> int:
@@ -94,25 +95,17 @@ class ListingEstimate:
         if self._policy is SizeEstimate.PROPOSAL:
             return PROPOSAL_ESTIMATE_BYTES
         if self._policy is SizeEstimate.LAST:
-            return await self._guess.size()
+            return await super().size()
         known = self._known_bytes()
         if known is None:
             known = self._holder.last_size_bytes
         return FIRST_ESTIMATE_BYTES if known is None else known
 
-    def actual(self, listing: TopicListing) -> int:
+    def listed(self, listing: TopicListing) -> int:
         """Return the heap charged for a listing, and record it."""
         size_bytes = charged_bytes(self._policy, listing.estimated_bytes, len(listing))
-        self._guess.actual(size_bytes)
+        self.actual(size_bytes)
         return size_bytes
-
-    def failed(self) -> None:
-        """Release requests waiting for this request's measurement."""
-        self._guess.failed()
-
-    def forget(self) -> None:
-        """Forget a size above a limit: the namespace may shrink."""
-        self._guess.forget()
 
     def refused_before(self, size_bytes: int) -> bool:
         """Tell whether a listing was refused earlier, and record the new size.
@@ -120,5 +113,5 @@ class ListingEstimate:
         As shipped, a refused size becomes the estimate, and later requests stay unanswered.
         """
         before = self._holder.last_size_bytes is not None
-        self._guess.actual(size_bytes)
+        self.actual(size_bytes)
         return before

@@ -15,22 +15,15 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.plugin_keys import TooManyPropertiesError
-from broker.errors import (
-    HEAP_LIMIT_EXCEEDED,
-    NO_DIRECT_MEMORY,
-    too_large_for_a_frame,
-)
+from broker.errors import HEAP_LIMIT_EXCEEDED, NO_DIRECT_MEMORY
 from broker.listing.lister import NO_PROPERTIES
-from broker.listing.request import ListingRequest, heap_key
-from broker.listing.responses import ListingAnswer, listing_answer
+from broker.listing.responses import ListingAnswer, ListingRequest, heap_key, listing_answer
 from broker.patterns.errors import InvalidPatternError
 from broker.plugins.calls import ResourcesError
 from broker.stores.changes import StoreError
 from limiter.errors import PermitAcquireError, PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
-from proto.topics_response import COPY_BYTES
 from server.connection.request_errors import RequestError, not_granted
-from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -67,7 +60,6 @@ class GetTopicsHandler:
         self._memory = memory
         self._rules = rules
         self._refusals = rules.refusals
-        self._copies = Steps()
 
     def expected_bytes(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str] = NO_PROPERTIES
@@ -123,12 +115,14 @@ class GetTopicsHandler:
             return False
         answer = listing_answer(request, listing, cnx, filtered=False)
         response, size_bytes = answer.response, answer.response.command_bytes
-        if self._is_too_large(response) or self._is_copied_in_steps(response):
+        rules = self._rules
+        if rules.is_too_large(response) or rules.is_copied_in_steps(response):
             return False
         direct = transient(LimitType.DIRECT_MEMORY, answer.shared, size_bytes, cnx, name)
         if direct is None:
             return False
-        self._write(self._own(response), cnx, direct.stay, self._paid_bytes(response))
+        own = response.joined() if rules.private_buffers else response
+        self._write(own, cnx, direct.stay, self._paid_bytes(response))
         direct.end()
         heap.end()
         return True
@@ -186,7 +180,7 @@ class GetTopicsHandler:
             async with self._memory.heap(asked.key, reserved, asked.cnx, asked.name) as heap:
                 listed = True
                 listing = await self._listing(asked)
-                await heap.resize(estimate.actual(listing))
+                await heap.resize(estimate.listed(listing))
                 answer = await self._answer(asked, listing)
                 direct = await self._direct(asked, answer, ahead)
                 if direct is None:
@@ -226,8 +220,7 @@ class GetTopicsHandler:
             except InvalidPatternError as error:
                 raise self._refusals.pattern(error) from None
         answer = listing_answer(asked.command, listing, asked.cnx, filtered=filtered)
-        if self._is_too_large(answer.response):
-            raise too_large_for_a_frame(answer.response.size, self._rules.max_frame_bytes)
+        self._rules.check_size(answer.response)
         return answer
 
     async def _direct(
@@ -272,10 +265,7 @@ class GetTopicsHandler:
         self, response: TopicsResponse, cnx: Connection, give_back: Callable[[], object]
     ) -> None:
         try:
-            if self._is_copied_in_steps(response):
-                response = await self._copies.take(response.copying())
-            else:
-                response = self._own(response)
+            response = await self._rules.owned(response)
         except BaseException:
             give_back()
             raise
@@ -291,17 +281,6 @@ class GetTopicsHandler:
         """Write a response past the queue if possible."""
         if not cnx.write_through(response.buffers, stay, paid_bytes):
             cnx.enqueue(response.buffers, response.size, stay(), paid_bytes)
-
-    def _is_too_large(self, response: TopicsResponse) -> bool:
-        """Tell whether a client would fail on a response of this size."""
-        return 0 < self._rules.max_frame_bytes < response.size
-
-    def _is_copied_in_steps(self, response: TopicsResponse) -> bool:
-        return self._rules.private_buffers and response.size > COPY_BYTES
-
-    def _own(self, response: TopicsResponse) -> TopicsResponse:
-        """Copy a response into private bytes, if responses must not share any."""
-        return response.joined() if self._rules.private_buffers else response
 
     def _paid_bytes(self, response: TopicsResponse) -> int:
         return response.command_bytes if self._memory.pays else 0

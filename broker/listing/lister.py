@@ -12,7 +12,7 @@ from broker.plugins.calls import ResourceCalls
 from broker.plugins.plugin import BrokerContext, DefaultPulsarResourcesExtended, open_resources
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from broker.topic_lists.sequence import TopicSequence
-from server.tasks.single_flight import SingleFlight
+from limiter.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.errors import illegal_argument, pulsar_no_namespace, too_large
+from broker.errors import (
+    illegal_argument,
+    pulsar_no_namespace,
+    too_large,
+    too_large_for_a_frame,
+)
 from broker.topic_lists.listing import EMPTY_LISTING
 from limiter.memory.dual_limiter import LimitType
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
+from proto.topics_response import COPY_BYTES
 from server.configuration.common import Profile
 from server.connection.request_errors import RequestError, UnansweredRequestError
+from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from broker.listing.estimates import ListingEstimate
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from broker.topic_lists.listing import TopicListing
     from limiter.errors import PermitTooLargeError
     from proto.names import NamespaceName
+    from proto.topics_response import TopicsResponse
 
 
 class Refusals:
@@ -94,12 +102,37 @@ class AnswerRules:
             request releases the heap, and may be answered in the event-loop iteration of its
             arrival.
         refusals: Builds the errors.
+        copies: Copies large responses in steps.
     """
 
     private_buffers: bool
     max_frame_bytes: int
     keeps_heap: bool = False
     refusals: Refusals = field(default_factory=Refusals)
+    copies: Steps = field(default_factory=Steps)
+
+    def is_too_large(self, response: TopicsResponse) -> bool:
+        """Tell whether a client would fail on a response of this size."""
+        return 0 < self.max_frame_bytes < response.size
+
+    def check_size(self, response: TopicsResponse) -> None:
+        """Refuse a response on which a client would fail.
+
+        Raises:
+            RequestError: The response is larger than a frame may be.
+        """
+        if self.is_too_large(response):
+            raise too_large_for_a_frame(response.size, self.max_frame_bytes)
+
+    def is_copied_in_steps(self, response: TopicsResponse) -> bool:
+        """Tell whether ``owned`` takes several steps."""
+        return self.private_buffers and response.size > COPY_BYTES
+
+    async def owned(self, response: TopicsResponse) -> TopicsResponse:
+        """Copy a response into private bytes, if responses must not share any."""
+        if self.is_copied_in_steps(response):
+            return await self.copies.take(response.copying())
+        return response.joined() if self.private_buffers else response
 
     @staticmethod
     def of(

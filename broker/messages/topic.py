@@ -35,7 +35,7 @@ from broker.messages.subscriptions.non_persistent.subscriptions import NonPersis
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

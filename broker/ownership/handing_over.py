@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import proto.PulsarApi_pb2 as pb
     from broker.ownership.ownership import Bundle
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
     from limiter.clock import Clock
     from proto.names import NamespaceName, TopicName
 

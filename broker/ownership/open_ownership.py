@@ -1,20 +1,118 @@
-"""The choice of an ownership: shared by the brokers of a PostgreSQL database, otherwise sole."""
+"""The choice of an ownership: shared by the brokers of a PostgreSQL database, otherwise sole.
+
+A sole broker owns all topics.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
-from broker.ownership.sole import LookedUpOwnership, SoleOwnership
+import proto.PulsarApi_pb2 as pb
+from broker.ownership.ownership import Bundle, OwnedBundles, Owner, bundle_of_topic
 from broker.stores.store_url import POSTGRESQL_SCHEMES
 from limiter.clock import elapsed_seconds
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from broker.ownership.shared import SharedOwnership
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
+    from proto.names import NamespaceName, TopicName
     from server.configuration.addresses import ServerUrls
+
+
+class SoleOwnership:
+    """The ownership of a broker with an exclusive store. See Ownership.
+
+    Args:
+        urls: Returns the broker's addresses.
+    """
+
+    alone = True
+
+    def __init__(self, urls: Callable[[], ServerUrls]) -> None:
+        self._urls = urls
+        # Bound: the existing namespaces.
+        self._looked_up: set[NamespaceName] = set()
+        self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
+
+    def owns(self, topic: TopicName) -> bool:
+        """Return True."""
+        return True
+
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True."""
+        return True
+
+    def notice(self) -> None:
+        """Do nothing: no peer could have served a topic meanwhile."""
+
+    async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
+        """Return this broker."""
+        self._looked_up.add(topic.namespace)
+        return Owner(self._urls(), here=True)
+
+    def was_looked_up(self, namespace: NamespaceName) -> bool:
+        """Return True if a topic of a namespace was looked up since the start."""
+        return namespace in self._looked_up
+
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
+        """Close the topics of a bundle; lookups load the topics again."""
+        await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
+
+    async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
+        """Forget lookups of the namespaces; no peer has messages."""
+        self._looked_up.difference_update(namespaces)
+
+    def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
+        """Register a callback that closes the topics of a bundle."""
+        self._when_lost.append(callback)
+
+    def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
+        """Do nothing: no bundle can be served elsewhere."""
+
+    async def brokers(self) -> Sequence[str]:
+        """Return this broker's address."""
+        return [self._urls().web_address]
+
+
+class LookedUpOwnership(SoleOwnership):
+    """Ownership in profile pulsar: a bundle is owned from the first lookup until an unload.
+
+    Args:
+        urls: Returns the broker's addresses.
+        store: Knows how many bundles a namespace has.
+    """
+
+    def __init__(self, urls: Callable[[], ServerUrls], store: MetadataStore) -> None:
+        super().__init__(urls)
+        self._store = store
+        self._owned = OwnedBundles()
+
+    def owns(self, topic: TopicName) -> bool:
+        """Return True if a topic of the topic's bundle was looked up."""
+        return self._owned.holds(topic)
+
+    def owns_bundle(self, bundle: Bundle) -> bool:
+        """Return True if a topic of the bundle was looked up."""
+        return bundle in self._owned
+
+    async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
+        """Own the bundle of a topic."""
+        if not self._owned.holds(topic):
+            policies = await self._store.policies(topic.namespace)
+            if policies is None:
+                raise RequestError(pb.TopicNotFound, "Namespace not found")
+            self._owned.add(bundle_of_topic(topic, policies.bundles), policies.bundles)
+        return await super().acquire(topic, authoritative=authoritative)
+
+    async def release(self, bundle: Bundle, to: str | None = None) -> None:
+        """Release a bundle until the next lookup."""
+        self._owned.discard(bundle)
+        await super().release(bundle)
 
 
 def sole_ownership(

@@ -20,7 +20,7 @@ from limiter.clock import clock_sleep, deadline
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
     from limiter.clock import Clock, TimerHandle
 
 logger = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from broker.ownership.session import BrokerSession
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
     from proto.names import TopicName

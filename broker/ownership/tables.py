@@ -18,7 +18,7 @@ from server.configuration.addresses import ServerUrls
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
 
 CHANNEL = "floodgate_ownership"
 """Channel of notifications: release a bundle; own a bundle, with the heir's id; forget a namespace,

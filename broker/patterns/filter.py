@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from broker.patterns.backtracking import BacktrackingFilter, Piece
+from broker.patterns.backtracking import BacktrackingFilter, PatternWorkers, Piece
 from broker.patterns.cache import ListingCache
 from broker.patterns.path_columns import PathColumns, PathRun
 from broker.patterns.pattern import (
@@ -28,12 +28,11 @@ from broker.patterns.pattern import (
     compiled_before,
     pattern_length,
 )
-from broker.patterns.workers import PatternWorkers
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from limiter.clock import LoopClock
+from limiter.single_flight import SingleFlight
 from server.tasks.cooperative import Steps
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -93,6 +92,9 @@ class PatternFilter:
         cache: Cache of results and columns; None for no caching.
         workers: Processes for patterns that require a backtracking engine.
         clock: Time source.
+
+    Attributes:
+        rules: The configuration.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class PatternFilter:
         workers: PatternWorkers | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._rules = rules
+        self.rules = rules
         self._cache = cache or ListingCache(0)
         self._backtracking = BacktrackingFilter(
             workers or PatternWorkers(), clock or LoopClock(), rules.timeout_seconds
@@ -112,12 +114,12 @@ class PatternFilter:
 
     def applies_to(self, pattern: str) -> bool:
         """Tell whether the broker evaluates a pattern; otherwise the client must."""
-        if not self._rules.enabled:
+        if not self.rules.enabled:
             return False
         length = pattern_length(pattern)
-        if length > self._rules.max_length:
+        if length > self.rules.max_length:
             logger.info("a pattern of %d UTF-16 units is left to the client", length)
-        return length <= self._rules.max_length
+        return length <= self.rules.max_length
 
     async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
         """Return the topics whose whole name, without partition and scheme, matches.
@@ -128,7 +130,7 @@ class PatternFilter:
         compiled = await self._compiled(pattern)
         if compiled.matches_all:
             return listing
-        if not self._rules.share:
+        if not self.rules.share:
             return (await self._evaluate(listing, compiled))[0]
         # Keyed by the text without a domain: present in a listing's pattern, absent in a watch's.
         known = self._cache.get(listing, compiled.text)
@@ -139,14 +141,14 @@ class PatternFilter:
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
         """Return a pattern compiled; at most one new pattern in an event-loop iteration."""
-        known = compiled_before(pattern, self._rules.implementation)
+        known = compiled_before(pattern, self.rules.implementation)
         if known is not None:
             return known
         return await self._steps.take(self._compiling(pattern))
 
     def _compiling(self, pattern: str) -> Generator[None, None, TopicsPattern]:
         yield from ()  # Work of one step.
-        return compile_pattern(pattern, self._rules.implementation)
+        return compile_pattern(pattern, self.rules.implementation)
 
     async def _remembered(self, listing: TopicListing, pattern: TopicsPattern) -> TopicListing:
         kept, added_bytes = await self._evaluate(listing, pattern)

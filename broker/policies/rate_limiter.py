@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from limiter.token_bucket import TokenBucket
+
 if TYPE_CHECKING:
     from broker.policies.effective import Rate
     from limiter.clock import Clock
@@ -14,38 +16,6 @@ DISPATCH_WAIT_SECONDS = 1.0
 _ROUNDING = 1e-6
 MOST_CONSUMERS = 10_000
 """Consumers of a topic whose subscriptions are counted."""
-
-
-class _Bucket:
-    """Tokens refilled evenly; the bucket may be overdrawn.
-
-    Args:
-        most: Capacity; 0 or less: unlimited.
-        period_seconds: Time to fill an empty bucket.
-        now: The clock's current time.
-    """
-
-    def __init__(self, most: int, period_seconds: int, now: float) -> None:
-        self.limited = most > 0
-        self._most = most
-        self._each_second = most / max(period_seconds, 1)
-        self._tokens = float(most)
-        self._since = now
-
-    def tokens(self, now: float) -> float:
-        """Return the current number of tokens."""
-        filled = self._tokens + (now - self._since) * self._each_second
-        self._tokens, self._since = min(self._most, filled), now
-        return self._tokens
-
-    def take(self, count: int, now: float) -> None:
-        """Take tokens, even more than available."""
-        self._tokens = self.tokens(now) - count
-
-    def seconds_until_one(self, now: float) -> float:
-        """Return the seconds until a whole token is available."""
-        missing = 1 - self.tokens(now)
-        return missing / self._each_second if missing > _ROUNDING else 0.0
 
 
 class RateLimiter:
@@ -72,13 +42,13 @@ class RateLimiter:
     def change(self, rate: Rate) -> None:
         """Replace the limit, with full buckets."""
         now = self._clock.now()
-        self._messages = _Bucket(rate.messages, rate.period_seconds, now)
-        self._bytes = _Bucket(rate.size_bytes, rate.period_seconds, now)
+        self._messages = _bucket(rate.messages, rate.period_seconds, now)
+        self._bytes = _bucket(rate.size_bytes, rate.period_seconds, now)
 
     @property
     def limited(self) -> bool:
         """True if messages or bytes are limited."""
-        return self._messages.limited or self._bytes.limited
+        return self._messages is not None or self._bytes is not None
 
     def available(self) -> tuple[int, int]:
         """Return the available messages and bytes; a very large number if unlimited."""
@@ -89,21 +59,25 @@ class RateLimiter:
         """Count messages and bytes, even more than available."""
         now = self._clock.now()
         for bucket, count in ((self._messages, messages), (self._bytes, size_bytes)):
-            if bucket.limited:
-                bucket.take(count, now)
+            if bucket is not None:
+                bucket.tokens = bucket.refill(now) - count
 
     def seconds_until_more(self) -> float:
         """Return the seconds to wait before sending; 0 if tokens are available."""
-        now = self._clock.now()
-        wait = max(
-            (one.seconds_until_one(now) for one in (self._messages, self._bytes) if one.limited),
-            default=0.0,
-        )
+        now, wait = self._clock.now(), 0.0
+        for bucket in (self._messages, self._bytes):
+            if bucket is not None and bucket.refill(now) < 1 - _ROUNDING:
+                wait = max(wait, bucket.seconds_until(1))
         return max(wait, self._least_wait) if wait else 0.0
 
 
-def _whole(bucket: _Bucket, now: float) -> int:
-    return max(0, int(bucket.tokens(now) + _ROUNDING)) if bucket.limited else sys.maxsize
+def _bucket(most: int, period_seconds: int, now: float) -> TokenBucket | None:
+    """Return a full bucket; None without a limit."""
+    return TokenBucket(most / max(period_seconds, 1), most, now) if most > 0 else None
+
+
+def _whole(bucket: TokenBucket | None, now: float) -> int:
+    return sys.maxsize if bucket is None else max(0, int(bucket.refill(now) + _ROUNDING))
 
 
 class ConsumerIdentifier(NamedTuple):
@@ -129,7 +103,7 @@ class SubscribeRateLimiter:
     def __init__(self, rate: Rate, clock: Clock) -> None:
         self._clock = clock
         self._rate = rate
-        self._buckets: dict[ConsumerIdentifier, _Bucket] = {}
+        self._buckets: dict[ConsumerIdentifier, TokenBucket] = {}
 
     def __len__(self) -> int:
         return len(self._buckets)
@@ -147,11 +121,11 @@ class SubscribeRateLimiter:
             return True
         bucket = self._buckets.pop(consumer, None)
         if bucket is None:
-            bucket = _Bucket(rate.messages, rate.period_seconds, now)
+            bucket = TokenBucket(rate.messages / rate.period_seconds, rate.messages, now)
             if len(self._buckets) >= MOST_CONSUMERS:
                 del self._buckets[next(iter(self._buckets))]
         self._buckets[consumer] = bucket
         if not _whole(bucket, now):
             return False
-        bucket.take(1, now)
+        bucket.tokens -= 1
         return True

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import json
 from typing import TYPE_CHECKING, Protocol
+
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.message import DecodeError
 
 from broker.schemas.errors import (
     SchemaRefusal,
@@ -13,14 +19,13 @@ from broker.schemas.errors import (
     other_root,
     unreadable_native,
 )
-from broker.schemas.key_value import KEY_VALUE, halves
-from broker.schemas.protobuf_native import PROTOBUF_NATIVE, root_message, unreadable
-from broker.schemas.schema import Schema
-from broker.stores.topic_schemas import StoredSchema
+from broker.schemas.schema import KEY_VALUE, Schema, halves
+from broker.stores.store import StoredSchema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PROTOBUF_NATIVE = "PROTOBUF_NATIVE"
 AVRO_KINDS = frozenset(("AVRO", "JSON", "PROTOBUF"))
 """Types with an Avro schema as definition."""
 CLIENT_SIDE_KINDS = frozenset(("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH"))
@@ -197,3 +202,31 @@ def _compared(existing: Sequence[StoredSchema], strategy: str) -> Sequence[Store
     if strategy == ALWAYS_COMPATIBLE:
         return ()
     return existing[::-1] if strategy.endswith("_TRANSITIVE") else existing[-1:]
+
+
+_SET, _ROOT, _FILE = "fileDescriptorSet", "rootMessageTypeName", "rootFileDescriptorName"
+
+
+def unreadable(data: bytes) -> str:
+    """Return the reason why a definition is unreadable; empty for a readable definition."""
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return f"it is no JSON: {error}"
+    if not isinstance(given, dict) or not isinstance(given.get(_SET), str):
+        return f"it has no {_SET}"
+    if not isinstance(given.get(_ROOT), str) or not isinstance(given.get(_FILE), str):
+        return f"it has no {_ROOT} or no {_FILE}"
+    try:
+        descriptors = FileDescriptorSet.FromString(base64.b64decode(given[_SET], validate=True))
+    except (binascii.Error, DecodeError) as error:
+        return f"its {_SET} cannot be read: {error}"
+    if given[_FILE] not in (file.name for file in descriptors.file):
+        return f"its {_SET} lacks the file {given[_FILE]!r}"
+    return ""
+
+
+def root_message(data: bytes) -> str:
+    """Return the message name of a readable definition."""
+    name: str = json.loads(data)[_ROOT]
+    return name

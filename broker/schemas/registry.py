@@ -19,13 +19,16 @@ from broker.schemas.errors import (
     plain_text,
     producer_text,
 )
-from broker.schemas.key_value import TruncatedKeyValueError
-from broker.schemas.rules import FLOODGATE_SCHEMAS
-from broker.schemas.schema import Schema
-from broker.schemas.versions import NO_VERSION, version_bytes
+from broker.schemas.schema import (
+    FLOODGATE_SCHEMAS,
+    NO_VERSION,
+    Schema,
+    TruncatedKeyValueError,
+    version_bytes,
+)
 from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks
-from broker.stores.topic_schemas import StoredSchema
+from broker.stores.store import StoredSchema
 from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
 
     from broker.policies.effective import EffectivePolicies
     from broker.schemas.checks import SchemaChecks
-    from broker.schemas.rules import SchemaRules
-    from broker.stores.topic_schemas import TopicSchemas
+    from broker.schemas.schema import SchemaRules
+    from broker.stores.store import MetadataStore
     from proto.names import TopicName
 
 
@@ -54,7 +57,7 @@ class SchemaRegistry:
     Bound: MAX_TOPIC_BYTES for each topic; further schemas are refused.
 
     Args:
-        schemas: The store.
+        store: Holds the schemas.
         checks: Judge definitions and their compatibility.
         now_ms: Returns the time in ms since 1970.
         rules: The profile's rules.
@@ -62,12 +65,12 @@ class SchemaRegistry:
 
     def __init__(
         self,
-        schemas: TopicSchemas,
+        store: MetadataStore,
         checks: SchemaChecks,
         now_ms: Callable[[], int],
         rules: SchemaRules = FLOODGATE_SCHEMAS,
     ) -> None:
-        self._schemas = schemas
+        self._store = store
         self._checks = checks
         self._now_ms = now_ms
         self.rules = rules
@@ -172,7 +175,7 @@ class SchemaRegistry:
 
     async def in_force(self, topic: TopicName) -> Sequence[StoredSchema]:
         """Return the versions since the last deletion, in order."""
-        return _in_force(await self._schemas.of(schema_name(topic)))
+        return _in_force(await self._store.schemas_of(schema_name(topic)))
 
     async def get(self, topic: TopicName, version: int | None = None) -> StoredSchema | None:
         """Return a version, None for the newest; None if missing or deleted."""
@@ -190,7 +193,7 @@ class SchemaRegistry:
 
     async def history(self, topic: TopicName) -> Sequence[StoredSchema]:
         """Return all versions, deletions included, in order."""
-        return await self._schemas.of(schema_name(topic))
+        return await self._store.schemas_of(schema_name(topic))
 
     async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
         """Return the version of the same schema; None if missing or unreadable."""
@@ -234,11 +237,11 @@ class SchemaRegistry:
         allowed = policies.allow_auto_update_schema if may_add is None else may_add
         async with self._locks.of(name):
             while True:
-                known = await self._schemas.of(name)
+                known = await self._store.schemas_of(name)
                 added = await self._version(known, schema, policies.schema_strategy, allowed)
                 if isinstance(added, int):
                     return added
-                if await self._schemas.add(name, added):
+                if await self._store.add_schema(name, added):
                     return added.version
 
     async def _version(
@@ -266,10 +269,10 @@ class SchemaRegistry:
         name = schema_name(topic)
         async with self._locks.of(name):
             while True:
-                known = await self._schemas.of(name)
+                known = await self._store.schemas_of(name)
                 gone = StoredSchema(len(known), "NONE", b"", {}, self._now_ms(), deleted=True)
                 _check_room(known, gone)
-                if await self._schemas.add(name, gone):
+                if await self._store.add_schema(name, gone):
                     return gone.version
 
     async def forget(self, topic: TopicName) -> None:
@@ -285,7 +288,7 @@ class SchemaRegistry:
         """
         name = schema_name(topic)
         async with self._locks.of(name):
-            await self._schemas.delete(name)
+            await self._store.delete_schemas(name)
 
 
 @contextmanager

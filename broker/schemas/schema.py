@@ -1,16 +1,19 @@
-"""A client's schema, and the names of the types."""
+"""A client's schema: types, versions, halves of a KEY_VALUE schema, the profiles' rules."""
 
 from __future__ import annotations
 
+import json
+import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.stores.topic_schemas import StoredSchema
+    from broker.stores.store import StoredSchema
 
 KINDS = {
     pb.Schema.String: "STRING",
@@ -72,3 +75,125 @@ def as_sent(name: str, stored: StoredSchema) -> pb.Schema:
     return pb.Schema(
         name=name, schema_data=stored.data, type=TYPES[stored.kind], properties=properties
     )
+
+
+_VERSION = struct.Struct(">q")
+NO_VERSION = b""
+"""The version of a producer without a schema."""
+
+
+def version_bytes(version: int) -> bytes:
+    """Return a version as on the wire: 8 bytes, big-endian."""
+    return _VERSION.pack(version)
+
+
+def version_of_bytes(data: bytes) -> int:
+    """Return the version in the first 8 bytes; further bytes are ignored, as recorded.
+
+    Raises:
+        RequestError: Fewer than 8 bytes.
+    """
+    if len(data) < _VERSION.size:
+        raise RequestError(pb.IncompatibleSchema, f"a schema version has {_VERSION.size} bytes")
+    version: int = _VERSION.unpack_from(data)[0]
+    return version
+
+
+class SchemaRules(NamedTuple):
+    """The rules of a profile.
+
+    Attributes:
+        refuses_by_name: A truncated KEY_VALUE schema is refused with a reason, like unreadable
+            versions and names; otherwise a producer gets no answer, a consumer gets no reason, and
+            the connection closes.
+        checks_first_consumer: The schema of a topic's first consumer must be readable; otherwise an
+            unreadable schema is ignored.
+        shows_deletion: GET_SCHEMA answers a deletion with a schema without type; otherwise with no
+            schema.
+    """
+
+    refuses_by_name: bool
+    checks_first_consumer: bool
+    shows_deletion: bool
+
+
+PULSAR_SCHEMAS = SchemaRules(
+    refuses_by_name=False, checks_first_consumer=False, shows_deletion=True
+)
+FLOODGATE_SCHEMAS = SchemaRules(
+    refuses_by_name=True, checks_first_consumer=True, shows_deletion=False
+)
+
+
+KEY_VALUE = "KEY_VALUE"
+_LENGTH = struct.Struct(">i")
+
+
+class TruncatedKeyValueError(Exception):
+    """The data of a KEY_VALUE schema ends before the end of its two definitions."""
+
+
+def halves(schema: Schema) -> tuple[Schema, Schema]:
+    """Return the schemas of key and value.
+
+    Raises:
+        TruncatedKeyValueError: The data ends too early.
+    """
+    key, rest = _split(schema.data)
+    value, _ = _split(rest)
+    return _half(schema, "key", key), _half(schema, "value", value)
+
+
+def _split(data: bytes) -> tuple[bytes, bytes]:
+    if len(data) < _LENGTH.size:
+        raise TruncatedKeyValueError
+    # A negative length means no definition.
+    end = _LENGTH.size + max(0, _LENGTH.unpack_from(data)[0])
+    if len(data) < end:
+        raise TruncatedKeyValueError
+    return data[_LENGTH.size : end], data[end:]
+
+
+def _half(schema: Schema, which: str, data: bytes) -> Schema:
+    return Schema(schema.properties.get(f"{which}.schema.type", "BYTES"), data)
+
+
+def joined(key: bytes, value: bytes) -> bytes:
+    """Return the data of two definitions."""
+    return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value))
+
+
+def as_text(schema: Schema) -> str:
+    """Return the data in the REST API's form.
+
+    Raises:
+        TruncatedKeyValueError: The data ends too early.
+    """
+    key, value = (_json(half.data) for half in halves(schema))
+    return json.dumps({"key": key, "value": value}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _json(data: bytes) -> object:
+    text = data.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def of_text(text: str) -> bytes:
+    """Return the data of a definition in the REST API's form.
+
+    Raises:
+        ValueError: The text is no JSON with ``key`` and ``value``.
+    """
+    given = json.loads(text)
+    if not isinstance(given, dict) or not {"key", "value"} <= given.keys():
+        raise ValueError("no key and value")
+    return joined(*(_definition(given[which]) for which in ("key", "value")))
+
+
+def _definition(given: object) -> bytes:
+    if isinstance(given, str):
+        return given.encode()
+    return json.dumps(given, separators=(",", ":"), ensure_ascii=False).encode()

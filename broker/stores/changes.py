@@ -1,9 +1,14 @@
-"""Changes of a namespace, and the errors with which a store refuses them."""
+"""Changes of a namespace, the errors with which a store refuses them, and the feed of the rest.
+
+The feed is in order, and bounded for each reader.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,3 +99,107 @@ class TopicChanges:
     unchanged: TopicState | None = None
     creates_namespace: bool = True
     adds_only: bool = False
+
+
+MAX_QUEUED_CHANGES = 10_000
+"""Queue length for a slow reader; beyond, the oldest change is dropped and leaves a gap."""
+MAX_TOLD_NAMES = 1_000
+"""Most names of a change in the feed; names of larger changes are read from the snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One committed change, as published in the feed.
+
+    Changes of a namespace have rising versions, each published at most once. A reader at version v
+    applies a complete change of version v + 1. After any other change above v the reader requests
+    the snapshot again and compares; None then means a deleted namespace. The snapshot is at least
+    as new as the change; changes up to the snapshot's version can be ignored.
+
+    Attributes:
+        namespace: The namespace.
+        version: The namespace's version with the change.
+        added: Newly created UTF-8 names, system topics included.
+        removed: Deleted UTF-8 names.
+        complete: Whether the names are the full difference to the previous version. False, without
+            names, after a change of more than MAX_TOLD_NAMES names, after missed changes, and after
+            a deletion of the namespace by another broker. Also False after a database was restored
+            without its last changes; the version may then repeat a published version.
+    """
+
+    namespace: NamespaceName
+    version: int
+    added: Sequence[bytes] = ()
+    removed: Sequence[bytes] = ()
+    complete: bool = True
+
+
+class ChangeFeed:
+    """One reader's changes, in order.
+
+    Versions of a namespace count up: a gap between two changes means dropped changes, and the
+    reader must list again.
+
+    Attributes:
+        dropped: Number of dropped changes; a gap shows only with the namespace's next change.
+    """
+
+    def __init__(self, feeds: ChangeFeeds, max_queued: int = MAX_QUEUED_CHANGES) -> None:
+        self._feeds = feeds
+        self._queued: deque[Change] = deque(maxlen=max_queued)
+        self._arrived = asyncio.Event()
+        self._closed = False
+        self.dropped = 0
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        while not self._queued:
+            if self._closed:
+                raise StopAsyncIteration
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._queued.popleft()
+
+    def push(self, change: Change) -> None:
+        """Queue a change; called by the store."""
+        self.dropped += len(self._queued) == self._queued.maxlen
+        self._queued.append(change)
+        self._arrived.set()
+
+    def close(self) -> None:
+        """Stop reading after the queued changes."""
+        self._closed = True
+        self._arrived.set()
+        self._feeds.discard(self)
+
+
+class ChangeFeeds:
+    """All readers of one store."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[ChangeFeed, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def open(self) -> ChangeFeed:
+        """Add a reader."""
+        feed = ChangeFeed(self)
+        self._feeds[feed] = None
+        return feed
+
+    def discard(self, feed: ChangeFeed) -> None:
+        """Drop a reader. Idempotent."""
+        self._feeds.pop(feed, None)
+
+    def publish(self, change: Change) -> None:
+        """Queue a change for every reader."""
+        for feed in self._feeds:
+            feed.push(change)
+
+    def close(self) -> None:
+        """End every reader."""
+        for feed in list(self._feeds):
+            feed.close()

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.stores.changes import (
+    MAX_TOLD_NAMES,
+    Change,
     NamespaceMissingError,
     TopicChangedError,
     TopicExistsError,
     TopicMissingError,
     TopicState,
 )
-from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.property_rows import PROPERTIES_TYPE, PropertyRows
 from proto.names import without_partition
 

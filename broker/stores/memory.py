@@ -6,7 +6,13 @@ import asyncio
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from broker.stores.changes import NamespaceNotEmptyError, TopicChanges, TopicState
+from broker.stores.changes import (
+    ChangeFeed,
+    ChangeFeeds,
+    NamespaceNotEmptyError,
+    TopicChanges,
+    TopicState,
+)
 from broker.stores.conditions import (
     MANY_NAMES,
     check_conditions,
@@ -16,10 +22,9 @@ from broker.stores.conditions import (
     is_large,
     settled,
 )
-from broker.stores.feed import ChangeFeed, ChangeFeeds
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
-from broker.stores.sorting import sorted_in_runs
+from broker.stores.snapshots.partition_counts import sorted_in_runs
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NO_DOCUMENT,
@@ -27,7 +32,6 @@ from broker.stores.store import (
     NamespaceSnapshot,
     TenantInfo,
 )
-from broker.stores.topic_schemas import MemoryTopicSchemas
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from server.tasks.cooperative import Steps, in_turns
 
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from broker.stores.changes import NamespaceChanges
-    from broker.stores.store import Mode
+    from broker.stores.store import Mode, StoredSchema
     from proto.names import NamespaceName
 
     _Before: TypeAlias = tuple[NamespaceSnapshot, NamespaceProperties]
@@ -61,7 +65,7 @@ class MemoryStore:
         self._instances = count()
         self._documents: dict[str, dict[str, object]] = {}
         self._imported: set[str] = set()
-        self.schemas = MemoryTopicSchemas()
+        self._schemas: dict[str, list[StoredSchema]] = {}
         self._feeds = ChangeFeeds()
         self._steps = Steps()
         self._locks: NameLocks[NamespaceName] = NameLocks()
@@ -174,7 +178,9 @@ class MemoryStore:
         return found
 
     def _forget(self, namespace: NamespaceName, last: NamespaceSnapshot) -> None:
-        self.schemas.delete_namespace(namespace)
+        prefix = f"{namespace}/"
+        for topic in [name for name in self._schemas if name.startswith(prefix)]:
+            del self._schemas[topic]
         del self._snapshots[namespace], self._policies[namespace], self._properties[namespace]
         del self._of_tenants[namespace.tenant][namespace]
         if not self._of_tenants[namespace.tenant]:
@@ -311,6 +317,24 @@ class MemoryStore:
     async def next_instance(self) -> int:
         """Return the number of earlier calls."""
         return next(self._instances)
+
+    # -- schemas ------------------------------------------------------------------------------
+
+    async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
+        """Return all versions of a topic, in order."""
+        return tuple(self._schemas.get(topic, ()))
+
+    async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
+        """Add a version; false if present. Bound: that of SchemaRegistry, for each topic."""
+        known = self._schemas.setdefault(topic, [])
+        if schema.version != len(known):
+            return False
+        known.append(schema)
+        return True
+
+    async def delete_schemas(self, topic: str) -> None:
+        """Delete all versions of a topic."""
+        self._schemas.pop(topic, None)
 
     # -- dynamic configuration ----------------------------------------------------------------
 

@@ -7,21 +7,21 @@ so that a reader can detect a missed change and list again.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-# Re-exported as part of the interface.
 from broker.stores.snapshots.snapshot import NamespaceSnapshot as NamespaceSnapshot  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from broker.stores.changes import NamespaceChanges, TopicChanges
-    from broker.stores.feed import ChangeFeed
+    from broker.stores.changes import ChangeFeed, NamespaceChanges, TopicChanges
     from broker.stores.snapshots.snapshot import Mode as Mode
-    from broker.stores.topic_schemas import TopicSchemas
     from broker.topic_lists.listing import TopicListing
     from proto.names import NamespaceName
+
+# Re-exported as part of the interface.
+
 
 DEFAULT_BUNDLES = 4
 """defaultNumberOfNamespaceBundles of Pulsar 4.2."""
@@ -74,10 +74,6 @@ class MetadataStore(Protocol):
     @property
     def cached_bytes(self) -> int:
         """Bytes of cached snapshots (floodgateSnapshotCacheMB); 0 for a store in memory."""
-
-    @property
-    def schemas(self) -> TopicSchemas:
-        """The schemas of topics."""
 
     async def open(self) -> None:
         """Make the store ready.
@@ -224,6 +220,20 @@ class MetadataStore(Protocol):
     async def next_instance(self) -> int:
         """Return the number of earlier calls: a unique number for each start of a broker."""
 
+    # -- schemas, by topic name tenant/namespace/topic ----------------------------------------
+
+    async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
+        """Return all versions of a topic's schema, in order; none for a topic without a schema.
+
+        Deleting a namespace deletes its schemas. Topics without messages may have schemas.
+        """
+
+    async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
+        """Add a version; false if present, because another caller added it first."""
+
+    async def delete_schemas(self, topic: str) -> None:
+        """Delete all versions of a topic; the next version is 0."""
+
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
@@ -234,3 +244,49 @@ class MetadataStore(Protocol):
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
         """Register a callback for configuration changes by another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSchema:
+    """One version of a topic's schema.
+
+    Attributes:
+        version: 0, 1, 2... within the topic, deleted versions included.
+        kind: Type in the REST API's spelling; "AVRO".
+        data: The definition; empty for most kinds.
+        properties: Properties set by the client.
+        stored_at: In ms since 1970.
+        deleted: True for a deletion mark: earlier versions are no longer effective.
+    """
+
+    version: int
+    kind: str
+    data: bytes
+    properties: Mapping[str, str] = field(default_factory=dict)
+    stored_at: int = 0
+    deleted: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the client's data and properties in bytes, or characters."""
+        texts = (text for pair in self.properties.items() for text in pair)
+        return len(self.data) + sum(map(len, texts))
+
+    def as_row(self) -> tuple[int, str, bytes, str, int, bool]:
+        """Return the values for a database."""
+        properties = json.dumps(dict(self.properties))
+        return self.version, self.kind, self.data, properties, self.stored_at, self.deleted
+
+    @staticmethod
+    def of_row(
+        version: int, kind: str, data: bytes, properties: str, stored_at: int, deleted: int
+    ) -> StoredSchema:
+        """Return the schema written by ``as_row``."""
+        found = json.loads(properties)
+        return StoredSchema(version, kind, data, found, stored_at, bool(deleted))
+
+
+def schema_key(topic: str) -> tuple[str, str]:
+    """Return namespace and name of a topic."""
+    tenant, namespace, name = topic.split("/", 2)
+    return f"{tenant}/{namespace}", name

@@ -149,17 +149,6 @@ class TopicSequence:
                 row -= child.totals.count
         return node.name_at(row)
 
-    def at_rows(self, rows: Rows) -> TopicSequence:
-        """Return the names of some rows.
-
-        Args:
-            rows: Distinct rows in ascending order.
-        """
-        selection = Selection(self)
-        for block, chosen in self.blocks_of_rows(rows):
-            selection.keep_rows(block, chosen)
-        return selection.sequence()
-
     def blocks_of_rows(self, rows: Rows) -> Iterator[tuple[Block, Rows]]:
         """Yield each block holding some of the rows, with their indexes in the block."""
         start = begin = 0

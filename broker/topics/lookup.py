@@ -1,24 +1,29 @@
-"""The handler of LOOKUP and PARTITIONED_METADATA: a topic's broker, and its partitions."""
+"""The handler of LOOKUP and PARTITIONED_METADATA: a topic's broker, and its partitions.
+
+Outcomes and durations of lookups are counted.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
+from limiter.metrics.wait_times import WaitTimes
 from proto.names import InvalidNameError, TopicName, is_blank, without_partition
 from server.connection.request_errors import RequestError, UnansweredRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from broker.ownership.ownership import Owner, Ownership
     from broker.stores.store import MetadataStore, NamespaceSnapshot
-    from broker.topics.lookup_outcomes import LookupOutcomes
     from broker.topics.service import TopicService
+    from limiter.clock import Clock
 
     _Error = Callable[[str], RequestError | UnansweredRequestError]
 
@@ -165,3 +170,42 @@ def _is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+class LookupOutcomes:
+    """Counts lookups of both protocols in existing namespaces.
+
+    Args:
+        stopwatch: Seconds; an event loop's time may be in whole milliseconds.
+
+    Attributes:
+        answers: Lookups answered with the owner.
+        redirects: Lookups redirected to the designated owner, before the owner's confirmation.
+        failures: Failed lookups.
+        times: Durations.
+        since: Start of counting, in seconds since 1970.
+
+    Source: upstream NamespaceService.getBrokerServiceUrlAsync.
+    """
+
+    def __init__(self, clock: Clock, stopwatch: Callable[[], float] = perf_counter) -> None:
+        self.answers = self.redirects = self.failures = 0
+        self.times = WaitTimes(clock, ticks_a_milli=1_000)
+        self.since = clock.wall_ms() / 1000
+        self._stopwatch = stopwatch
+
+    async def counted(self, finding: Awaitable[Owner]) -> Owner:
+        """Await the owner of a topic, and count the outcome."""
+        began = self._stopwatch()
+        try:
+            owner = await finding
+        except Exception:
+            self.failures += 1
+            raise
+        finally:
+            self.times.record(self._stopwatch() - began)
+        if owner.decided:
+            self.answers += 1
+        else:
+            self.redirects += 1
+        return owner

@@ -1,4 +1,4 @@
-"""The properties of topics: reading, changing, and rows for a store.
+"""The properties of topics: reading, changing, rows for a store, and partitions that carry them.
 
 Partitions carry the properties of their partitioned topic, so that a listing by properties finds
 them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync. Differs: upstream keeps a
@@ -22,7 +22,7 @@ from broker.stores.changes import (
 )
 from broker.stores.name_locks import NameLocks
 from broker.stores.property_rows import PropertyRows
-from broker.topics.rules import in_changes, no_namespace, not_found, partition_names
+from broker.topics.rules import in_changes, no_namespace, not_found, overtaken, partition_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -167,3 +167,46 @@ def _as_topic(names: Sequence[bytes], topic: TopicState) -> PropertyRows:
 
 def _refused(reason: str) -> RefusedError:
     return RefusedError(Refusal.PRECONDITION_FAILED, reason)
+
+
+async def add_partitions(
+    store: MetadataStore, topic: TopicName, parts: Sequence[range], seen: TopicState
+) -> None:
+    """Add partitions already included in a topic's count, one change for each part.
+
+    Raises:
+        RefusedError: The topic was deleted, or recreated with fewer partitions.
+        StoreError: The store failed.
+    """
+    for indices in parts:
+        await asyncio.sleep(0)
+        seen = await _add_part(store, topic, indices, seen)
+
+
+async def _add_part(
+    store: MetadataStore, topic: TopicName, indices: range, seen: TopicState
+) -> TopicState:
+    """Add one part with the topic's current properties; return the topic's new state."""
+    while True:
+        try:
+            await store.apply(topic.namespace, addition(topic, indices, seen))
+        except TopicChangedError as error:
+            seen = error.found
+            if seen.partitions < indices.stop:
+                raise overtaken(topic) from None
+        except (TopicMissingError, NamespaceMissingError):
+            raise overtaken(topic) from None
+        else:
+            return seen
+
+
+def addition(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
+    """Return the change adding partitions to a topic in a known state."""
+    names = partition_names(topic, indices)
+    return TopicChanges(
+        names,
+        properties=property_rows(names, seen.properties),
+        present=[seen.name],
+        unchanged=seen,
+        creates_namespace=False,
+    )

@@ -20,8 +20,7 @@ from broker.stores.changes import (
     TopicMissingError,
     TopicState,
 )
-from broker.topics.partitions import add_partitions, addition
-from broker.topics.properties import property_rows
+from broker.topics.properties import add_partitions, addition, property_rows
 from broker.topics.rules import (
     TRIES,
     TopicRules,

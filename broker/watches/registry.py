@@ -1,4 +1,7 @@
-"""The watches of each connection, the watched namespaces, and the memory budget."""
+"""The watches of each connection, the watched namespaces, their listings, and the memory budget.
+
+A namespace's listing is admitted by the heap limit before names are read.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
+from broker.errors import illegal_argument, too_large
+from broker.stores.changes import StoreError
 from broker.watches.rules import REFUSED
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from limiter.backoff import Backoff
+from limiter.clock import clock_sleep
+from limiter.errors import PermitAcquireError, PermitTooLargeError
+from limiter.memory.dual_limiter import LimitType
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from broker.stores.feed import Change
-    from broker.watches.sets.context import FollowingContext, WatchTotals
+    from broker.listing.estimates import ListingEstimate
+    from broker.stores.changes import Change
+    from broker.watches.rules import WatchProfile
+    from broker.watches.sender import WatchSender
+    from broker.watches.sets.context import WatchContext
     from broker.watches.watcher import TopicListWatcher
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
@@ -62,14 +73,12 @@ class WatchRegistry:
 
     Args:
         context: Shared by all watched namespaces.
-        max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
-        totals: Counters for the metrics.
     """
 
-    def __init__(self, context: FollowingContext, max_bytes: int, totals: WatchTotals) -> None:
-        self.max_bytes = max_bytes
+    def __init__(self, context: WatchContext) -> None:
+        self.max_bytes = context.rules.max_bytes
         self._context = context
-        self.totals = totals
+        self.totals = context.totals
         self._watches: dict[ServedConnection, CnxWatches] = {}
         self._namespaces: dict[NamespaceName, NamespaceWatch] = {}
 
@@ -187,3 +196,63 @@ class WatchRegistry:
         if not namespace.users:
             namespace.stop()
             self._namespaces.pop(namespace.namespace, None)
+
+
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+
+
+class NamespaceListings:
+    """Lists namespaces for watches."""
+
+    def __init__(self, context: WatchContext, registry: WatchRegistry) -> None:
+        self._context = context
+        self._profile = context.rules.profile
+        self._registry = registry
+
+    async def list(self, namespace: NamespaceName, sender: WatchSender) -> None:
+        """List a namespace, requesting its permit until granted or the watch ends.
+
+        Raises:
+            RequestError: The estimate exceeds the heap limit, or the store cannot be read.
+        """
+        while not sender.closed:
+            estimate = self._context.estimates.of(namespace, PERSISTENT)
+            try:
+                await self._list_once(namespace, sender.cnx, estimate)
+            except PermitAcquireError:
+                self._context.totals.retries += 1
+                await clock_sleep(self._context.clock, sender.backoff.next())
+            except PermitTooLargeError as error:
+                raise limit_exceeded(
+                    error, "heap estimate", LimitType.HEAP_MEMORY, self._profile
+                ) from None
+            except StoreError as error:
+                raise RequestError(pb.MetadataError, str(error)) from None
+            else:
+                sender.backoff.reset()
+                return
+            finally:
+                estimate.failed()
+
+    async def _list_once(
+        self, namespace: NamespaceName, cnx: ServedConnection, estimate: ListingEstimate
+    ) -> None:
+        reserved = await estimate.size()
+        key = (namespace, PERSISTENT, "watch")
+        async with self._context.memory.heap(key, reserved, cnx, str(namespace)) as heap:
+            listing = await self._context.lister.list_topics(namespace, PERSISTENT)
+            await heap.resize(estimate.listed(listing))
+            if not self._profile.lists_for_each_request:
+                watched = self._registry.namespace(namespace)
+                if not watched.is_read:
+                    self._registry.check_room(listing.estimated_bytes)
+                await watched.read()
+
+
+def limit_exceeded(
+    error: PermitTooLargeError, what: str, limit_type: LimitType, profile: WatchProfile
+) -> RequestError:
+    """Return the refusal of a request over a limit."""
+    if profile.java_errors:
+        return illegal_argument(error)
+    return too_large(error, what, limit_type)

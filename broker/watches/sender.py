@@ -7,11 +7,9 @@ never dropped (upstream: TopicListService, with endless retries).
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.errors import too_large_for_a_frame
 from limiter.clock import clock_sleep
 from limiter.errors import (
     PermitAcquireCancelledError,
@@ -19,21 +17,16 @@ from limiter.errors import (
     PermitAcquireError,
     PermitTooLargeError,
 )
-from proto.topics_response import COPY_BYTES
 from proto.watch_commands import command_bytes, watch_success
-from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
 
     from broker.watches.names.sorted_names import SortedNames
-    from broker.watches.sets.context import WatchTotals
+    from broker.watches.sets.context import WatchContext
     from broker.watches.sets.encoded_names import EncodedNames
     from broker.watches.update_permit import SetUpdate
     from limiter.backoff import Backoff
-    from limiter.clock import Clock
-    from limiter.memory.response_memory import ResponseMemory
-    from proto.topics_response import TopicsResponse
     from server.connection.served_connection import ServedConnection
 
 logger = logging.getLogger(__name__)
@@ -47,29 +40,11 @@ SMALL_UPDATE_BYTES = 16_384
 """Largest update copied to every watcher past the queue; larger updates share bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class SenderContext:
-    """The objects and settings shared by all senders of a broker.
-
-    Attributes:
-        max_frame_bytes: Largest frame of an answer; 0 is unlimited.
-        private_buffers: Whether every answer is copied into private bytes.
-        copies: Copies large answers in steps.
-    """
-
-    memory: ResponseMemory
-    totals: WatchTotals
-    clock: Clock
-    max_frame_bytes: int
-    private_buffers: bool
-    copies: Steps = field(default_factory=Steps)
-
-
 class WatchSender:
     """Sends to one watcher's client.
 
     Args:
-        context: Shared by all senders.
+        context: Shared by all watches.
         cnx: The watcher's connection.
         backoff: Delays between requests for a permit, shared by all watchers of the connection.
         watcher_id: Chosen by the client.
@@ -83,7 +58,7 @@ class WatchSender:
 
     def __init__(
         self,
-        context: SenderContext,
+        context: WatchContext,
         cnx: ServedConnection,
         backoff: Backoff,
         watcher_id: int,
@@ -123,27 +98,17 @@ class WatchSender:
             return
         try:
             sent = await encoded(names)
-            answer = await self._success(request_id, sent, topics_hash)
+            answer = watch_success(request_id, self.watcher_id, sent.parts, topics_hash)
+            self._context.answers.check_size(answer)
+            answer = await self._context.answers.owned(answer)
         except BaseException:
             release()
             raise
         paid_bytes = answer.command_bytes if self._context.memory.pays else 0
         # The entry keeps the encoded names for sharing with later recipients.
-        private = self._context.private_buffers
+        private = self._context.answers.private_buffers
         on_left = release if private else partial(_release, release, sent)
         self.cnx.enqueue(answer.buffers, answer.size, on_left, paid_bytes)
-
-    async def _success(
-        self, request_id: int, sent: EncodedNames, topics_hash: str
-    ) -> TopicsResponse:
-        answer = watch_success(request_id, self.watcher_id, sent.parts, topics_hash)
-        if answer.size > self._context.max_frame_bytes > 0:
-            raise too_large_for_a_frame(answer.size, self._context.max_frame_bytes)
-        if not self._context.private_buffers:
-            return answer
-        if answer.size <= COPY_BYTES:
-            return answer.joined()
-        return await self._context.copies.take(answer.copying())
 
     def send_at_once(self, update: SetUpdate) -> bool:
         """Send an update without waiting; return False if memory or the connection is full.

@@ -19,11 +19,9 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.patterns.errors import InvalidPatternError
 from broker.stores.changes import StoreError
-from broker.watches.namespace_listings import NamespaceListings, limit_exceeded
-from broker.watches.registry import Watch, WatchRegistry
+from broker.watches.registry import NamespaceListings, Watch, WatchRegistry, limit_exceeded
 from broker.watches.rules import REFUSED, accepted_pattern
-from broker.watches.sender import SenderContext, WatchSender
-from broker.watches.sets.context import FollowingContext, WatchTotals
+from broker.watches.sender import WatchSender
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from limiter.errors import PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
@@ -34,9 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from typing import TypeAlias
 
-    from broker.stores.feed import ChangeFeed
-    from broker.watches.namespace_listings import WatchContext
-    from broker.watches.rules import WatchRules
+    from broker.stores.changes import ChangeFeed
+    from broker.watches.sets.context import WatchContext
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
 
@@ -71,28 +68,12 @@ class TopicListService:
         registry: The watches by connection, and the watched namespaces.
     """
 
-    def __init__(self, context: WatchContext, rules: WatchRules) -> None:
+    def __init__(self, context: WatchContext) -> None:
         self._context = context
-        self._rules = rules
-        self._profile = rules.profile
-        self.totals = WatchTotals()
-        following = FollowingContext(
-            context.store,
-            context.pattern_filter,
-            rules.implementation,
-            self.totals,
-            context.clock,
-            one_by_one=self._profile.one_by_one,
-        )
-        self.registry = WatchRegistry(following, rules.max_bytes, self.totals)
-        self._listings = NamespaceListings(context, self._profile, self.registry)
-        self._senders = SenderContext(
-            context.memory,
-            self.totals,
-            context.clock,
-            rules.max_frame_bytes,
-            private_buffers=rules.private_buffers,
-        )
+        self._profile = context.rules.profile
+        self.totals = context.totals
+        self.registry = WatchRegistry(context)
+        self._listings = NamespaceListings(context, self.registry)
         self._feed: ChangeFeed | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -154,7 +135,9 @@ class TopicListService:
         Raises:
             RequestError: The request is refused.
         """
-        pattern = accepted_pattern(request.topics_pattern, self._rules)
+        pattern = accepted_pattern(
+            request.topics_pattern, self._context.pattern_filter.rules, self._profile
+        )
         watch = self.registry.of(cnx).by_id.get(request.watcher_id)
         first = watch is None
         if watch is None:
@@ -217,8 +200,8 @@ class TopicListService:
         self, watcher_id: int, namespace: NamespaceName, cnx: ServedConnection
     ) -> TopicListWatcher:
         backoff = self.registry.of(cnx).backoff
-        sender = WatchSender(self._senders, cnx, backoff, watcher_id, str(namespace))
-        most_bytes = self._rules.max_update_bytes
+        sender = WatchSender(self._context, cnx, backoff, watcher_id, str(namespace))
+        most_bytes = self._context.rules.max_update_bytes
         if not self._profile.one_by_one:
             return LatestWatcher(sender, self.totals, most_bytes)
         list_again = partial(self._listings.list, namespace, sender)

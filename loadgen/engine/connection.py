@@ -211,7 +211,7 @@ class LoadConnection(asyncio.BufferedProtocol):
         """Take the bytes just read."""
         self.received(self.context.scratch[:nbytes])
         if self.budget is not None:
-            self.budget.spend(nbytes)
+            self.budget.tokens -= nbytes
             self._pace(self.budget)
 
     def connection_lost(self, exc: Exception | None) -> None:

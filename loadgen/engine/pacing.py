@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from math import ceil, floor
 
+from limiter.token_bucket import TokenBucket
+
 # 10 reads a second: coarse enough for 1,000 readers on one core, fine enough that an answer of
 # 1 MB at 100 kB/s comes within 1 % of ten seconds.
 _QUANTUM_SECONDS = 0.1
@@ -26,33 +28,22 @@ def quantum_bytes(rate_bytes_per_second: float) -> int:
     return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
 
 
-class ReadBudget:
-    """Bytes that a reader may take now. Mutable state: the tokens and the moment of counting.
+class ReadBudget(TokenBucket):
+    """Bytes that a reader may take now.
 
     Args:
         rate_bytes_per_second: The reading speed; readers without a limit have no budget.
         now_seconds: The moment from which tokens accrue.
-
-    Attributes:
-        rate: The reading speed.
     """
 
     def __init__(self, rate_bytes_per_second: float, now_seconds: float) -> None:
-        self.rate = rate_bytes_per_second
         self._quantum = quantum_bytes(rate_bytes_per_second)
-        self._tokens = float(self._quantum)
-        self._counted_at = now_seconds
+        super().__init__(rate_bytes_per_second, 2.0 * self._quantum, now_seconds)
+        self.tokens = float(self._quantum)
 
     def available_bytes(self, now_seconds: float) -> int:
         """Return the bytes that may be read at ``now_seconds``; 0: wait."""
-        earned = max(0.0, now_seconds - self._counted_at) * self.rate
-        self._counted_at = now_seconds
-        self._tokens = min(self._tokens + earned, 2.0 * self._quantum)
-        return min(int(self._tokens + _FUZZ), LARGEST_QUANTUM_BYTES)
-
-    def spend(self, size_bytes: int) -> None:
-        """Take the tokens of bytes just read."""
-        self._tokens -= size_bytes
+        return min(int(self.refill(now_seconds) + _FUZZ), LARGEST_QUANTUM_BYTES)
 
     def pause_seconds(self, now_seconds: float) -> float:
         """Return how long to pause reading; 0 while half a quantum is left.
@@ -62,7 +53,7 @@ class ReadBudget:
         """
         if self.available_bytes(now_seconds) * 2 >= self._quantum:
             return 0.0
-        return (self._quantum - self._tokens) / self.rate
+        return self.seconds_until(self._quantum)
 
 
 # -- reads in virtual time ----
@@ -106,14 +97,14 @@ class Paced(ReadBudget, Reader):
     def read_by(self, now: float, read: int, visible: int) -> int:
         """See Reader.read_by."""
         while read < visible and self._resumes <= now + _FUZZ:
-            read += self._step(max(self._resumes, self._counted_at), read, visible)
-            if self._tokens < 1 and self._resumes <= now:
+            read += self._step(max(self._resumes, self._since), read, visible)
+            if self.tokens < 1 and self._resumes <= now:
                 steps = floor((now - self._resumes) / self._pause + _FUZZ) + 1
                 steps = min(steps, (visible - read) // self._quantum)
                 if steps > 0:
-                    self._counted_at = self._resumes + (steps - 1) * self._pause
-                    self._tokens = 0.0
-                    self._resumes = self._counted_at + self._pause
+                    self._since = self._resumes + (steps - 1) * self._pause
+                    self.tokens = 0.0
+                    self._resumes = self._since + self._pause
                     read += steps * self._quantum
         if read == visible and self._resumes < now:
             self._resumes = now
@@ -122,7 +113,7 @@ class Paced(ReadBudget, Reader):
     def _step(self, at: float, read: int, visible: int) -> int:
         """Read once; return the number of bytes."""
         size = min(max(1, self.available_bytes(at)), visible - read)
-        self.spend(size)
+        self.tokens -= size
         self._resumes = at + self.pause_seconds(at)
         return size
 
@@ -130,16 +121,16 @@ class Paced(ReadBudget, Reader):
         """See Reader.moment_of."""
         if offset > visible:
             return None
-        kept = self._tokens, self._counted_at, self._resumes
+        kept = self.tokens, self._since, self._resumes
         at = max(self._resumes, now)
         while True:
             read += self._step(at, read, visible)
             if read >= offset:
                 break
             at = self._resumes
-            if self._tokens < 1:
+            if self.tokens < 1:
                 steps = ceil((offset - read) / self._quantum)
                 at += (steps - 1) * self._pause
                 break
-        self._tokens, self._counted_at, self._resumes = kept
+        self.tokens, self._since, self._resumes = kept
         return at

@@ -13,9 +13,9 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from limiter.single_flight import SingleFlight
 from loadgen.virtual.processor import Threads
 from proto.names import NamespaceName
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable

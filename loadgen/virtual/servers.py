@@ -49,10 +49,8 @@ _KEYS = {
 }
 CUT_BY_TIME = (
     "broker.messages.unneeded",
-    "broker.watches.names.disposal",
     "proto.transport.connection",
     "server.tasks.cooperative",
-    "server.tasks.shared_turns",
 )
 """Modules that read ``perf_counter`` to end a turn."""
 _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}

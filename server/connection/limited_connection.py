@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
+from limiter.token_bucket import Rate
 from server.limits.clients import REQUESTS
-from server.limits.rate import Rate
 from server.limits.refusals import Limit
 
 if TYPE_CHECKING:

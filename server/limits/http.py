@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from server.limits.rate import Rate
+from limiter.token_bucket import Rate
 from server.limits.refusals import Limit, Refusals
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -65,6 +66,35 @@ class Steps:
                     await asyncio.sleep(0)
 
 
+class Turns:
+    """Repeats a short step until nothing is left, as often per turn as takes 2 ms.
+
+    Args:
+        step: Does a step; tells whether more is left. Errors are its own to catch.
+    """
+
+    def __init__(self, step: Callable[[], bool], turn_seconds: float = TURN_SECONDS) -> None:
+        self._step = step
+        self._turn_seconds = turn_seconds
+        self._is_running = False
+
+    def start(self) -> None:
+        """Begin with the next turn, unless steps are under way."""
+        if not self._is_running:
+            self._is_running = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        end = perf_counter() + self._turn_seconds
+        for _ in range(MOST_STEPS):
+            self._is_running = self._step()
+            if not self._is_running:
+                return
+            if perf_counter() >= end:
+                break
+        asyncio.get_running_loop().call_soon(self._take_turn)
+
+
 class ShortWork:
     """Does short pieces of work in order of request, as many per turn as take 2 ms.
 
@@ -73,32 +103,83 @@ class ShortWork:
 
     def __init__(self, turn_seconds: float = TURN_SECONDS) -> None:
         self._waiting: deque[tuple[asyncio.Future[object], Callable[[], object]]] = deque()
-        self._turn_seconds = turn_seconds
+        self._turns = Turns(self._do_next, turn_seconds)
 
     async def do(self, work: Callable[[], T]) -> T:
         """Call ``work`` in a turn and return its result; skipped if cancelled before."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[T] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._take_turn)
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((done, work))  # type: ignore[arg-type]
+        self._turns.start()
         try:
             return await done
         finally:
             del done  # A raised error's traceback would keep the future, and through it the caller.
 
-    def _take_turn(self) -> None:
-        end = perf_counter() + self._turn_seconds
-        for _ in range(min(len(self._waiting), MOST_STEPS)):
-            done, work = self._waiting[0]
-            if not done.cancelled():
-                try:
-                    done.set_result(work())
-                except Exception as error:  # noqa: BLE001 - for whoever asked
-                    done.set_exception(error)
-            del done, work
-            self._waiting.popleft()
-            if perf_counter() >= end:
+    def _do_next(self) -> bool:
+        done, work = self._waiting[0]
+        if not done.cancelled():
+            try:
+                done.set_result(work())
+            except Exception as error:  # noqa: BLE001 - for whoever asked
+                done.set_exception(error)
+        del done, work
+        self._waiting.popleft()
+        return bool(self._waiting)
+
+
+"""Time budget of a turn, after which connections and requests run."""
+_NO_MORE = object()
+
+"""Most calls of a turn, in case the clock stands still."""
+
+
+class SharedTurns:
+    """Runs due calls, as many per turn of the event loop as take 2 ms.
+
+    For the dispatchers of a broker: otherwise a topic with a thousand subscriptions would delay all
+    clients with each message. Bound: each dispatcher waits here at most once.
+    """
+
+    def __init__(self) -> None:
+        self._due: deque[Callable[[], object]] = deque()
+        self._turn_ends = 0.0
+        self._is_in_turn = False
+
+    def now(self, run: Callable[[], object]) -> bool:
+        """Run a call immediately if this turn has time left and none waits; else return False."""
+        if not self._is_in_turn:
+            self._begin_turn()
+        if self._due or perf_counter() >= self._turn_ends:
+            return False
+        run()
+        return True
+
+    def later(self, run: Callable[[], object]) -> None:
+        """Run a call in a later turn, behind the waiting calls."""
+        self._due.append(run)
+        if not self._is_in_turn:
+            self._begin_turn()
+
+    def in_steps(self, steps: Iterator[None]) -> None:
+        """Run long work in steps: a step now, the rest in later turns.
+
+        Args:
+            steps: A finite number of short steps.
+        """
+        if next(steps, _NO_MORE) is not _NO_MORE:
+            self.later(partial(self.in_steps, steps))
+
+    def _begin_turn(self) -> None:
+        self._is_in_turn = True
+        self._turn_ends = perf_counter() + TURN_SECONDS
+        asyncio.get_running_loop().call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._is_in_turn = False
+        if not self._due:
+            return
+        self._begin_turn()
+        for _ in range(MOST_STEPS):
+            self._due.popleft()()
+            if not self._due or perf_counter() >= self._turn_ends:
                 break
-        if self._waiting:
-            asyncio.get_running_loop().call_soon(self._take_turn)

@@ -8,9 +8,9 @@ from broker.schemas.avro.jobs import Answer, Job, judged
 from broker.schemas.avro.judge import judgement
 from broker.schemas.checks import SchemaChecks
 from broker.schemas.registry import SchemaRegistry
-from broker.schemas.rules import FLOODGATE_SCHEMAS, SchemaRules
-from broker.schemas.schema import Schema
-from broker.stores.topic_schemas import MemoryTopicSchemas, StoredSchema
+from broker.schemas.schema import FLOODGATE_SCHEMAS, Schema, SchemaRules
+from broker.stores.memory import MemoryStore
+from broker.stores.store import StoredSchema
 from proto.names import TopicName
 
 TOPIC = TopicName.parse("persistent://tenant/a/t")
@@ -40,7 +40,7 @@ def checks() -> SchemaChecks:
 
 
 def registry(rules: SchemaRules = FLOODGATE_SCHEMAS) -> SchemaRegistry:
-    return SchemaRegistry(MemoryTopicSchemas(), checks(), lambda: 1_700_000_000_000, rules)
+    return SchemaRegistry(MemoryStore(), checks(), lambda: 1_700_000_000_000, rules)
 
 
 def record(*fields: dict[str, object], name: str = "A", **others: object) -> bytes:

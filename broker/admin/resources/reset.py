@@ -20,7 +20,7 @@ from proto.names import NamespaceName
 from server.faults.routes import ENABLED_KEY
 from server.http import RestError
 from server.tasks.cooperative import in_turns
-from server.tasks.freeing import free
+from server.tasks.freed_memory import free
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

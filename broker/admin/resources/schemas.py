@@ -18,15 +18,14 @@ from broker.admin.requests import TOPIC_REASON, flag, namespace_name, segment
 from broker.authorization.operations import Level, TopicOperation
 from broker.policies.values import BadBodyError, check_unicode, string_map_of
 from broker.schemas.errors import SchemaRefusedError
-from broker.schemas.key_value import KEY_VALUE, as_text, of_text
-from broker.schemas.schema import REST_KINDS, Schema
+from broker.schemas.schema import KEY_VALUE, REST_KINDS, Schema, as_text, of_text
 from proto.names import PERSISTENT, InvalidNameError, TopicName
 from server.cross_site import check_change
 from server.http import JSON_TYPE, RestError
 
 if TYPE_CHECKING:
     from broker.policies.effective import EffectivePolicies
-    from broker.stores.topic_schemas import StoredSchema
+    from broker.stores.store import StoredSchema
 
 NOT_FOUND = "Schema not found"
 _FAILED = 500

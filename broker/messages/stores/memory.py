@@ -14,7 +14,7 @@ from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore, StoredTopic
 from broker.messages.stores.memory_ledger import MemoryLedger
 from broker.messages.stores.room import NO_BOUNDS
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
     from proto.names import TopicName
-    from server.tasks.shared_turns import SharedTurns
+    from server.tasks.cooperative import SharedTurns
 
     Hashes: TypeAlias = ConsistentHashRing[Any] | HalvedRanges[Any] | FixedRanges[Any]
 

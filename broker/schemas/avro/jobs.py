@@ -10,8 +10,13 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.schemas.avro.compatibility import IncompatibleDefinitionsError, check
-from broker.schemas.avro.definition import UnreadableDefinitionError, read, written
+from broker.schemas.avro.definition import (
+    IncompatibleDefinitionsError,
+    UnreadableDefinitionError,
+    check,
+    read,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

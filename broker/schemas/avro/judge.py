@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from broker.schemas.schema import Schema
-    from broker.stores.topic_schemas import StoredSchema
+    from broker.stores.store import StoredSchema
 
 SECONDS = 10.0
 """Time limit of a judgement, including the wait for a process."""

@@ -1,75 +1,31 @@
-"""Tenants, namespaces, dynamic configuration and imports in a PostgreSQL store.
+"""Namespaces of a PostgreSQL store, created and deleted.
 
 Creating a namespace takes a shared lock of the row ``first_version`` of ``marks``; deleting a
-namespace or tenant takes an exclusive lock. So no namespace enters a tenant under deletion, and a
-recreated namespace continues above its old versions.
+namespace takes an exclusive lock. So a recreated namespace continues above its old versions.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.stores.changes import NamespaceNotEmptyError
-from broker.stores.postgresql.policies import delete_policies, write_policy
+from broker.stores.postgresql.tables import (
+    FIRST_VERSION,
+    changed_rows,
+    delete_all_schemas,
+    delete_policies,
+    insert_tenant,
+)
 from broker.stores.postgresql.view import KnownNamespace
-from broker.stores.store import NamespacePolicies, TenantInfo
-from proto.names import NamespaceName
-from server.tasks.cooperative import in_turns
+from proto.names import is_system_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from broker.stores.postgresql.driver import Connection
-
-FIRST_VERSION = "SELECT value FROM floodgate.marks WHERE name = 'first_version'"
-
-
-async def read_tenants(connection: Connection) -> dict[str, TenantInfo]:
-    """Return the tenants by name, in order."""
-    query = "SELECT name, roles, clusters FROM floodgate.tenants ORDER BY name"
-    found: dict[str, TenantInfo] = {}
-    async for name, roles, clusters in in_turns(await connection.fetch(query)):
-        found[name.decode()] = TenantInfo.of_json(roles, clusters)
-    return found
-
-
-async def read_tenant(connection: Connection, name: str) -> TenantInfo | None:
-    """Return a tenant; None if missing."""
-    query = "SELECT roles, clusters FROM floodgate.tenants WHERE name = $1"
-    row = await connection.fetchrow(query, name.encode())
-    return TenantInfo.of_json(*row) if row is not None else None
-
-
-async def insert_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
-    """Add a tenant; false if present."""
-    query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-    return changed_some(await connection.execute(query, name.encode(), *info.as_json()))
-
-
-async def update_tenant(connection: Connection, name: str, info: TenantInfo) -> bool:
-    """Replace a tenant's values; false if missing."""
-    query = "UPDATE floodgate.tenants SET roles = $2, clusters = $3 WHERE name = $1"
-    return changed_some(await connection.execute(query, name.encode(), *info.as_json()))
-
-
-async def delete_tenant(connection: Connection, name: str) -> bool:
-    """Delete a tenant without namespaces; false if missing."""
-    async with connection.transaction():
-        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
-        inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
-        if await connection.fetchval(inside, name.encode()):
-            raise NamespaceNotEmptyError
-        query = "DELETE FROM floodgate.tenants WHERE name = $1"
-        return changed_some(await connection.execute(query, name.encode()))
-
-
-async def read_namespaces(connection: Connection, tenant: str | None) -> list[NamespaceName]:
-    """Return all namespaces, or the namespaces of a tenant, in order."""
-    query, values = "SELECT name FROM floodgate.namespaces", tuple[bytes, ...]()
-    if tenant is not None:
-        query, values = f"{query} WHERE tenant = $1", (tenant.encode(),)
-    rows = in_turns(await connection.fetch(f"{query} ORDER BY name", *values))
-    return [NamespaceName.parse(row[0]) async for row in rows]
+    from broker.stores.postgresql.connections import Connection
+    from broker.stores.store import NamespacePolicies
+    from proto.names import NamespaceName
 
 
 async def create_namespace(
@@ -89,8 +45,9 @@ async def create_namespace(
             return None
         version = await connection.fetchval(FIRST_VERSION)
         await delete_policies(connection, [str(namespace)], sender)
+        query = "INSERT INTO floodgate.message_policies VALUES ($1, $2, $3)"
         for key, value in document.items():
-            await write_policy(connection, str(namespace), key, value, sender)
+            await connection.execute(query, str(namespace).encode(), key, json.dumps(value))
         return KnownNamespace(number, version)
 
 
@@ -102,7 +59,7 @@ async def insert_namespace(
     The caller's transaction holds the row's lock.
     """
     version = await connection.fetchval(f"{FIRST_VERSION} FOR SHARE")
-    await insert_tenant(connection, namespace.tenant, TenantInfo())
+    await insert_tenant(connection, namespace.tenant)
     query = (
         "INSERT INTO floodgate.namespaces (name, tenant, version, bundles)"
         " VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING id"
@@ -114,57 +71,84 @@ async def insert_namespace(
     return number
 
 
-async def read_policies(connection: Connection, namespace: str) -> NamespacePolicies | None:
-    """Return a namespace's policies; None if missing."""
-    query = "SELECT bundles FROM floodgate.namespaces WHERE name = $1"
-    bundles = await connection.fetchval(query, namespace)
-    return NamespacePolicies(bundles) if bundles is not None else None
+_NAMES_PER_FETCH = 1_000
+_ROWS_PER_DELETE = 50_000
+_TABLES = ("topics", "partitioned", "properties", "changes")
+_LOCKED = """
+SELECT id, name, version FROM floodgate.namespaces WHERE name = ANY($1::text[])
+ORDER BY name FOR UPDATE
+"""
+_NAMES = """
+SELECT namespace, name FROM floodgate.topics WHERE namespace = ANY($1::bigint[])
+ORDER BY namespace, name
+"""
+_DELETED = """
+WITH gone AS (DELETE FROM floodgate.namespaces WHERE id = ANY($1::bigint[]) RETURNING id, version),
+marked AS (UPDATE floodgate.marks SET value = greatest(value, (SELECT max(version) + 1 FROM gone))
+    WHERE name = 'first_version')
+SELECT pg_notify('floodgate_topics', id || ' ' || version + 1) FROM gone
+"""
 
 
-async def read_configuration(connection: Connection) -> dict[str, str]:
-    """Return the values set at run time."""
-    rows = await connection.fetch("SELECT key, value FROM floodgate.configuration ORDER BY key")
-    return {row[0].decode(): row[1].decode() for row in rows}
+class DeletedNamespace(NamedTuple):
+    """A deleted namespace.
+
+    Attributes:
+        version: Last version.
+        names: Deleted topics, in order.
+    """
+
+    version: int
+    names: list[bytes]
 
 
-async def write_configuration(
-    connection: Connection, key: str, value: str | None, sender: str
-) -> None:
-    """Set or remove a value, and notify other brokers."""
+async def delete_namespaces(
+    connection: Connection, namespaces: Sequence[str], *, with_topics: bool
+) -> Mapping[str, DeletedNamespace]:
+    """Delete namespaces; return the deleted namespaces by name.
+
+    Raises:
+        NamespaceNotEmptyError: A namespace holds user topics or partitioned topics, and
+            ``with_topics`` is false.
+    """
     async with connection.transaction():
-        if value is None:
-            query = "DELETE FROM floodgate.configuration WHERE key = $1"
-            await connection.execute(query, key.encode())
-        else:
-            query = (
-                "INSERT INTO floodgate.configuration VALUES ($1, $2)"
-                " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-            )
-            await connection.execute(query, key.encode(), value.encode())
-        await connection.execute("SELECT pg_notify('floodgate_configuration', $1)", sender)
+        # All writers lock the rows in the same order.
+        await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
+        rows = await connection.fetch(_LOCKED, list(namespaces))
+        found = {row[0]: DeletedNamespace(row[2], []) for row in rows}
+        if not found:
+            return {}
+        await _read_topics(connection, found, with_topics=with_topics)
+        for table in _TABLES:
+            await _delete_rows(connection, table, found)
+        await delete_all_schemas(connection, [row[1] for row in rows])
+        await connection.execute(_DELETED, list(found))
+        return {row[1]: found[row[0]] for row in rows}
 
 
-async def has_imported(connection: Connection, fingerprint: str) -> bool:
-    """Tell whether an import is recorded."""
-    query = "SELECT EXISTS (SELECT 1 FROM floodgate.marks WHERE name = $1)"
-    return bool(await connection.fetchval(query, f"import {fingerprint}"))
+async def _read_topics(
+    connection: Connection, found: Mapping[int, DeletedNamespace], *, with_topics: bool
+) -> None:
+    """Read the topics of namespaces into ``found``, by namespace number.
+
+    Raises:
+        NamespaceNotEmptyError: A namespace holds user topics, and ``with_topics`` is false.
+    """
+    query = "SELECT 1 FROM floodgate.partitioned WHERE namespace = ANY($1::bigint[]) LIMIT 1"
+    if not with_topics and await connection.fetchval(query, list(found)):
+        raise NamespaceNotEmptyError
+    cursor = await connection.cursor(_NAMES, list(found))
+    while rows := await cursor.fetch(_NAMES_PER_FETCH):
+        if not (with_topics or all(is_system_topic(row[1].decode()) for row in rows)):
+            raise NamespaceNotEmptyError
+        for number, name in rows:
+            found[number].names.append(name)
 
 
-async def remember_import(connection: Connection, fingerprint: str) -> None:
-    """Record an import."""
-    query = "INSERT INTO floodgate.marks VALUES ($1, 1) ON CONFLICT DO NOTHING"
-    await connection.execute(query, f"import {fingerprint}")
-
-
-async def next_instance(connection: Connection) -> int:
-    """Count up, and return the number before."""
-    query = (
-        "INSERT INTO floodgate.marks AS mark VALUES ('instances', 1)"
-        " ON CONFLICT (name) DO UPDATE SET value = mark.value + 1 RETURNING value"
-    )
-    return int(await connection.fetchval(query)) - 1
-
-
-def changed_some(status: str) -> bool:
-    """Tell whether a command changed a row; a status ends with the row count."""
-    return not status.endswith(" 0")
+async def _delete_rows(connection: Connection, table: str, numbers: Collection[int]) -> None:
+    """Delete the rows of namespaces in batches, each within the statement time limit."""
+    inside = "namespace = ANY($1::bigint[])"
+    some = f"SELECT ctid FROM floodgate.{table} WHERE {inside} LIMIT {_ROWS_PER_DELETE}"
+    query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"
+    while changed_rows(await connection.execute(query, list(numbers))):
+        pass

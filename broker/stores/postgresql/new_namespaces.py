@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from broker.stores.changes import MAX_TOLD_NAMES
 from broker.stores.conditions import what_is_new
-from broker.stores.feed import MAX_TOLD_NAMES
-from broker.stores.postgresql.namespaces import FIRST_VERSION
-from broker.stores.postgresql.row_sizes import (
+from broker.stores.postgresql.schema import (
     ROWS_PER_STATEMENT,
     batched,
     check_names,
     property_records,
 )
+from broker.stores.postgresql.tables import FIRST_VERSION
 from broker.stores.postgresql.view import KnownNamespace, LoggedChange
 from broker.stores.postgresql.writing import WrittenChange
 from broker.stores.store import DEFAULT_POLICIES, TenantInfo
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from broker.stores.changes import NamespaceChanges, TopicChanges
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
     from proto.names import NamespaceName
 
 _INSERT_TENANTS = """

@@ -12,7 +12,7 @@ from broker.stores.postgresql.view import KnownNamespace, LoggedChange
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-    from broker.stores.postgresql.driver import Connection, Row
+    from broker.stores.postgresql.connections import Connection, Row
 
 ROWS_PER_FETCH = 10_000
 """Rows per fetch of names or partition counts, so that other tasks can run."""

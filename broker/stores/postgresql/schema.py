@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL store, in a separate schema.
+"""The tables of a PostgreSQL store, in a separate schema, and the sizes of their rows.
 
 Names, keys and values are bytea: any UTF-8 fits, NUL included, and compares bytewise under every
 database collation. Foreign keys are absent: every writer locks the namespace's row, and a check for
@@ -7,12 +7,17 @@ each of a million rows would cost more than the rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
-from broker.stores.postgresql import topic_schemas
+from broker.stores.changes import StoreError
 
 if TYPE_CHECKING:
-    from broker.stores.postgresql.driver import Connection
+    from collections.abc import Iterable, Iterator
+
+    from broker.stores.changes import TopicChanges
+    from broker.stores.postgresql.connections import Connection
+    from broker.stores.property_rows import PropertyRows
 
 SCHEMA_VERSION = 1
 _CREATION_LOCK = 0x666C6F6F64
@@ -51,6 +56,13 @@ CREATE TABLE IF NOT EXISTS floodgate.message_policies (
     name bytea NOT NULL, key text NOT NULL, value text NOT NULL, PRIMARY KEY (name, key));
 """
 """Tables added later; brokers of earlier versions still work beside them."""
+_SCHEMAS = """
+CREATE TABLE IF NOT EXISTS floodgate.schemas (
+    namespace text COLLATE "C" NOT NULL, topic bytea NOT NULL, version bigint NOT NULL,
+    kind text NOT NULL, data bytea NOT NULL, properties bytea NOT NULL,
+    stored_at bigint NOT NULL, deleted boolean NOT NULL,
+    PRIMARY KEY (namespace, topic, version));
+"""
 
 
 class UnknownSchemaError(Exception):
@@ -77,4 +89,46 @@ async def make_tables(connection: Connection) -> None:
                 "use another database"
             )
         # Upgrade a database of an earlier Floodgate.
-        await connection.execute(topic_schemas.TABLE)
+        await connection.execute(_SCHEMAS)
+
+
+MAX_ROW_BYTES = 2_600
+"""Largest index entry: a name, or a name with one property's key and value."""
+ROWS_PER_STATEMENT = 10_000
+"""Rows written by one statement of a large change."""
+_SHOWN_CHARACTERS = 80
+
+T = TypeVar("T")
+
+
+def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield values in lists of at most a size."""
+    remaining = iter(values)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
+def check_names(changes: TopicChanges) -> None:
+    """Refuse names too long for an index, before sending."""
+    for part in batched(changes.added, ROWS_PER_STATEMENT):
+        longest = max(part, key=len)
+        _check_size(longest, len(longest))
+    for base in changes.partitioned:
+        _check_size(base.encode(), len(base.encode()))
+
+
+def property_records(number: int, rows: PropertyRows) -> Iterator[tuple[int, bytes, bytes, bytes]]:
+    """Yield table rows for a namespace's properties; refuse oversized properties."""
+    for name, key, value in rows.triples():
+        key_bytes, value_bytes = key.encode(), value.encode()
+        _check_size(name, len(name) + len(key_bytes) + len(value_bytes))
+        yield number, name, key_bytes, value_bytes
+
+
+def _check_size(name: bytes, size_bytes: int) -> None:
+    if size_bytes > MAX_ROW_BYTES:
+        shown = name.decode()[:_SHOWN_CHARACTERS]
+        raise StoreError(
+            f"{shown}...: a name, with the key and value of a property, may have "
+            f"{MAX_ROW_BYTES:,} bytes in a PostgreSQL store, this has {size_bytes:,}; shorten it"
+        )

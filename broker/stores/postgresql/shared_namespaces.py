@@ -12,16 +12,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.changes import Change, ChangeFeeds, StoreError, TopicChanges
 from broker.stores.conditions import MANY_NAMES, end_of, is_large, parted
-from broker.stores.feed import Change, ChangeFeeds
 from broker.stores.name_locks import NameLocks
 from broker.stores.postgresql import reading
-from broker.stores.postgresql.deleting import delete_namespaces
-from broker.stores.postgresql.namespaces import create_namespace
+from broker.stores.postgresql.listener import ResyncTasks
+from broker.stores.postgresql.namespaces import create_namespace, delete_namespaces
 from broker.stores.postgresql.new_namespaces import write_new
-from broker.stores.postgresql.resync import ResyncTasks
-from broker.stores.postgresql.row_sizes import batched
+from broker.stores.postgresql.schema import batched
 from broker.stores.postgresql.view import (
     NOT_THERE,
     KnownNamespace,
@@ -34,15 +32,15 @@ from broker.stores.postgresql.writing import WrittenChange, write_change
 from broker.stores.store import NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 from server.tasks.cooperative import in_turns
-from server.tasks.freeing import free
+from server.tasks.freed_memory import free
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from broker.stores.cached_store import SnapshotCache
     from broker.stores.changes import NamespaceChanges
-    from broker.stores.postgresql.driver import Connection
-    from broker.stores.snapshots.cache import SnapshotCache
+    from broker.stores.postgresql.connections import Connection
     from limiter.clock import Clock
 
 NAMESPACES_AT_ONCE = 1_000

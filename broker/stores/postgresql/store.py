@@ -6,41 +6,36 @@ follows the changes of other brokers.
 
 from __future__ import annotations
 
-import uuid
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from broker.stores.cached_store import CachedStore
 from broker.stores.changes import StoreError, TopicChanges
+from broker.stores.database_tables import CONFIGURATION_CHANNEL, POLICIES_CHANNEL
 from broker.stores.name_locks import to_its_end
-from broker.stores.postgresql import namespaces as rows
-from broker.stores.postgresql import policies as policy_rows
 from broker.stores.postgresql.connections import PostgresqlConnections
 from broker.stores.postgresql.listener import NotificationListener
 from broker.stores.postgresql.reading import read_properties, read_version, select_names
 from broker.stores.postgresql.schema import UnknownSchemaError, make_tables
 from broker.stores.postgresql.shared_namespaces import SharedNamespaces
-from broker.stores.postgresql.topic_schemas import PostgresqlTopicSchemas
+from broker.stores.postgresql.tables import PostgresqlTables
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NO_DOCUMENT,
     NamespacePolicies,
     NamespaceSnapshot,
-    TenantInfo,
 )
 from limiter.clock import Clock, LoopClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from broker.stores.changes import NamespaceChanges
-    from broker.stores.postgresql.driver import Connection
+    from broker.stores.postgresql.connections import Connection
     from proto.names import NamespaceName
 
-T = TypeVar("T")
 
-
-class PostgresqlStore(CachedStore):
+class PostgresqlStore(CachedStore, PostgresqlTables):
     """Topics in a PostgreSQL database, possibly shared by several brokers. See MetadataStore.
 
     While the database is unreachable, cached snapshots are still served, however old; all other
@@ -53,7 +48,8 @@ class PostgresqlStore(CachedStore):
     """
 
     def __init__(self, url: str, cache_bytes: int, clock: Clock | None = None) -> None:
-        super().__init__(cache_bytes)
+        CachedStore.__init__(self, cache_bytes)
+        PostgresqlTables.__init__(self)
         clock = clock or LoopClock()
         self._connections = PostgresqlConnections(url, clock)
         self._namespaces = SharedNamespaces(self.use, self._feeds, self._cache, clock)
@@ -61,16 +57,12 @@ class PostgresqlStore(CachedStore):
             self._connections.connect,
             {
                 "floodgate_topics": self._namespaces.notified,
-                "floodgate_configuration": self._configured,
-                policy_rows.CHANNEL: self._policies_changed,
+                CONFIGURATION_CHANNEL: self._configured,
+                POLICIES_CHANNEL: self._policies_changed,
             },
             self._reconnected,
             clock,
         )
-        self._configuration_callbacks: list[Callable[[], None]] = []
-        self._policy_callbacks: list[Callable[[str], None]] = []
-        self._name = uuid.uuid4().hex
-        self.schemas = PostgresqlTopicSchemas(self.use)
 
     def __repr__(self) -> str:
         shown = self._connections.shown_url
@@ -125,36 +117,6 @@ class PostgresqlStore(CachedStore):
 
     # -- tenants and namespaces ---------------------------------------------------------------
 
-    async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order."""
-        async with self.use() as connection:
-            return await rows.read_tenants(connection)
-
-    async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None if missing."""
-        async with self.use() as connection:
-            return await rows.read_tenant(connection, name)
-
-    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false if present."""
-        async with self.use() as connection:
-            return await rows.insert_tenant(connection, name, info)
-
-    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false if missing."""
-        async with self.use() as connection:
-            return await rows.update_tenant(connection, name, info)
-
-    async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false if missing."""
-        async with self.use() as connection:
-            return await rows.delete_tenant(connection, name)
-
-    async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return all namespaces, or the namespaces of a tenant, in order."""
-        async with self.use() as connection:
-            return await rows.read_namespaces(connection, tenant)
-
     async def create_namespace(
         self,
         namespace: NamespaceName,
@@ -163,11 +125,6 @@ class PostgresqlStore(CachedStore):
     ) -> bool:
         """Create an empty namespace, and a missing tenant; false if the namespace exists."""
         return await to_its_end(self._namespaces.create(namespace, policies, document, self._name))
-
-    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None if missing."""
-        async with self.use() as connection:
-            return await rows.read_policies(connection, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
         """Delete a namespace without user topics; false if missing."""
@@ -208,69 +165,6 @@ class PostgresqlStore(CachedStore):
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
         """Apply changes of several namespaces; changes of new namespaces are committed together."""
         await to_its_end(self._namespaces.apply_all(changes))
-
-    async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported completely, by any broker."""
-        async with self.use() as connection:
-            return await rows.has_imported(connection, fingerprint)
-
-    async def remember_import(self, fingerprint: str) -> None:
-        """Record the complete import of a file with this content."""
-        async with self.use() as connection:
-            await rows.remember_import(connection, fingerprint)
-
-    # -- policies about messages --------------------------------------------------------------
-
-    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of all namespaces and topics, or of one name."""
-        async with self.use() as connection:
-            return await policy_rows.read_policies(connection, name)
-
-    async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Set one policy; None removes the policy."""
-        async with self.use() as connection:
-            await policy_rows.write_policy(connection, name, key, value, self._name)
-
-    async def delete_policies(self, names: Sequence[str]) -> None:
-        """Delete all policies of some namespaces and topics."""
-        async with self.use() as connection:
-            await policy_rows.delete_policies(connection, names, self._name)
-
-    def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policy changes, certain or possible, by other brokers."""
-        self._policy_callbacks.append(callback)
-
-    def _policies_changed(self, payload: str) -> None:
-        sender, _, name = payload.partition(" ")
-        if sender != self._name:
-            for callback in self._policy_callbacks:
-                callback(name)
-
-    async def next_instance(self) -> int:
-        """Return the number of earlier calls by all brokers."""
-        async with self.use() as connection:
-            return await rows.next_instance(connection)
-
-    # -- dynamic configuration ----------------------------------------------------------------
-
-    async def configuration(self) -> Mapping[str, str]:
-        """Return the values set at run time, by key."""
-        async with self.use() as connection:
-            return await rows.read_configuration(connection)
-
-    async def set_configuration(self, key: str, value: str | None) -> None:
-        """Set a run-time value; None removes the key."""
-        async with self.use() as connection:
-            await rows.write_configuration(connection, key, value, self._name)
-
-    def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for configuration changes, certain or possible, by other brokers."""
-        self._configuration_callbacks.append(callback)
-
-    def _configured(self, sender: str) -> None:
-        if sender != self._name:
-            for callback in self._configuration_callbacks:
-                callback()
 
     def _reconnected(self) -> None:
         self._namespaces.reconnected()

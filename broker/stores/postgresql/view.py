@@ -10,13 +10,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from broker.stores.changes import TopicChanges
-from broker.stores.feed import Change, ChangeFeeds
+from broker.stores.changes import Change, ChangeFeeds, TopicChanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from broker.stores.snapshots.cache import SnapshotCache
+    from broker.stores.cached_store import SnapshotCache
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from proto.names import NamespaceName
 

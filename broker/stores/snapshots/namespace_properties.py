@@ -9,8 +9,7 @@ import numpy as np
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.property_rows import PropertyRows, pair_text
-from broker.stores.snapshots.few_properties import FewProperties
-from broker.stores.snapshots.property_columns import PropertyColumns, wanted_pair
+from broker.stores.snapshots.property_columns import FewProperties, PropertyColumns, wanted_pair
 from broker.topic_lists.block import offsets_of
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
 from broker.topic_lists.sequence import NO_NAMES, Selection, TopicSequence

@@ -7,8 +7,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.snapshots.partition_counts import NO_COUNTS, PartitionCounts
-from broker.stores.sorting import NAMES_AT_ONCE
+from broker.stores.snapshots.partition_counts import NAMES_AT_ONCE, NO_COUNTS, PartitionCounts
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import NO_NAMES, TopicSequence
 from proto.names import PERSISTENT, TopicName, is_system_topic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import sqlite3
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -18,13 +19,12 @@ from broker.stores.conditions import (
     settled,
     what_is_new,
 )
-from broker.stores.sqlite import topic_schemas
 from broker.stores.sqlite.tables import INSIDE, SqliteTables, inside, texts
-from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot, TenantInfo
+from broker.stores.store import DEFAULT_POLICIES, NamespacePolicies, NamespaceSnapshot
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
@@ -58,6 +58,10 @@ CREATE TABLE IF NOT EXISTS message_policies (
     PRIMARY KEY (name, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (
     name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS schemas (
+    namespace TEXT NOT NULL, topic TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
+    data BLOB NOT NULL, properties TEXT NOT NULL, stored_at INTEGER NOT NULL,
+    deleted INTEGER NOT NULL, PRIMARY KEY (namespace, topic, version)) WITHOUT ROWID;
 INSERT OR IGNORE INTO marks VALUES ('first_version', 0);
 INSERT OR IGNORE INTO tenants
     SELECT DISTINCT substr(name, 1, instr(name, '/') - 1), '[]', '[]' FROM namespaces;
@@ -91,10 +95,6 @@ class SqliteFile(SqliteTables):
         self._connection.close()
         self._lock.close()
 
-    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run work on the connection and return the result."""
-        return work(self._connection)
-
     # -- namespaces ---------------------------------------------------------------------------
 
     def namespaces(self, tenant: str | None) -> list[NamespaceName]:
@@ -118,12 +118,12 @@ class SqliteFile(SqliteTables):
                 return False
             self._insert_namespace(name, self.first_version(), policies)
             self._changed_rows("DELETE FROM message_policies WHERE name=?", name)
-            for key, value in document.items():
-                self.set_policy(name, key, value)
+            rows = [(name, key, json.dumps(value)) for key, value in document.items()]
+            self._connection.executemany("INSERT INTO message_policies VALUES (?, ?, ?)", rows)
             return True
 
     def _insert_namespace(self, name: str, version: int, policies: NamespacePolicies) -> None:
-        self.insert_tenant(name.partition("/")[0], TenantInfo())
+        self.insert_tenant(name.partition("/")[0])
         self._changed_rows("INSERT INTO namespaces VALUES (?, ?)", name, version)
         self._changed_rows("INSERT OR REPLACE INTO policies VALUES (?, ?)", name, policies.bundles)
 
@@ -300,7 +300,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        connection.executescript(_SCHEMA + topic_schemas.TABLE)
+        connection.executescript(_SCHEMA)
     except BaseException:
         connection.close()
         raise

@@ -9,20 +9,19 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from broker.stores.cached_store import CachedStore
 from broker.stores.changes import NamespaceNotEmptyError, StoreError, TopicChanges
 from broker.stores.conditions import end_of, feed_change, parted
+from broker.stores.database_tables import DatabaseTables
 from broker.stores.name_locks import to_its_end
 from broker.stores.sqlite.file import SqliteFile
-from broker.stores.sqlite.topic_schemas import SqliteTopicSchemas
 from broker.stores.store import (
     DEFAULT_POLICIES,
     NO_DOCUMENT,
     NamespacePolicies,
     NamespaceSnapshot,
-    TenantInfo,
 )
 from server.tasks.cooperative import in_turns
 
@@ -41,7 +40,7 @@ NAMESPACES_AT_ONCE = 1_000
 """Namespaces deleted together, while other requests wait for the file."""
 
 
-class SqliteStore(CachedStore):
+class SqliteStore(CachedStore, DatabaseTables):
     """Topics in a SQLite file (WAL). See MetadataStore.
 
     Only one broker at a time can open the file.
@@ -57,7 +56,6 @@ class SqliteStore(CachedStore):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite")
         self._file: SqliteFile | None = None
         self._lock = asyncio.Lock()
-        self.schemas = SqliteTopicSchemas(self._do)
 
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
@@ -88,22 +86,6 @@ class SqliteStore(CachedStore):
             self._thread.shutdown(wait=False)
 
     # -- tenants and namespaces ---------------------------------------------------------------
-
-    async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order."""
-        return await self._read(SqliteFile.tenants)
-
-    async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None if missing."""
-        return await self._read(SqliteFile.tenant, name)
-
-    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false if present."""
-        return await self._run(SqliteFile.insert_tenant, name, info)
-
-    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false if missing."""
-        return await self._run(SqliteFile.update_tenant, name, info)
 
     async def delete_tenant(self, name: str) -> bool:
         """Delete a tenant without namespaces; false if missing."""
@@ -217,52 +199,41 @@ class SqliteStore(CachedStore):
         for namespace, change in apart:
             await self._apply(namespace, change)
 
-    async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported completely."""
-        return await self._run(SqliteFile.has_imported, fingerprint)
+    # -- tables beside topics -----------------------------------------------------------------
 
-    async def remember_import(self, fingerprint: str) -> None:
-        """Record the complete import of a file with this content."""
-        await self._run(SqliteFile.remember_import, fingerprint)
+    async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
+        def made(file: SqliteFile) -> list[T]:
+            return file.made_of_texts(make, query, *values)
 
-    # -- policies about messages --------------------------------------------------------------
+        return await self._read(made)
 
-    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of all namespaces and topics, or of one name."""
-        return await self._read(SqliteFile.policy_documents, name)
+    async def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return await self._run(SqliteFile.rows, query, *values)
 
-    async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Set one policy; None removes the policy."""
-        await self._run(SqliteFile.set_policy, name, key, value)
+    async def _change(
+        self, query: str, *values: object, tells: tuple[str, str | None] | None = None
+    ) -> int:
+        return await self._run(SqliteFile.change, query, *values)
+
+    @staticmethod
+    def _stored(text: str) -> str:
+        return text
 
     async def delete_policies(self, names: Sequence[str]) -> None:
         """Delete all policies of some namespaces and topics."""
         await self._run(SqliteFile.delete_policies, names)
 
-    def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Do nothing: no other process shares the file."""
-
     async def next_instance(self) -> int:
         """Return the number of earlier calls."""
         return await self._run(SqliteFile.next_instance)
 
-    # -- dynamic configuration ----------------------------------------------------------------
-
-    async def configuration(self) -> Mapping[str, str]:
-        """Return the values set at run time, by key."""
-        return await self._read(SqliteFile.configuration)
-
-    async def set_configuration(self, key: str, value: str | None) -> None:
-        """Set a run-time value; None removes the key."""
-        await self._run(SqliteFile.set_configuration, key, value)
+    def on_policies(self, callback: Callable[[str], None]) -> None:
+        """Do nothing: no other process shares the file."""
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
         """Do nothing: no other process shares the file."""
 
     # -- the store's thread -------------------------------------------------------------------
-
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await self._run(lambda file: file.do(work))
 
     async def _read(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs

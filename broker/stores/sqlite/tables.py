@@ -1,18 +1,20 @@
-"""Tables of a SQLite file beside namespaces: tenants, configuration, policies, imports."""
+"""Tables of a SQLite file beside namespaces: tenants, configuration, policies, imports, schemas."""
 
 from __future__ import annotations
 
-import json
+import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.store import TenantInfo
-from proto.names import NamespaceName, TopicName
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+T = TypeVar("T")
 
 INSIDE = "name > ? AND name < ?"
 """Condition for a tenant's namespaces, see ``inside``."""
@@ -41,27 +43,24 @@ class SqliteTables:
                 self._connection.execute("ROLLBACK")
             raise
 
-    # -- tenants and configuration ------------------------------------------------------------
+    # -- tables beside topics, see DatabaseTables ----------------------------------------------
 
-    def tenants(self) -> dict[str, TenantInfo]:
-        """Return the tenants by name, in order."""
-        rows = texts(self._rows("SELECT name, roles, clusters FROM tenants ORDER BY name"))
-        return {name: TenantInfo.of_json(roles, clusters) for name, roles, clusters in rows}
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        return self._rows(_in_sqlite(query), *values)
 
-    def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None if missing."""
-        rows = texts(self._rows("SELECT roles, clusters FROM tenants WHERE name=?", name))
-        return TenantInfo.of_json(*rows[0]) if rows else None
+    def made_of_texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
+        """Return what ``make`` makes of each row of texts."""
+        return [make(*row) for row in texts(self.rows(query, *values))]
 
-    def insert_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Add a tenant; false if present."""
+    def change(self, query: str, *values: object) -> int:
+        """Change rows, and return their number."""
+        return self._changed_rows(_in_sqlite(query), *values)
+
+    def insert_tenant(self, name: str) -> None:
+        """Add a tenant, unless present."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
-        return self._changed_rows(query, name, *info.as_json()) == 1
-
-    def update_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false if missing."""
-        query = "UPDATE tenants SET roles=?, clusters=? WHERE name=?"
-        return self._changed_rows(query, *info.as_json(), name) == 1
+        self._changed_rows(query, name, *TenantInfo().as_json())
 
     def delete_tenant(self, name: str) -> bool:
         """Delete a tenant without namespaces; false if missing."""
@@ -70,54 +69,11 @@ class SqliteTables:
                 raise NamespaceNotEmptyError
             return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
 
-    def configuration(self) -> dict[str, str]:
-        """Return the values set at run time."""
-        return dict(texts(self._rows("SELECT key, value FROM configuration ORDER BY key")))
-
-    def set_configuration(self, key: str, value: str | None) -> None:
-        """Set or remove a value."""
-        if value is None:
-            self._changed_rows("DELETE FROM configuration WHERE key=?", key)
-        else:
-            self._changed_rows("INSERT OR REPLACE INTO configuration VALUES (?, ?)", key, value)
-
-    def policy_documents(self, name: str | None) -> dict[str, dict[str, object]]:
-        """Return policies by key, of all names or of one name.
-
-        Raises:
-            ValueError: A name or value is invalid.
-        """
-        query = "SELECT name, key, value FROM message_policies"
-        rows = self._rows(query) if name is None else self._rows(f"{query} WHERE name=?", name)
-        found: dict[str, dict[str, object]] = {}
-        for of, key, value in texts(rows):
-            if of not in found:
-                TopicName.parse(of) if "://" in of else NamespaceName.parse(of)
-            found.setdefault(of, {})[key] = json.loads(value)
-        return found
-
-    def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Set or remove a policy."""
-        if value is None:
-            query = "DELETE FROM message_policies WHERE name=? AND key=?"
-            self._changed_rows(query, name, key)
-        else:
-            query = "INSERT OR REPLACE INTO message_policies VALUES (?, ?, ?)"
-            self._changed_rows(query, name, key, json.dumps(value))
-
     def delete_policies(self, names: Sequence[str]) -> None:
         """Delete all policies of some names."""
         rows = [(name,) for name in names]
         with self._transaction():
             self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
-
-    def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether an import is recorded."""
-        return bool(self._rows("SELECT 1 FROM marks WHERE name=?", f"import {fingerprint}"))
-
-    def remember_import(self, fingerprint: str) -> None:
-        """Record an import."""
-        self._changed_rows("INSERT OR IGNORE INTO marks VALUES (?, 1)", f"import {fingerprint}")
 
     def next_instance(self) -> int:
         """Count up, and return the number before."""
@@ -126,6 +82,11 @@ class SqliteTables:
             before = int(self._rows("SELECT value FROM marks WHERE name='instances'")[0][0])
             self._changed_rows("UPDATE marks SET value=? WHERE name='instances'", before + 1)
         return before
+
+
+@cache
+def _in_sqlite(query: str) -> str:
+    return re.sub(r"\$\d", "?", query.replace("{}", ""))
 
 
 def inside(tenant: str) -> tuple[str, str]:

@@ -82,11 +82,6 @@ def children_of(node: Node) -> tuple[Node, ...]:
     return (node[LEFT], node[RIGHT]) if len(node) == _FORK_FIELDS else ()
 
 
-def is_fork(node: Node) -> bool:
-    """Tell whether a node is a fork; otherwise it is a leaf."""
-    return len(node) == _FORK_FIELDS
-
-
 def leaf_for(node: Node, key: bytes) -> Leaf:
     """Return the leaf for a key."""
     while len(node) == _FORK_FIELDS:
@@ -94,19 +89,15 @@ def leaf_for(node: Node, key: bytes) -> Leaf:
     return node
 
 
-def leaves_of(root: Node | None, prefix: bytes = b"") -> Iterator[Leaf]:
-    """Yield the leaves in order, skipping leaves without names of the prefix."""
+def leaves_of(root: Node | None) -> Iterator[Leaf]:
+    """Yield the leaves in order."""
     pending = [root] if root is not None else []
     while pending:
         node = pending.pop()
         if len(node) != _FORK_FIELDS:
             yield node
-            continue
-        split = node[SPLIT]
-        if split <= prefix or split.startswith(prefix):
-            pending.append(node[RIGHT])
-        if split > prefix:
-            pending.append(node[LEFT])
+        else:
+            pending += (node[RIGHT], node[LEFT])
 
 
 def collect_differing(

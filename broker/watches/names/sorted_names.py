@@ -20,6 +20,7 @@ from broker.watches.names.nodes import (
     JOINED_BYTES,
     LEAVES,
     NAMES,
+    children_of,
     collect_differing,
     fork_of,
     leaf_for,
@@ -28,6 +29,7 @@ from broker.watches.names.nodes import (
     tree_of,
 )
 from proto.topic_hash import EMPTY_HASH, format_hash, java_order
+from server.tasks.cooperative import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -123,13 +125,9 @@ class SortedNames:
         root = self._root
         return (root[COUNT], root[CRC], root[JOINED_BYTES]) if root is not None else (0, 0, 0)
 
-    def equals(self, other: SortedNames) -> bool:
-        """Tell whether two sets have the same names; quick for the same tree."""
-        return self._root is other._root or list(self.names()) == list(other.names())
-
-    def leaves(self, prefix: bytes = b"") -> Iterator[tuple[bytes, ...]]:
-        """Yield the names by leaf, in order; with a prefix, at least all names starting with it."""
-        return (leaf[NAMES] for leaf in leaves_of(self._root, java_order(prefix)))
+    def leaves(self) -> Iterator[tuple[bytes, ...]]:
+        """Yield the names by leaf, in order."""
+        return (leaf[NAMES] for leaf in leaves_of(self._root))
 
     def nodes(self) -> Iterator[Leaf]:
         """Yield the leaves, in order."""
@@ -190,18 +188,6 @@ class SortedNames:
     def _names_beside(self, key: bytes) -> tuple[bytes, ...]:
         """Return the names of a key's leaf."""
         return leaf_for(self._root, key)[NAMES] if self._root is not None else ()
-
-    def changes_to(self, newer: SortedNames) -> NameChanges:
-        """Return the difference to a later version without comparing shared nodes."""
-        before: list[Leaf] = []
-        after: list[Leaf] = []
-        collect_differing(self._root, newer._root, before, after)
-        known, shown = _names_beside(before, after), _names_beside(after, before)
-        had, has = frozenset(known), frozenset(shown)
-        return NameChanges(
-            [name for name in shown if name not in had],
-            [name for name in known if name not in has],
-        )
 
 
 EMPTY_NAMES = SortedNames()
@@ -281,7 +267,25 @@ def _build(leaves: Sequence[Leaf], start: int, end: int) -> Generator[None, None
     return fork_of(left, right, java_order(leaves[middle][NAMES][0]))
 
 
-def _names_beside(leaves: Sequence[Leaf], others: Sequence[Leaf]) -> list[bytes]:
-    """Return the names of the leaves missing in ``others``."""
-    shared = frozenset(map(id, others))
-    return [name for leaf in leaves if id(leaf) not in shared for name in leaf[NAMES]]
+class NamesDisposal:
+    """Takes sets apart from the root, freeing unshared nodes one by one.
+
+    The mutable state is the pending nodes.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._turns = Turns(self._free_one)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def free(self, names: SortedNames) -> None:
+        """Free an unused set, from the next event-loop iteration on."""
+        if names.root is not None:
+            self._nodes.append(names.root)
+            self._turns.start()
+
+    def _free_one(self) -> bool:
+        self._nodes += children_of(self._nodes.pop())
+        return bool(self._nodes)

@@ -1,18 +1,22 @@
-"""The objects and settings shared by all watched namespaces."""
+"""The objects, settings and counters shared by all watches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from broker.watches.names.disposal import NamesDisposal
+from broker.watches.names.sorted_names import NamesDisposal
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
+    from broker.listing.estimates import ListingEstimates
+    from broker.listing.lister import TopicLister
+    from broker.listing.rules import AnswerRules
     from broker.patterns.filter import PatternFilter
-    from broker.patterns.pattern import RegexImplementation
     from broker.stores.store import MetadataStore
+    from broker.watches.rules import WatchRules
     from limiter.clock import Clock
+    from limiter.memory.response_memory import ResponseMemory
 
 
 @dataclass(slots=True)
@@ -39,22 +43,23 @@ class WatchTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class FollowingContext:
-    """The objects and settings shared by all watched namespaces.
+class WatchContext:
+    """The broker's parts used by watches, and the objects shared by all of them.
 
     Attributes:
-        pattern_filter: Selects the names of a set's first version.
-        implementation: topicsPatternRegexImplementation.
-        one_by_one: See WatchProfile.
+        answers: Frames and buffers, the same as of listings.
         steps: Does the long work of all namespaces in steps.
         disposal: Frees the names of unwatched sets.
     """
 
     store: MetadataStore
+    lister: TopicLister
+    estimates: ListingEstimates
     pattern_filter: PatternFilter
-    implementation: RegexImplementation
-    totals: WatchTotals
+    memory: ResponseMemory
     clock: Clock
-    one_by_one: bool
+    answers: AnswerRules
+    rules: WatchRules
+    totals: WatchTotals = field(default_factory=WatchTotals)
     steps: Steps = field(default_factory=Steps)
     disposal: NamesDisposal = field(default_factory=NamesDisposal)

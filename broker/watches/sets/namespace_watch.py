@@ -21,24 +21,29 @@ from broker.watches.names.sorted_names import (
     SortedNames,
     SortedNamesBuilder,
 )
-from broker.watches.sets.differences import SetDifferences, each_name
-from broker.watches.sets.large_change import LARGE_CHANGE_NAMES, LargeChange
-from broker.watches.sets.matching import ChangeMatching, matching_for
+from broker.watches.sets.changing import (
+    LARGE_CHANGE_NAMES,
+    ChangeMatching,
+    LargeChange,
+    SetDifferences,
+    each_name,
+    matching_for,
+)
 from broker.watches.sets.set_builder import SetBuilder
 from broker.watches.sets.watched_sets import SharedChange, WatchedSets
 from broker.watches.update_permit import UpdatePermit
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep
+from limiter.single_flight import SingleFlight
 from proto.topic_hash import in_java_order
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from typing import TypeAlias
 
-    from broker.stores.feed import Change
+    from broker.stores.changes import Change
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
-    from broker.watches.sets.context import FollowingContext
+    from broker.watches.sets.context import WatchContext
     from broker.watches.sets.watched_sets import SetWatcher, WatchedSet
     from broker.watches.update_permit import SetUpdate
     from proto.names import NamespaceName
@@ -65,7 +70,7 @@ class NamespaceWatch:
     The mutable state is the sets, their version, and the pending changes.
     """
 
-    def __init__(self, namespace: NamespaceName, context: FollowingContext) -> None:
+    def __init__(self, namespace: NamespaceName, context: WatchContext) -> None:
         self.namespace = namespace
         self.users = 0
         self.sets = WatchedSets()
@@ -192,7 +197,7 @@ class NamespaceWatch:
     async def _apply_found(self, found: NameChanges) -> None:
         """Apply the result of a comparison: user topics, in Java's order."""
         many = len(found.added) + len(found.removed) > LARGE_CHANGE_NAMES
-        if many and not self._context.one_by_one:
+        if many and not self._context.rules.profile.one_by_one:
             await self._apply_many(found)
         else:
             await self._apply_together(list(each_name(found.added, found.removed)))
@@ -200,7 +205,7 @@ class NamespaceWatch:
     async def _apply(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
         """Change names and sets, then notify the watchers."""
         names = list(each_name(added, removed))
-        if self._context.one_by_one:
+        if self._context.rules.profile.one_by_one:
             await self._apply_one_by_one(names)
         elif len(names) > LARGE_CHANGE_NAMES:
             await self._apply_many(

@@ -18,14 +18,14 @@ from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 from broker.watches.names.merging import differences, merged
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
+from limiter.single_flight import SingleFlight
 from proto.topic_hash import in_java_order
-from server.tasks.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.patterns.index import PatternIndex
-    from broker.watches.sets.context import FollowingContext
+    from broker.watches.sets.context import WatchContext
     from broker.watches.sets.watched_sets import WatchedSet, WatchedSets
     from proto.names import NamespaceName
 
@@ -51,13 +51,14 @@ class SetBuilder:
     def __init__(
         self,
         namespace: NamespaceName,
-        context: FollowingContext,
+        context: WatchContext,
         sets: WatchedSets,
         index: PatternIndex[WatchedSet],
         lock: asyncio.Lock,
     ) -> None:
         self._namespace = namespace
         self._context = context
+        self._implementation = context.pattern_filter.rules.implementation
         self._sets = sets
         self._index = index
         self._lock = lock
@@ -98,7 +99,7 @@ class SetBuilder:
                 self._context.disposal.free(watched.names)
 
     async def _build(self, pattern: str) -> WatchedSet:
-        everything = compile_pattern(pattern, self._context.implementation).matches_all
+        everything = compile_pattern(pattern, self._implementation).matches_all
         touched = set[bytes]()
         self._touched[pattern] = touched
         try:
@@ -113,7 +114,7 @@ class SetBuilder:
                     names = await self._updated(pattern, names, touched)
                 names = await self._context.steps.take(self._sets.like(names))
                 watched = self._sets.add(pattern, names)
-                self._index.add(watched, pattern, self._context.implementation)
+                self._index.add(watched, pattern, self._implementation)
         finally:
             # A later build of the pattern may have begun before this build's end.
             if self._touched.get(pattern) is touched:

@@ -76,7 +76,7 @@ class ClientEnd(asyncio.Transport):
     def _own_reader(self) -> Reader:
         """Return a reader of the client's speed, from now on."""
         budget = self._client.budget
-        return UNLIMITED if budget is None else Paced(budget.rate, self._loop._now)
+        return UNLIMITED if budget is None else Paced(budget.a_second, self._loop._now)
 
     def _read_by(self, reader: Reader) -> None:
         self.arriving()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from server.limits.rate import Rate
+from limiter.token_bucket import Rate
 
 if TYPE_CHECKING:
     from limiter.clock import Clock

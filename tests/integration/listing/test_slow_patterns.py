@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
-from broker.patterns.workers import PatternWorkers
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
 from server.tasks.worker_processes import MOST_NICENESS, NICENESS

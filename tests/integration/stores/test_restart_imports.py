@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from broker.imports.additions import additions
-from broker.imports.at_start import fingerprint, import_at_start
+from broker.imports.importer import additions, fingerprint, import_at_start
 from broker.service import BrokerService
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from broker.service import BrokerService
-from broker.stores.changes import StoreError, TopicChanges, TopicExistsError
-from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.changes import MAX_TOLD_NAMES, Change, StoreError, TopicChanges, TopicExistsError
 from broker.stores.store import MetadataStore
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.feed import Change
+from broker.stores.changes import Change
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.processes.cluster import Cluster, cluster, topic_names, until

@@ -6,8 +6,7 @@ import gc
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.feed import Change
+from broker.stores.changes import Change, StoreError, TopicChanges
 from broker.watches import watcher as topic_list_watcher
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash

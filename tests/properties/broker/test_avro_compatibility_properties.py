@@ -6,8 +6,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.schemas.avro.compatibility import IncompatibleDefinitionsError, check, reads
-from broker.schemas.avro.definition import read, shown, written
+from broker.schemas.avro.definition import (
+    IncompatibleDefinitionsError,
+    check,
+    read,
+    reads,
+    shown,
+    written,
+)
 
 PRIMITIVES = st.sampled_from(["null", "boolean", "int", "long", "float", "double", "string"])
 TYPES = st.recursive(

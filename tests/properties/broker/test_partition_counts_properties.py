@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.stores import sorting
 from broker.stores.snapshots import partition_counts
 from broker.stores.snapshots.partition_counts import PartitionCounts
 
@@ -28,7 +27,7 @@ def small_leaves(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(partition_counts, "LEAF_BYTES", 200)
             patch.setattr(partition_counts, "FILLED_BYTES", 150)
             patch.setattr(partition_counts, "SMALL_LEAF_BYTES", 100)
-            patch.setattr(sorting, "NAMES_AT_ONCE", 3)
+            patch.setattr(partition_counts, "NAMES_AT_ONCE", 3)
             patch.setattr(partition_counts, "MANY_CHANGES", request.param)
         yield
 

@@ -17,11 +17,13 @@ from broker.patterns import filter as pattern_filter
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import LinearTime, RegexImplementation
+from broker.stores.snapshots.namespace_properties import names_at_rows
 from broker.topic_lists import tree as topic_tree
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from proto.names import without_partition
 from proto.topic_hash import java_order
+from tests.support.stepwise import finished
 
 # Both sides of each border between UTF-8's order and Java's, and names that sort around
 # "-partition-".
@@ -121,7 +123,7 @@ def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.Data
     sequence = sequence_of("persistent", local_names)
     names = list(sequence.names())
     rows = sorted(data.draw(st.sets(st.integers(0, len(names) - 1))))
-    chosen = sequence.at_rows(_array(rows))
+    chosen = finished(names_at_rows(sequence, _array(rows)))
     assert list(chosen.names()) == [names[row] for row in rows]
     assert chosen.totals == TopicSequence.from_sorted([names[row] for row in rows]).totals
     assert [sequence.row_of(name) for name in names] == list(range(len(names)))

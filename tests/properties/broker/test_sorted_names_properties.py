@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from broker.watches.names import nodes as name_nodes
 from broker.watches.names import sorted_names
+from broker.watches.names.merging import alike, changes_between
 from broker.watches.names.nodes import (
     COUNT,
     CRC,
@@ -24,11 +25,12 @@ from broker.watches.names.nodes import (
     SPLIT,
     ChangedNodes,
     Node,
-    is_fork,
+    children_of,
     leaf_for,
 )
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from proto.topic_hash import combine_crc, in_java_order, java_order, shift_crc, topics_hash
+from tests.support.stepwise import finished
 
 MANY = settings(max_examples=50, deadline=None)
 # Few different names, so that many are added twice and removed; among them some above U+FFFF and
@@ -57,14 +59,14 @@ def numbered(count: int) -> list[bytes]:
 
 
 def depth(node: Node | None) -> int:
-    if node is None or not is_fork(node):
+    if node is None or not children_of(node):
         return 0
     return 1 + max(depth(node[LEFT]), depth(node[RIGHT]))
 
 
 def check_nodes(node: Node) -> list[bytes]:
     """Return a node's names after checking its figures."""
-    if is_fork(node):
+    if children_of(node):
         left, right = check_nodes(node[LEFT]), check_nodes(node[RIGHT])
         assert java_order(left[-1]) < node[SPLIT] <= java_order(right[0])
         names = left + right
@@ -195,7 +197,7 @@ def test_the_changes_between_any_two_versions_are_what_differs(
         versions.append(changed(versions[-1], text.encode(), added=added))
     versions.append(SortedNames.from_sorted(list(versions[-1].names())))  # of no common origin
     one, other = (data.draw(st.sampled_from(versions)) for _ in range(2))
-    changes = one.changes_to(other)
+    changes, _ = finished(changes_between(one, other, 1 << 30))
     had, has = set(one.names()), set(other.names())
     assert list(changes.added) == in_java_order(has - had)
     assert list(changes.removed) == in_java_order(had - has)
@@ -211,7 +213,8 @@ def test_large_versions_differ_in_what_was_changed(seed: int, count: int, change
     for _ in range(changes):
         name = random.choice(all_names)
         after = changed(after, name, added=random.random() < 0.5)
-    forth, back = before.changes_to(after), after.changes_to(before)
+    forth, _ = finished(changes_between(before, after, 1 << 30))
+    back, _ = finished(changes_between(after, before, 1 << 30))
     assert list(forth.added) == in_java_order({*after.names()} - {*before.names()})
     assert list(forth.removed) == in_java_order({*before.names()} - {*after.names()})
     assert (forth.added, forth.removed) == (back.removed, back.added)
@@ -244,21 +247,6 @@ def test_own_objects_are_those_of_the_set_and_others_as_given(
 
 
 @MANY
-@given(st.sets(TEXTS, max_size=400), TEXTS, st.integers(0, 25))
-def test_the_leaves_of_a_prefix_hold_all_names_that_have_it(
-    names: set[str], name: str, length: int
-) -> None:
-    in_order = in_java_order(one.encode() for one in names)
-    prefix = name[:length].encode()
-    found = [one for leaf in SortedNames.from_sorted(in_order).leaves(prefix) for one in leaf]
-    # In order: common names, and the rest
-    assert found == [one for one in in_order if one in set(found)]
-    assert [one for one in found if one.startswith(prefix)] == [
-        one for one in in_order if one.startswith(prefix)
-    ]
-
-
-@MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
 def test_versions_are_equal_where_their_names_are(
     first: set[str], steps: list[tuple[bool, str]]
@@ -267,7 +255,7 @@ def test_versions_are_equal_where_their_names_are(
     for added, text in steps:
         names.append(changed(names[-1], text.encode(), added=added))
     one, other = names[0], names[-1]
-    equal = one.equals(other)
+    equal = finished(alike(one, other))
     assert equal is (list(one.names()) == list(other.names()))
     assert not equal or one.fingerprint == other.fingerprint
     assert (one.identity == other.identity) <= equal

@@ -19,7 +19,7 @@ from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName
 from proto.transport.turn_writer import TurnWriter
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 
 NAME = TopicName.parse("persistent://public/default/t")

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import proto.PulsarApi_pb2 as pb
-from broker.stores.changes import TopicChanges
-from broker.stores.feed import Change, ChangeFeed
+from broker.stores.changes import Change, ChangeFeed, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.postgresql.store import PostgresqlStore
 from broker.stores.property_rows import PropertyRows

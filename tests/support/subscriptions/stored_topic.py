@@ -12,7 +12,7 @@ from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS
 from proto.names import TopicName
-from server.tasks.shared_turns import SharedTurns
+from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.subscriptions.messages import message
 

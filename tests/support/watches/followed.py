@@ -7,25 +7,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
+from broker.listing.estimates import ListingEstimates
+from broker.listing.lister import TopicLister
+from broker.listing.rules import AnswerRules
+from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
-from broker.patterns.workers import PatternWorkers
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from broker.topic_lists.listing import TopicListing
+from broker.watches.names.merging import changes_between
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sets.context import FollowingContext, WatchTotals
+from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
+from broker.watches.sets.context import WatchContext, WatchTotals
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.watched_sets import WatchedSet
 from broker.watches.update_permit import SetUpdate
+from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
+from limiter.memory.response_memory import SharedMemory
+from limiter.memory.size_estimate import SizeEstimate
 from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
+from tests.support.stepwise import finished
 
 NAMESPACE = NamespaceName.parse("t/n")
 ENGINE = RegexImplementation.RE2J_WITH_JDK_FALLBACK
@@ -35,6 +44,25 @@ HOUR_SECONDS = 3_600.0
 def full(*texts: str) -> list[str]:
     """Full names of topics of the namespace."""
     return [f"persistent://t/n/{text}" for text in texts]
+
+
+def watch_context(**parts: Any) -> WatchContext:
+    """Return the context of a test's watches, with the given parts."""
+    clock = parts.get("clock") or ManualClock()
+    store = parts.get("store") or MemoryStore()
+    lister = TopicLister(store)
+    limit = MemoryLimit(10_000, 10, 25.0)
+    others: dict[str, Any] = {
+        "store": store,
+        "lister": lister,
+        "estimates": ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=False),
+        "pattern_filter": PatternFilter(PatternRules(True, 1_000, ENGINE, True)),
+        "memory": SharedMemory(AsyncDualMemoryLimiter(limit, limit, clock)),
+        "clock": clock,
+        "answers": AnswerRules(private_buffers=False, max_frame_bytes=0),
+        "rules": WatchRules(FLOODGATE_WATCHES, 0, 10**6),
+    }
+    return WatchContext(**{**others, **parts})
 
 
 class HeldStore(MemoryStore):
@@ -129,7 +157,7 @@ class Listener:
     def _told(self, after: SortedNames) -> None:
         if self.raises:
             raise RuntimeError("this watcher is broken")
-        changes = self.names.changes_to(after)
+        changes, _ = finished(changes_between(self.names, after, 1 << 30))
         self.names = after
         self.updates.append((texts(changes.added), texts(changes.removed)))
         assert after.hash == topics_hash(one.decode() for one in after.names())
@@ -156,13 +184,12 @@ class Followed:
         self.clock = ManualClock()
         self.totals = WatchTotals()
         self.feed = self.store.changes()
-        context = FollowingContext(
-            self.store,
-            self.filter,
-            ENGINE,
-            self.totals,
-            self.clock,
-            one_by_one=one_by_one,
+        context = watch_context(
+            store=self.store,
+            pattern_filter=self.filter,
+            totals=self.totals,
+            clock=self.clock,
+            rules=WatchRules(PULSAR_WATCHES if one_by_one else FLOODGATE_WATCHES, 0, 10**6),
             steps=Steps(0),  # Other tasks run after every step.
         )
         self.watch = NamespaceWatch(NAMESPACE, context)

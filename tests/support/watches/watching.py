@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterable
 
 import proto.PulsarApi_pb2 as pb
+from broker.listing.rules import AnswerRules
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.sender import SenderContext, WatchSender
+from broker.watches.sender import WatchSender
 from broker.watches.sets.context import WatchTotals
 from broker.watches.sets.encoded_names import EncodedVersions
 from broker.watches.sets.watched_sets import WatchedSet
@@ -21,7 +22,7 @@ from proto.topic_hash import in_java_order, topics_hash
 from proto.watch_commands import encode_changes
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle
-from tests.support.watches.followed import full
+from tests.support.watches.followed import full, watch_context
 from tests.unit.server.connection.test_served_connection import Served
 
 DIRECT = LimitType.DIRECT_MEMORY
@@ -57,8 +58,11 @@ class Watching:
         self.watched = WatchedSet(".*", SortedNames.from_sorted(as_bytes(texts)), EncodedVersions())
         self.listed_again = 0
         self._max_update_bytes = max_update_bytes
-        self._parts = SenderContext(
-            self.memory, self.totals, self.clock, max_frame_bytes, private_buffers
+        self._parts = watch_context(
+            memory=self.memory,
+            totals=self.totals,
+            clock=self.clock,
+            answers=AnswerRules(private_buffers, max_frame_bytes),
         )
 
     def connection(self, *, reads: bool = True) -> Served:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from broker.cnx import LEAVING_A_STEP
-from broker.ownership.sole import SoleOwnership
+from broker.ownership.open_ownership import SoleOwnership
 from tests.support.clocks.settle import settle
 from tests.support.peers.frames import ping
 from tests.support.peers.raw_peer import connect_command

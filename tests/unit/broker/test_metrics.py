@@ -23,10 +23,10 @@ from broker.metrics import (
 )
 from broker.ownership.ownership import Owner
 from broker.patterns.cache import ListingCache
-from broker.stores.snapshots.cache import SNAPSHOT_BYTES
+from broker.stores.cached_store import SNAPSHOT_BYTES
 from broker.stores.sqlite.store import SqliteStore
 from broker.topic_lists.sequence import TopicSequence
-from broker.topics.lookup_outcomes import LookupOutcomes
+from broker.topics.lookup import LookupOutcomes
 from limiter.flow.lookup_semaphore import LookupSemaphore
 from limiter.metrics.prometheus import Instruments
 from limiter.metrics.wait_times import WaitTimes

@@ -6,7 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.policies.effective import DEFAULTS
-from broker.schemas.versions import version_bytes
+from broker.schemas.schema import version_bytes
 from proto.names import TopicName
 from tests.support.processes.cluster import until
 from tests.support.processes.commands import Wire

@@ -43,14 +43,14 @@ def estimates(policy: SizeEstimate, known: int | None = None) -> ListingEstimate
 @pytest.mark.parametrize("known", [0, 7_000_000])
 async def test_exact_says_what_the_store_knows(known: int) -> None:
     made = estimates(SizeEstimate.EXACT, known)
-    made.of(NAMESPACE, PERSISTENT).actual(Listing(5))
+    made.of(NAMESPACE, PERSISTENT).listed(Listing(5))
     assert await made.of(NAMESPACE, PERSISTENT).size() == known
 
 
 async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
     made = estimates(SizeEstimate.EXACT)
     before = await made.of(NAMESPACE, PERSISTENT).size()
-    made.of(NAMESPACE, PERSISTENT).actual(Listing(123))
+    made.of(NAMESPACE, PERSISTENT).listed(Listing(123))
     assert before == 10_240
     assert await made.of(NAMESPACE, PERSISTENT).size() == 123
     assert await made.of(NAMESPACE, ALL).size() == 10_240
@@ -59,7 +59,7 @@ async def test_exact_falls_back_to_the_last_size_and_first_to_a_guess() -> None:
 
 async def test_proposal_remembers_nothing() -> None:
     made = estimates(SizeEstimate.PROPOSAL, 5)
-    made.of(NAMESPACE, PERSISTENT).actual(Listing(500))
+    made.of(NAMESPACE, PERSISTENT).listed(Listing(500))
     assert await made.of(NAMESPACE, PERSISTENT).size() == 1_024
 
 
@@ -70,7 +70,7 @@ async def test_last_waits_for_the_first_measurement_of_its_key_only() -> None:
     second = await started(made.of(NAMESPACE, PERSISTENT).size())
     other = await made.of(OTHER, PERSISTENT).size()
     waited = not second.done()
-    first.actual(Listing(777))
+    first.listed(Listing(777))
     assert (guessed, other, waited) == (10_240, 10_240, True)
     assert await second == 777
 
@@ -91,12 +91,12 @@ async def test_last_lets_waiters_go_on_when_the_measurement_fails() -> None:
 def test_a_listing_is_charged_its_estimate_and_by_the_proposal_its_names_only(
     policy: SizeEstimate, charged: int
 ) -> None:
-    assert estimates(policy).of(NAMESPACE, PERSISTENT).actual(Listing(500)) == charged
+    assert estimates(policy).of(NAMESPACE, PERSISTENT).listed(Listing(500)) == charged
 
 
 async def test_a_forgotten_size_is_no_estimate() -> None:
     made = estimates(SizeEstimate.EXACT)
-    made.of(NAMESPACE, PERSISTENT).actual(Listing(123))
+    made.of(NAMESPACE, PERSISTENT).listed(Listing(123))
     made.of(NAMESPACE, PERSISTENT).forget()
     assert await made.of(NAMESPACE, PERSISTENT).size() == 10_240
 
@@ -111,7 +111,7 @@ def test_what_was_refused_is_known_to_have_been_refused() -> None:
 async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
     made = estimates(SizeEstimate.EXACT, known=7_000_000)
     first = await made.of(NAMESPACE, PERSISTENT, {"a": "1"}).size()
-    made.of(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}).actual(Listing(123))
+    made.of(NAMESPACE, PERSISTENT, {"a": "1", "b": "2"}).listed(Listing(123))
     assert first == 10_240
     assert await made.of(NAMESPACE, PERSISTENT, {"b": "2", "a": "1"}).size() == 123
     assert await made.of(NAMESPACE, PERSISTENT, {"a": "1|b=2"}).size() == 10_240
@@ -123,6 +123,6 @@ async def test_exact_remembers_a_plug_ins_lists_by_their_properties() -> None:
 
 async def test_last_guesses_by_namespace_and_mode_only() -> None:
     made = estimates(SizeEstimate.LAST)
-    made.of(NAMESPACE, PERSISTENT, {"a": "1"}).actual(Listing(123))
+    made.of(NAMESPACE, PERSISTENT, {"a": "1"}).listed(Listing(123))
     assert await made.of(NAMESPACE, PERSISTENT).size() == 123
     assert await made.of(NAMESPACE, PERSISTENT, {"b": "2"}).size() == 123

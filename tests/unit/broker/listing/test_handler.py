@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.listing import handler
+from broker.listing import rules
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import MAX_WAITS, GetTopicsHandler
 from broker.listing.lister import TopicLister
@@ -675,10 +674,10 @@ async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
 @pytest.fixture
 def small_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Yield the event loop after each 1,000 copied bytes."""
-    for one in (handler, topics_response):
+    for one in (rules, topics_response):
         monkeypatch.setattr(one, "COPY_BYTES", 1_000)
     monkeypatch.setattr(tree, "BLOCK_BYTES", 500)
-    monkeypatch.setattr(handler, "Steps", partial(Steps, 0))
+    monkeypatch.setattr(Steps.__init__, "__defaults__", (0,))
 
 
 @pytest.mark.usefixtures("small_copies")
@@ -705,7 +704,7 @@ async def test_a_large_private_answer_is_not_copied_in_the_turn_of_its_request()
 @pytest.mark.usefixtures("small_copies")
 async def test_who_leaves_while_his_answer_is_copied_holds_nothing() -> None:
     setup = await Setup(private=True).fill()
-    async with setup.handler._copies._turn:
+    async with setup.handler._rules.copies._turn:
         serving = await started(setup.serve())
         assert held(setup.limiter)
         serving.cancel()

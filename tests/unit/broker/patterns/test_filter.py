@@ -20,8 +20,8 @@ from broker.patterns.filter import (
     PatternRules,
     _StepSize,
 )
+from broker.patterns.path_columns import block_runs
 from broker.patterns.pattern import LinearTime, RegexImplementation
-from broker.topic_lists.block_run import block_runs
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from tests.support.clocks.settle import started
@@ -274,7 +274,7 @@ async def test_the_columns_of_partitioned_names_are_made_once(
     listing, patterns = listing_of(names), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, "a/b/t-.?")
     made: list[int] = []
-    monkeypatch.setattr("broker.topic_lists.block_run.without_partitions", made.append)
+    monkeypatch.setattr("broker.patterns.path_columns.without_partitions", made.append)
     again = await patterns.filter(listing, "a/b/t-[0-9]")
     assert len(first) == 10
     assert list(again.names()) == list(first.names())

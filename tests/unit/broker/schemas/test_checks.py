@@ -4,9 +4,8 @@ import pytest
 
 from broker.schemas.checks import check_readable
 from broker.schemas.errors import SchemaRefusedError
-from broker.schemas.key_value import joined
-from broker.schemas.schema import Schema
-from broker.stores.topic_schemas import StoredSchema
+from broker.schemas.schema import Schema, joined
+from broker.stores.store import StoredSchema
 from tests.support.schemas import checks, field, optional, record, stored
 
 A, WIDER, WITH_MUST, OTHER = (

@@ -12,11 +12,10 @@ from broker.policies.effective import DEFAULTS
 from broker.schemas import registry as module
 from broker.schemas.errors import SchemaRefusedError
 from broker.schemas.registry import SchemaRegistry, schema_name
-from broker.schemas.rules import PULSAR_SCHEMAS
-from broker.schemas.schema import Schema
-from broker.schemas.versions import version_bytes
+from broker.schemas.schema import PULSAR_SCHEMAS, Schema, version_bytes
 from broker.stores.changes import StoreError
-from broker.stores.topic_schemas import MemoryTopicSchemas, StoredSchema
+from broker.stores.memory import MemoryStore
+from broker.stores.store import StoredSchema
 from proto.names import TopicName
 from server.connection.request_errors import RequestError, UnansweredRequestError
 from tests.support.schemas import (
@@ -211,7 +210,7 @@ async def test_a_real_broker_answers_a_deletion_as_a_schema_without_type() -> No
 
 
 async def test_of_two_brokers_that_add_a_version_the_slower_adds_the_next() -> None:
-    store = MemoryTopicSchemas()
+    store = MemoryStore()
     first, second = (SchemaRegistry(store, checks(), lambda: 0) for _ in range(2))
     found = await asyncio.gather(
         first.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS),
@@ -235,8 +234,8 @@ async def test_the_schemas_of_a_topic_have_a_bound(monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_store_that_fails_is_an_error_of_the_request() -> None:
-    class Broken(MemoryTopicSchemas):
-        async def of(self, topic: str) -> list[StoredSchema]:
+    class Broken(MemoryStore):
+        async def schemas_of(self, topic: str) -> list[StoredSchema]:
             raise StoreError("the disk is full")
 
     schemas = SchemaRegistry(Broken(), checks(), lambda: 0)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.changes import NamespaceNotEmptyError
+from broker.stores.changes import MAX_TOLD_NAMES, NamespaceNotEmptyError
 from broker.stores.conditions import MANY_NAMES
-from broker.stores.feed import MAX_TOLD_NAMES
 from proto.names import TopicName
 from proto.topic_hash import topics_hash
 from tests.support.clocks.settle import started

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from broker.stores.changes import NamespaceNotEmptyError, TopicChanges
-from broker.stores.feed import MAX_TOLD_NAMES
+from broker.stores.changes import MAX_TOLD_NAMES, NamespaceNotEmptyError, TopicChanges
 from broker.stores.store import NamespacePolicies, TenantInfo
 from proto.names import NamespaceName
 from tests.support.stores.topic_stores import A, B, base, changes, names, topic, with_properties

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.stores.topic_schemas import StoredSchema
+from broker.stores.store import StoredSchema
 from tests.support.stores.topic_stores import A, B
 
 if TYPE_CHECKING:
@@ -17,44 +17,44 @@ GONE = StoredSchema(1, "NONE", b"", {}, 5, deleted=True)
 
 async def test_versions_come_back_as_they_were_added_and_in_order(open_store: OpenStore) -> None:
     async with open_store() as store:
-        added = [await store.schemas.add(TOPIC, one) for one in (FIRST, GONE)]
+        added = [await store.add_schema(TOPIC, one) for one in (FIRST, GONE)]
         assert added == [True, True]
-        assert list(await store.schemas.of(TOPIC)) == [FIRST, GONE]
-        assert list(await store.schemas.of(OTHER)) == []
+        assert list(await store.schemas_of(TOPIC)) == [FIRST, GONE]
+        assert list(await store.schemas_of(OTHER)) == []
 
 
 async def test_a_version_is_taken_once(open_store: OpenStore) -> None:
     async with open_store() as store:
-        await store.schemas.add(TOPIC, FIRST)
-        added = await store.schemas.add(TOPIC, StoredSchema(0, "STRING", b""))
+        await store.add_schema(TOPIC, FIRST)
+        added = await store.add_schema(TOPIC, StoredSchema(0, "STRING", b""))
         assert not added
-        assert list(await store.schemas.of(TOPIC)) == [FIRST]
+        assert list(await store.schemas_of(TOPIC)) == [FIRST]
 
 
 async def test_deleting_forgets_one_topic(open_store: OpenStore) -> None:
     async with open_store() as store:
-        await store.schemas.add(TOPIC, FIRST)
-        await store.schemas.add(OTHER, FIRST)
-        await store.schemas.delete(TOPIC)
-        assert list(await store.schemas.of(TOPIC)) == []
-        assert list(await store.schemas.of(OTHER)) == [FIRST]
-        assert await store.schemas.add(TOPIC, FIRST)
+        await store.add_schema(TOPIC, FIRST)
+        await store.add_schema(OTHER, FIRST)
+        await store.delete_schemas(TOPIC)
+        assert list(await store.schemas_of(TOPIC)) == []
+        assert list(await store.schemas_of(OTHER)) == [FIRST]
+        assert await store.add_schema(TOPIC, FIRST)
 
 
 async def test_schemas_go_with_their_namespace(open_store: OpenStore) -> None:
     async with open_store() as store:
         for namespace in (A, B):
             await store.create_namespace(namespace)
-            await store.schemas.add(f"{namespace}/t", FIRST)
+            await store.add_schema(f"{namespace}/t", FIRST)
         await store.delete_namespace(A)
-        assert list(await store.schemas.of(f"{A}/t")) == []
-        assert list(await store.schemas.of(f"{B}/t")) == [FIRST]
+        assert list(await store.schemas_of(f"{A}/t")) == []
+        assert list(await store.schemas_of(f"{B}/t")) == [FIRST]
 
 
 async def test_schemas_survive_where_topics_do(open_store: OpenStore) -> None:
     async with open_store() as store:
         survives = repr(store).startswith(("<Sqlite", "<Postgresql"))
-        await store.schemas.add(TOPIC, FIRST)
+        await store.add_schema(TOPIC, FIRST)
     async with open_store() as store:
-        found = list(await store.schemas.of(TOPIC))
+        found = list(await store.schemas_of(TOPIC))
     assert found == ([FIRST] if survives else [])

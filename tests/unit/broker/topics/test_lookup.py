@@ -3,11 +3,10 @@
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.ownership.sole import SoleOwnership
+from broker.ownership.open_ownership import SoleOwnership
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
-from broker.topics.lookup import LookupHandler
-from broker.topics.lookup_outcomes import LookupOutcomes
+from broker.topics.lookup import LookupHandler, LookupOutcomes
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName

@@ -4,7 +4,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.ownership.ownership import NotServedError, Owner
-from broker.topics.lookup_outcomes import LookupOutcomes
+from broker.topics.lookup import LookupOutcomes
 from server.configuration.addresses import NO_URLS
 from server.connection.request_errors import RequestError
 from tests.support.clocks.manual_clock import ManualClock

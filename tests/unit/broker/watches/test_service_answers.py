@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.watches import sender
+from broker.listing import rules
 from limiter.errors import PermitTooLargeError
 from proto import topics_response
 from server.connection.request_errors import RequestError
@@ -121,7 +121,7 @@ async def test_private_buffers_are_one_piece(private_buffers: bool) -> None:
 
 
 async def test_a_large_private_answer_is_copied_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in (sender, topics_response):
+    for one in (rules, topics_response):
         monkeypatch.setattr(one, "COPY_BYTES", 1_000)
     monkeypatch.setattr("broker.watches.sets.encoded_names.NAMES_A_PART", 10)
     texts = [f"{number:05d}" for number in range(1_000)]

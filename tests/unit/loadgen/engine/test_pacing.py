@@ -19,7 +19,7 @@ def read_all(size: int, rate: float, lateness_seconds: float = 0.0) -> tuple[flo
             now += pause + lateness_seconds
         taken = min(size, budget.available_bytes(now))
         assert taken > 0
-        budget.spend(taken)
+        budget.tokens -= taken
         size -= taken
         reads += 1
         now += 1e-5
@@ -46,7 +46,7 @@ def test_never_more_than_the_rate_and_a_burst_of_two_quanta() -> None:
 
 def test_an_empty_budget_waits_for_a_whole_quantum() -> None:
     budget = ReadBudget(RATE, 0.0)
-    budget.spend(budget.available_bytes(0.0))
+    budget.tokens -= budget.available_bytes(0.0)
     pause = budget.pause_seconds(0.0)
     assert pause == pytest.approx(0.1)
     assert budget.available_bytes(pause) == pytest.approx(10_000, abs=1)
@@ -54,7 +54,7 @@ def test_an_empty_budget_waits_for_a_whole_quantum() -> None:
 
 def test_half_a_quantum_is_read_without_a_pause() -> None:
     budget = ReadBudget(RATE, 0.0)
-    budget.spend(4_000)
+    budget.tokens -= 4_000
     assert budget.pause_seconds(0.0) == 0
 
 
@@ -76,7 +76,7 @@ def real_reads(rate: float, arrivals: list[tuple[float, int]], until: float) -> 
             now = max(now, pending[0][0])
             continue
         size = min(max(1, budget.available_bytes(now)), visible - read)
-        budget.spend(size)
+        budget.tokens -= size
         read += size
         now += budget.pause_seconds(now)
     return read

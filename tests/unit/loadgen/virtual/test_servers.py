@@ -9,9 +9,8 @@ MEASURES_ONLY = {
     "broker.imports.importer",  # reports the duration of an import
     "broker.patterns.filter",  # the size of steps; step boundaries change no answer
     "broker.patterns.worker",  # another process
-    "broker.topics.lookup_outcomes",  # reports the duration of a lookup
+    "broker.topics.lookup",  # reports the duration of a lookup
     # Messages on a disk, absent in virtual time.
-    "broker.messages.stores.memory_ledger",
     "broker.messages.stores.sqlite.writer",
 }
 

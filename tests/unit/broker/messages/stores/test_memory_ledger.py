@@ -7,7 +7,7 @@ import pytest
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedger
-from server.tasks import shared_turns
+from server.tasks import cooperative
 
 
 def of_blocks(count: int) -> MemoryLedger:
@@ -28,7 +28,7 @@ async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # No turn has time left after the first block.
-    monkeypatch.setattr(shared_turns, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(cooperative, "TURN_SECONDS", -1.0)
     store, ledgers = MemoryMessageStore(), [of_blocks(2), of_blocks(1)]
     for ledger in ledgers:
         store.free(ledger)

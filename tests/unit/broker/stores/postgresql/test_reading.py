@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker.stores.changes import TopicChanges
+from broker.stores.changes import MAX_TOLD_NAMES, Change, TopicChanges
 from broker.stores.conditions import MANY_NAMES
-from broker.stores.feed import MAX_TOLD_NAMES, Change
 from broker.stores.postgresql import reading
-from broker.stores.postgresql.driver import Row
+from broker.stores.postgresql.connections import Row
 from broker.stores.postgresql.view import KnownNamespace
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from tests.support.stores.topic_stores import A, base, opened, postgresql, told, topic

@@ -8,13 +8,12 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.changes import MAX_TOLD_NAMES, Change, StoreError, TopicChanges
 from broker.stores.open_store import store_for_url
 from broker.stores.postgresql import reading as postgresql_reading
 from broker.stores.postgresql import writing as postgresql_writing
 from broker.stores.postgresql.reading import _SELECT
-from broker.stores.postgresql.row_sizes import MAX_ROW_BYTES
+from broker.stores.postgresql.schema import MAX_ROW_BYTES
 from broker.stores.postgresql.store import PostgresqlStore
 from proto.names import NamespaceName
 from tests.support.stores.topic_stores import (

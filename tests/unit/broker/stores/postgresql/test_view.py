@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from broker.stores.feed import Change, ChangeFeeds
+from broker.stores.cached_store import SnapshotCache
+from broker.stores.changes import Change, ChangeFeeds
 from broker.stores.postgresql import view as postgresql_view
 from broker.stores.postgresql.view import (
     NOT_THERE,
@@ -16,7 +17,6 @@ from broker.stores.postgresql.view import (
     in_sequence,
     net_changes,
 )
-from broker.stores.snapshots.cache import SnapshotCache
 from broker.stores.store import NamespaceSnapshot
 from tests.support.stores.topic_stores import A, B, topic
 

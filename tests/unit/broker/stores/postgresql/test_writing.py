@@ -9,7 +9,7 @@ import pytest
 
 from broker.stores.changes import TopicChanges
 from broker.stores.postgresql import writing
-from broker.topic_lists.name_set import NameSet
+from broker.stores.postgresql.writing import NameSet
 
 NAMES = [f"persistent://t/n/{number:05d}".encode() for number in range(25_000)]
 

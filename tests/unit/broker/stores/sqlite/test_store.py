@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.stores.cached_store import SNAPSHOT_BYTES
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.open_store import store_for_url
-from broker.stores.snapshots.cache import SNAPSHOT_BYTES
 from broker.stores.sqlite import file as sqlite_file
 from broker.stores.sqlite.file import SqliteFile
 from broker.stores.sqlite.store import SqliteStore
@@ -352,7 +352,7 @@ async def test_many_new_namespaces_are_one_commit(tmp_path: Path) -> None:
     some = [NamespaceName("tenant", f"n{number}") for number in range(100)]
     async with sqlite(tmp_path) as store:
         said = list[str]()
-        await store._do(lambda file: file.set_trace_callback(said.append))
+        await store._run(lambda file: file._connection.set_trace_callback(said.append))
         await store.apply_all(
             [(one, TopicChanges([topic("x", one)], adds_only=True)) for one in some]
         )

@@ -6,8 +6,7 @@ from weakref import ref
 
 import pytest
 
-from broker.stores.changes import StoreError, TopicChanges
-from broker.stores.feed import MAX_TOLD_NAMES, Change
+from broker.stores.changes import MAX_TOLD_NAMES, Change, StoreError, TopicChanges
 from tests.support.clocks.settle import settle, started
 from tests.support.watches.followed import NAMESPACE, Followed, full, texts
 

@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from broker.patterns.errors import InvalidPatternError
-from broker.stores.feed import Change
-from broker.watches.sets import large_change, namespace_watch
+from broker.stores.changes import Change
+from broker.watches.sets import changing, namespace_watch
 from broker.watches.update_permit import SetUpdate
 from tests.support.clocks.settle import settle
 from tests.support.processes.cluster import until
@@ -249,7 +249,7 @@ async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
     # The second set cannot be merged at first
     followed = await Followed.of("a", "b")
     listeners = [await followed.listener(pattern) for pattern in (".*", AS, "t/n/b.*")]
-    original, calls = large_change.merged, [0]
+    original, calls = changing.merged, [0]
 
     def merged(*names: object) -> object:
         calls[0] += 1
@@ -257,7 +257,7 @@ async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
             raise RuntimeError("cannot merge")
         return original(*names)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(large_change, "merged", merged)
+    monkeypatch.setattr(changing, "merged", merged)
     names = [f"{letter}{number:03d}" for letter in "ab" for number in range(300)]
     with caplog.at_level(logging.ERROR):
         await followed.change(added=names)

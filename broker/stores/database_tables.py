@@ -1,0 +1,167 @@
+"""Tables beside topics in a database: tenants, imports, policies, schemas, configuration.
+
+The statements are the same in SQLite and PostgreSQL: ``{}`` stands for the schema of the tables,
+``$1``, ``$2`` and so on, in order, for the values. A store runs them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from broker.stores.store import StoredSchema, TenantInfo, schema_key
+from proto.names import NamespaceName, TopicName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+CONFIGURATION_CHANNEL, POLICIES_CHANNEL = "floodgate_configuration", "floodgate_policies"
+
+T = TypeVar("T")
+
+
+class DatabaseTables(ABC):
+    """The part of a database store beside topics. See MetadataStore."""
+
+    @abstractmethod
+    async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
+        """Return what ``make`` makes of each row; all values of the rows are texts."""
+
+    @abstractmethod
+    async def _rows(self, query: str, *values: object) -> Sequence[Sequence[Any]]:
+        """Return the rows of a query."""
+
+    @abstractmethod
+    async def _change(
+        self, query: str, *values: object, tells: tuple[str, str | None] | None = None
+    ) -> int:
+        """Change rows, and return their number.
+
+        Args:
+            query: The statement.
+            *values: The statement's values.
+            tells: The channel on which other processes are notified, and what changed.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def _stored(text: str) -> str | bytes:
+        """Return the stored form of a text with any characters."""
+
+    # -- tenants and imports ------------------------------------------------------------------
+
+    async def tenants(self) -> Mapping[str, TenantInfo]:
+        """Return the tenants by name, in order."""
+        query = "SELECT name, roles, clusters FROM {}tenants ORDER BY name"
+        return dict(await self._texts(_named_tenant, query))
+
+    async def tenant(self, name: str) -> TenantInfo | None:
+        """Return a tenant; None if missing."""
+        query = "SELECT roles, clusters FROM {}tenants WHERE name = $1"
+        found = await self._texts(TenantInfo.of_json, query, self._stored(name))
+        return found[0] if found else None
+
+    async def create_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Create a tenant; false if present."""
+        query = "INSERT INTO {}tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+        return await self._change(query, self._stored(name), *info.as_json()) > 0
+
+    async def change_tenant(self, name: str, info: TenantInfo) -> bool:
+        """Replace a tenant's values; false if missing."""
+        query = "UPDATE {}tenants SET roles = $1, clusters = $2 WHERE name = $3"
+        return await self._change(query, *info.as_json(), self._stored(name)) > 0
+
+    async def has_imported(self, fingerprint: str) -> bool:
+        """Tell whether a file with this content was imported completely."""
+        query = "SELECT 1 FROM {}marks WHERE name = $1"
+        return bool(await self._rows(query, f"import {fingerprint}"))
+
+    async def remember_import(self, fingerprint: str) -> None:
+        """Record the complete import of a file with this content."""
+        query = "INSERT INTO {}marks VALUES ($1, 1) ON CONFLICT DO NOTHING"
+        await self._change(query, f"import {fingerprint}")
+
+    # -- policies about messages --------------------------------------------------------------
+
+    async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
+        """Return the policies of all namespaces and topics, or of one name."""
+        query, names = "SELECT name, key, value FROM {}message_policies", list[str | bytes]()
+        if name is not None:
+            query, names = f"{query} WHERE name = $1", [self._stored(name)]
+        found: dict[str, dict[str, object]] = {}
+        for of, key, value in await self._texts(_policy, query, *names):
+            found.setdefault(of, {})[key] = value
+        return found
+
+    async def set_policy(self, name: str, key: str, value: object | None) -> None:
+        """Set one policy; None removes the policy."""
+        query = "DELETE FROM {}message_policies WHERE name = $1 AND key = $2"
+        values: list[object] = [self._stored(name), key]
+        if value is not None:
+            values.append(json.dumps(value))
+            query = (
+                "INSERT INTO {}message_policies VALUES ($1, $2, $3)"
+                " ON CONFLICT (name, key) DO UPDATE SET value = excluded.value"
+            )
+        await self._change(query, *values, tells=(POLICIES_CHANNEL, name))
+
+    # -- schemas ------------------------------------------------------------------------------
+
+    async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
+        """Return all versions of a topic, in order."""
+        query = (
+            "SELECT version, kind, data, properties, stored_at, deleted FROM {}schemas"
+            " WHERE namespace = $1 AND topic = $2 ORDER BY version"
+        )
+        return [StoredSchema.of_row(*row) for row in await self._rows(query, *self._key_of(topic))]
+
+    async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
+        """Add a version; false if present."""
+        query = (
+            "INSERT INTO {}schemas VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING"
+        )
+        version, kind, data, properties, *rest = schema.as_row()
+        values = (version, kind, data, self._stored(properties), *rest)
+        return await self._change(query, *self._key_of(topic), *values) > 0
+
+    async def delete_schemas(self, topic: str) -> None:
+        """Delete all versions of a topic."""
+        query = "DELETE FROM {}schemas WHERE namespace = $1 AND topic = $2"
+        await self._change(query, *self._key_of(topic))
+
+    def _key_of(self, topic: str) -> tuple[str, str | bytes]:
+        namespace, name = schema_key(topic)
+        return namespace, self._stored(name)
+
+    # -- dynamic configuration ----------------------------------------------------------------
+
+    async def configuration(self) -> Mapping[str, str]:
+        """Return the values set at run time, by key."""
+        query = "SELECT key, value FROM {}configuration ORDER BY key"
+        return dict(await self._texts(lambda key, value: (key, value), query))
+
+    async def set_configuration(self, key: str, value: str | None) -> None:
+        """Set a run-time value; None removes the key."""
+        query, values = "DELETE FROM {}configuration WHERE key = $1", [self._stored(key)]
+        if value is not None:
+            values.append(self._stored(value))
+            query = (
+                "INSERT INTO {}configuration VALUES ($1, $2)"
+                " ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+            )
+        await self._change(query, *values, tells=(CONFIGURATION_CHANNEL, None))
+
+
+def _named_tenant(name: str, roles: str, clusters: str) -> tuple[str, TenantInfo]:
+    return name, TenantInfo.of_json(roles, clusters)
+
+
+def _policy(name: str, key: str, value: str) -> tuple[str, str, object]:
+    """Return a policy of a namespace or topic.
+
+    Raises:
+        ValueError: The name or value is invalid.
+    """
+    TopicName.parse(name) if "://" in name else NamespaceName.parse(name)
+    return name, key, json.loads(value)

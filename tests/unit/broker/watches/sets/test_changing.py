@@ -1,0 +1,89 @@
+"""Large changes: each set is merged as a whole, and watchers are notified when possible."""
+
+import pytest
+
+from broker.watches.sets import changing
+from broker.watches.sets.watched_sets import WatchedSets
+from tests.support.clocks.settle import started
+from tests.support.watches.followed import Followed, texts
+
+AS = "t/n/a.*"
+
+
+def many(letter: str, count: int = 300) -> list[str]:
+    return [f"{letter}{number:05d}" for number in range(count)]
+
+
+async def test_many_names_at_once_are_told_to_all_whose_set_has_changed() -> None:
+    followed = await Followed.of("a", *many("b"))
+    everything, some, none = [
+        await followed.listener(pattern) for pattern in (".*", AS, "t/n/nothing")
+    ]
+    await followed.change(added=many("a"), removed=many("b"))
+    await followed.tell()
+    await followed.until_idle()
+    assert everything.updates == [(many("a"), many("b"))]
+    assert (some.updates, none.updates) == ([(many("a"), [])], [])
+    assert (some.fallen_behind, none.fallen_behind) == (1, 0)
+    assert texts(followed.watch.sets.everything) == ["a", *many("a")]
+    assert everything.watched.names is followed.watch.sets.everything
+
+
+async def test_equal_sets_are_one_still_after_many_names_came_at_once() -> None:
+    # Two patterns matching the same names
+    followed = await Followed.of("a", "b")
+    one, other = await followed.listener(AS), await followed.listener("t/n/a+.*")
+    assert one.watched.names is other.watched.names
+    await followed.change(added=[*many("a"), "c"])
+    await followed.tell()
+    await followed.until_idle()
+    assert one.watched.names is other.watched.names
+    assert len(one.watched.names) == 301
+
+
+async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> None:
+    followed = await Followed.of("a", "b")
+    await followed.listener()
+    followed.filter.go_on.clear()
+    making = await started(followed.watch.watched_set(AS))
+    await followed.change(added=many("a"), removed=["a"])
+    await followed.tell()
+    await followed.until_idle()
+    followed.filter.go_on.set()
+    assert texts((await making).names) == many("a")
+
+
+async def test_who_leaves_while_many_names_come_harms_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    followed = await Followed.of("a", "b")
+    leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
+    merged = changing.merged
+
+    def merged_as_one_leaves(*names: object) -> object:
+        leaving.watched.watchers.clear()
+        followed.watch.leave(leaving.watched)
+        return merged(*names)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(changing, "merged", merged_as_one_leaves)
+    await followed.change(added=[*many("a"), *many("b")])
+    await followed.tell()
+    await followed.until_idle()
+    assert staying.updates == [(many("b"), [])]
+    assert (leaving.updates, followed.watch.sets.get(AS)) == ([], None)
+    only_who_stayed = WatchedSets(followed.watch.sets.everything)
+    only_who_stayed.add(staying.watched.pattern, staying.watched.names)
+    assert followed.watch.sets.held_bytes == only_who_stayed.held_bytes
+
+
+async def test_a_set_that_had_many_names_already_stays_as_it_is() -> None:
+    # The set was built from a store ahead of the feed
+    followed = await Followed.of("a")
+    await followed.listener()
+    await followed.change(added=many("a"))
+    ahead = await followed.listener(AS)
+    before = ahead.watched.names
+    await followed.tell()
+    await followed.until_idle()
+    assert ahead.watched.names is before
+    assert (len(before), ahead.updates) == (301, [])

@@ -1,0 +1,75 @@
+"""Held versions are counted once, and only while held."""
+
+from collections.abc import Generator
+from typing import TypeVar
+
+import pytest
+
+from broker.watches.names.sorted_names import SortedNames
+from broker.watches.sets.watched_sets import HeldVersions
+
+T = TypeVar("T")
+
+
+def taken(steps: Generator[None, None, T]) -> T:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+def names_of(*names: bytes) -> SortedNames:
+    return SortedNames.from_sorted(names)
+
+
+@pytest.fixture
+def versions() -> HeldVersions:
+    return HeldVersions()
+
+
+def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> None:
+    names = names_of(b"a", b"b")
+    versions.hold(names)
+    versions.hold(names)
+    assert versions.own_bytes == names.own_bytes > 0
+    versions.release(names)
+    assert versions.own_bytes == names.own_bytes
+    versions.release(names)
+    assert versions.own_bytes == 0
+
+
+@pytest.mark.parametrize("holders", [1, 2])
+@pytest.mark.parametrize("known", [False, True], ids=["a new version", "one that others hold"])
+def test_an_exchange_is_a_hold_and_a_release(
+    versions: HeldVersions, holders: int, known: bool
+) -> None:
+    before, after = names_of(b"a", b"b"), names_of(b"a", b"b", b"c")
+    for _ in range(holders):
+        versions.hold(before)
+    if known:
+        versions.hold(after)
+    versions.exchange(before, after)
+    assert versions.own_bytes == after.own_bytes + (before.own_bytes if holders > 1 else 0)
+    assert taken(versions.like(names_of(b"a", b"b", b"c"))) is after
+    again = names_of(b"a", b"b")
+    assert taken(versions.like(again)) is (before if holders > 1 else again)
+
+
+def test_an_exchange_for_itself_changes_nothing(versions: HeldVersions) -> None:
+    names = names_of(b"a")
+    versions.hold(names)
+    versions.exchange(names, names)
+    assert versions.own_bytes == names.own_bytes
+    versions.release(names)
+    assert versions.own_bytes == 0
+
+
+def test_a_version_of_the_same_crc_but_other_names_is_not_alike(
+    versions: HeldVersions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SortedNames, "crc", 7)
+    versions.hold(names_of(b"a", b"b"))
+    other = names_of(b"a", b"c")
+    assert taken(versions.like(other)) is other

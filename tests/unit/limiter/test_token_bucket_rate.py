@@ -1,0 +1,29 @@
+"""A rate admits a second's requests immediately, plus one, and no more in the long run."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limiter.token_bucket import Rate
+from tests.support.clocks.counting_clock import CountingClock
+
+
+def test_a_second_and_one_more_pass_at_once_as_at_a_real_broker() -> None:
+    rate = Rate(5.0, CountingClock())
+    found = [rate.take() for _ in range(9)]
+    assert found == [True] * 6 + [False] * 3
+
+
+@given(
+    a_second=st.sampled_from([0.5, 1.0, 5.0, 1000.0]),
+    pauses=st.lists(st.floats(0, 3), max_size=40),
+)
+def test_no_rate_is_exceeded_by_more_than_what_was_kept(
+    a_second: float, pauses: list[float]
+) -> None:
+    clock = CountingClock()
+    rate, began, taken = Rate(a_second, clock), clock.now(), 0
+    for pause in pauses:
+        clock.advance(pause)
+        for _ in range(3):
+            taken += rate.take()
+        assert taken <= a_second * (clock.now() - began + 1) + 1 + 1e-6
