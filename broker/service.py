@@ -31,7 +31,7 @@ from broker.load_usage import LoadUsage
 from broker.messaging import Messaging, MessagingContext, messaging_of
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
-from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.filter import PatternFilter
 from broker.patterns.workers import PatternWorkers
 from broker.policies.service import PolicyService
 from broker.schemas.avro.judge import ProcessJudge
@@ -47,11 +47,10 @@ from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from broker.watches.namespace_listings import WatchContext
-from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
+from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES
 from broker.watches.service import TopicListService
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
-from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.names import NamespaceName
 from server.authentication.handshake import ConnectRules, ProxyRules
 from server.configuration.common import ResponseBuffers
@@ -93,6 +92,7 @@ class BrokerService(ServerService["ServerCnx"]):
         clock: Clock | None = None,
         listen: Listen = listen,
     ) -> None:
+        config = config.copied()  # Changes at run time are this broker's own.
         super().__init__(
             config,
             config.max_concurrent_lookup_requests,
@@ -261,9 +261,9 @@ class BrokerService(ServerService["ServerCnx"]):
         checks = SchemaChecks(judge)
         return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
 
-    def _put_in_force(self, config: BrokerConfig) -> None:
-        """Apply a configuration changed at run time."""
-        before, self._server_config = self._server_config, config
+    def _put_in_force(self, before: BrokerConfig) -> None:
+        """Tell what was changed at run time to those who must act."""
+        config = self.config
         self.policies.configuration_changed()
         if self.authorization is not None and config.authorization != before.authorization:
             self.authorization.revocation.look_at_all()
@@ -344,7 +344,8 @@ class BrokerService(ServerService["ServerCnx"]):
     def _parts(self) -> BrokerParts:
         config, messaging = self.config, self.messaging
         listing = self._listing_parts()
-        watches = self.watches = self._topic_list_service(listing)
+        profile = PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES
+        watches = self.watches = TopicListService(listing, config, profile)
         self.lookup_handler = self._lookup_handler()
         watches.start()
         self._exits.callback(watches.stop)
@@ -420,17 +421,9 @@ class BrokerService(ServerService["ServerCnx"]):
         return WatchContext(self.store, lister, estimates, pattern_filter, memory, clock)
 
     def _pattern_filter(self) -> PatternFilter:
-        config = self.config
-        rules = PatternRules(
-            enabled=config.enable_broker_side_subscription_pattern_evaluation,
-            max_length=config.subscription_pattern_max_length,
-            implementation=config.topics_pattern_regex_implementation,
-            share=config.response_buffers is ResponseBuffers.SHARED,
-            timeout_seconds=config.pattern_timeout_seconds,
-        )
         workers = PatternWorkers()
         self._exits.push_async_callback(workers.close)
-        return PatternFilter(rules, self.listing_cache, workers, self._clock)
+        return PatternFilter(self.config.patterns, self.listing_cache, workers, self._clock)
 
     def _memory(self) -> ResponseMemory:
         if self.config.response_buffers is ResponseBuffers.SHARED:
@@ -458,18 +451,3 @@ class BrokerService(ServerService["ServerCnx"]):
                 max_message_bytes=self.config.max_message_size,
             ),
         )
-
-    def _topic_list_service(self, parts: WatchContext) -> TopicListService:
-        config = self.config
-        largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
-        rules = WatchRules(
-            evaluates_patterns=config.enable_broker_side_subscription_pattern_evaluation,
-            max_pattern_length=config.subscription_pattern_max_length,
-            implementation=config.topics_pattern_regex_implementation,
-            max_bytes=config.topic_watch_max_bytes,
-            max_update_bytes=config.max_message_size // 2,
-            max_frame_bytes=0 if self._pulsar_compatible else largest_frame,
-            profile=PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES,
-            private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
-        )
-        return TopicListService(parts, rules)

@@ -17,7 +17,6 @@ from broker.policies.effective import (
     Rate,
     Retention,
 )
-from server.configuration.common import Profile
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -60,7 +59,7 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
         ttl_seconds=number("ttlDurationDefaultInSeconds"),
         deduplication=flag("brokerDeduplicationEnabled"),
         delayed_delivery=flag("delayedDeliveryEnabled"),
-        delayed_tick_ms=checked.positive("delayedDeliveryTickTimeMillis"),
+        delayed_tick_ms=number("delayedDeliveryTickTimeMillis"),
         delayed_strict=flag("isDelayedDeliveryDeliverAtTimeStrict"),
         max_delivery_delay_ms=number("delayedDeliveryMaxDelayInMillis"),
         compaction_threshold_bytes=number("brokerServiceCompactionThresholdInBytes"),
@@ -117,10 +116,9 @@ def _auto_topic_creation(checked: CheckedKeys) -> AutoTopicCreation:
 
 def _inactive_topics(checked: CheckedKeys) -> InactiveTopics:
     """Return the deletion of unused topics; profile floodgate deletes only if the key is set."""
-    delete = checked.flag(_INACTIVE_KEY)
-    if checked.text("floodgateProfile") != Profile.PULSAR.value:
-        delete = delete and checked.is_set(_INACTIVE_KEY)
+    if not checked.pulsar_compatible and not checked.is_set(_INACTIVE_KEY):
+        checked.choose(_INACTIVE_KEY, value=False)
     longest = "brokerDeleteInactiveTopicsMaxInactiveDurationSeconds"
     seconds = longest if checked.is_set(longest) else "brokerDeleteInactiveTopicsFrequencySeconds"
     mode = DeleteMode(checked.text("brokerDeleteInactiveTopicsMode"))
-    return InactiveTopics(delete, checked.integer(seconds), mode)
+    return InactiveTopics(checked.flag(_INACTIVE_KEY), checked.integer(seconds), mode)

@@ -15,6 +15,7 @@ from server.connection.request_errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from broker.configuration.watch_keys import WatchSettings
     from broker.stores.feed import Change
     from broker.watches.sets.context import FollowingContext, WatchTotals
     from broker.watches.watcher import TopicListWatcher
@@ -57,17 +58,19 @@ class Watch:
 class WatchRegistry:
     """All watches of one broker.
 
-    Bound: ``max_bytes`` for names, sets and watchers together; beyond, a watch is refused, and the
-    client polls.
+    Bound: ``settings.max_bytes`` for names, sets and watchers together; beyond, a watch is refused,
+    and the client polls.
 
     Args:
         context: Shared by all watched namespaces.
-        max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
+        settings: The bounds.
         totals: Counters for the metrics.
     """
 
-    def __init__(self, context: FollowingContext, max_bytes: int, totals: WatchTotals) -> None:
-        self.max_bytes = max_bytes
+    def __init__(
+        self, context: FollowingContext, settings: WatchSettings, totals: WatchTotals
+    ) -> None:
+        self.settings = settings
         self._context = context
         self.totals = totals
         self._watches: dict[ServedConnection, CnxWatches] = {}
@@ -95,14 +98,15 @@ class WatchRegistry:
         Raises:
             RequestError: NotAllowedError, which makes clients poll instead.
         """
-        if self.max_bytes <= 0:
+        most = self.settings.max_bytes
+        if most <= 0:
             return
         held = self.held_bytes + more_bytes
-        if held > self.max_bytes:
+        if held > most:
             self.totals.refused += 1
             raise RequestError(
                 pb.NotAllowedError,
-                f"{REFUSED}watches would take {held} of {self.max_bytes} bytes: raise "
+                f"{REFUSED}watches would take {held} of {most} bytes: raise "
                 "floodgateTopicWatchMaxBytes, or watch fewer different patterns",
             )
 

@@ -1,4 +1,4 @@
-"""Rules of watches: settings, differences between the profiles, accepted patterns."""
+"""Rules of watches: differences between the profiles, accepted patterns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker.patterns.pattern import compile_pattern, pattern_length, remove_doma
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from broker.patterns.pattern import RegexImplementation
+    from broker.patterns.filter import PatternRules
 
 REFUSED = "Unable to create topic list watcher: "
 
@@ -55,32 +55,7 @@ FLOODGATE_WATCHES = WatchProfile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRules:
-    """Settings of watches.
-
-    Attributes:
-        evaluates_patterns: enableBrokerSideSubscriptionPatternEvaluation.
-        max_pattern_length: subscriptionPatternMaxLength, UTF-16 units without the domain.
-        implementation: topicsPatternRegexImplementation.
-        max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
-        max_update_bytes: Largest sum of the names of one update.
-        max_frame_bytes: Largest frame of an answer; 0 is unlimited, as in profile pulsar.
-        profile: The differences between the profiles.
-        private_buffers: floodgateResponseBuffers=private.
-    """
-
-    evaluates_patterns: bool
-    max_pattern_length: int
-    implementation: RegexImplementation
-    max_bytes: int
-    max_update_bytes: int
-    max_frame_bytes: int
-    profile: WatchProfile
-    private_buffers: bool
-
-
-def accepted_pattern(text: str, rules: WatchRules) -> str:
+def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:
     """Return a client's pattern without its domain, if evaluated by this broker.
 
     Raises:
@@ -93,23 +68,23 @@ def accepted_pattern(text: str, rules: WatchRules) -> str:
     try:
         pattern = remove_domain_scheme(text)
     except InvalidPatternError as error:
-        raise _unknown_domain(error, rules) from None
-    if not rules.evaluates_patterns:
+        raise _unknown_domain(error, profile) from None
+    if not patterns.enabled:
         raise RequestError(
             pb.NotAllowedError, f"{REFUSED}Evaluating subscription patterns is disabled."
         )
-    if pattern_length(pattern) > rules.max_pattern_length:
-        longest = rules.max_pattern_length
+    longest = patterns.max_length
+    if pattern_length(pattern) > longest:
         raise RequestError(pb.NotAllowedError, f"{REFUSED}Pattern longer than maximum: {longest}")
     try:
-        compile_pattern(pattern, rules.implementation)
+        compile_pattern(pattern, patterns.implementation)
     except InvalidPatternError as error:
         raise RequestError(pb.InvalidTopicName, str(error)) from None
     return pattern
 
 
-def _unknown_domain(error: InvalidPatternError, rules: WatchRules) -> RequestError:
-    if rules.profile.java_errors:
+def _unknown_domain(error: InvalidPatternError, profile: WatchProfile) -> RequestError:
+    if profile.java_errors:
         text = "Exception occurred while trying to handle command WatchTopicList"
         return RequestError(pb.AuthorizationError, text)
     return RequestError(pb.InvalidTopicName, f"Invalid topics pattern: {error}")

@@ -28,15 +28,18 @@ from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatch
 from limiter.errors import PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
 from proto.commands import error_command
+from proto.frames import FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
+from server.configuration.common import Profile, ResponseBuffers
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from typing import TypeAlias
 
+    from broker.configuration.config import BrokerConfig
     from broker.stores.feed import ChangeFeed
     from broker.watches.namespace_listings import WatchContext
-    from broker.watches.rules import WatchRules
+    from broker.watches.rules import WatchProfile
     from proto.names import NamespaceName
     from server.connection.served_connection import ServedConnection
 
@@ -71,27 +74,28 @@ class TopicListService:
         registry: The watches by connection, and the watched namespaces.
     """
 
-    def __init__(self, context: WatchContext, rules: WatchRules) -> None:
+    def __init__(self, context: WatchContext, config: BrokerConfig, profile: WatchProfile) -> None:
         self._context = context
-        self._rules = rules
-        self._profile = rules.profile
+        self._config = config
+        self._profile = profile
         self.totals = WatchTotals()
         following = FollowingContext(
             context.store,
             context.pattern_filter,
-            rules.implementation,
+            config.patterns.implementation,
             self.totals,
             context.clock,
             one_by_one=self._profile.one_by_one,
         )
-        self.registry = WatchRegistry(following, rules.max_bytes, self.totals)
+        self.registry = WatchRegistry(following, config.watches, self.totals)
         self._listings = NamespaceListings(context, self._profile, self.registry)
+        largest_frame = config.max_message_size + FRAME_PADDING_BYTES + LENGTH_FIELD_BYTES
         self._senders = SenderContext(
             context.memory,
             self.totals,
             context.clock,
-            rules.max_frame_bytes,
-            private_buffers=rules.private_buffers,
+            0 if config.profile is Profile.PULSAR else largest_frame,
+            private_buffers=config.response_buffers is ResponseBuffers.PRIVATE,
         )
         self._feed: ChangeFeed | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -154,7 +158,7 @@ class TopicListService:
         Raises:
             RequestError: The request is refused.
         """
-        pattern = accepted_pattern(request.topics_pattern, self._rules)
+        pattern = accepted_pattern(request.topics_pattern, self._config.patterns, self._profile)
         watch = self.registry.of(cnx).by_id.get(request.watcher_id)
         first = watch is None
         if watch is None:
@@ -218,7 +222,7 @@ class TopicListService:
     ) -> TopicListWatcher:
         backoff = self.registry.of(cnx).backoff
         sender = WatchSender(self._senders, cnx, backoff, watcher_id, str(namespace))
-        most_bytes = self._rules.max_update_bytes
+        most_bytes = self._config.max_message_size // 2
         if not self._profile.one_by_one:
             return LatestWatcher(sender, self.totals, most_bytes)
         list_again = partial(self._listings.list, namespace, sender)

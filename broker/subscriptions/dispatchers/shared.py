@@ -190,7 +190,7 @@ class SharedDispatcher(HoldingDispatcher):
         most_unacked = self._context.topic.policies.max_unacked_per_consumer
         if most_unacked > 0:
             messages = min(messages, most_unacked - consumer.unacked)
-        return max(1, min(self._context.rules.round_robin_messages, -(-messages // mean)))
+        return max(1, min(self._context.rules.dispatch.round_robin_messages, -(-messages // mean)))
 
     def _in_turn(self) -> Iterator[Consumer]:
         """Yield the consumers with permits round robin, from the highest level with permits.

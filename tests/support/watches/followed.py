@@ -73,7 +73,13 @@ class HeldFilter(PatternFilter):
 
     def __init__(self) -> None:
         self.workers = PatternWorkers()
-        rules = PatternRules(True, 1_000, ENGINE, True, timeout_seconds=HOUR_SECONDS)
+        rules = PatternRules(
+            enabled=True,
+            max_length=1_000,
+            implementation=ENGINE,
+            share=True,
+            timeout_seconds=HOUR_SECONDS,
+        )
         super().__init__(rules, workers=self.workers)
         self.asked: list[str] = []
         self.go_on = asyncio.Event()
