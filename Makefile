@@ -25,7 +25,7 @@ test: $(STAMP)  ## run all tests (under six minutes on two cores)
 pythons:  ## run all tests on several Pythons, each in a fresh clone: PYTHONS="python3.11 python3.13"
 	@$(PYTHON) tools/pythons.py $(PYTHONS)
 
-proof: $(STAMP)  ## run soaks, storms, kill loops and large imports (under an hour); results in out/proof
+proof: $(STAMP)  ## run the release gates: storms, soaks, kill loops (about an hour); results in out/proof
 	@$(BIN)/python -m tests.proof
 
 fuzz: $(STAMP)  ## try ten million random inputs, guided by coverage (hours); FUZZ="--share 0.01" for fewer
@@ -33,7 +33,7 @@ fuzz: $(STAMP)  ## try ten million random inputs, guided by coverage (hours); FU
 	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 image-check: $(STAMP)  ## build and run both images without a container engine (buildah, debootstrap)
-	@$(BIN)/python -m tests.proof image_check
+	@$(BIN)/python -m tests.proof packages.images
 
 check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs, generated code, sizes
 	@$(BIN)/ruff check .

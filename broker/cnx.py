@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.authorization.revocation import Use
-from broker.messages.publishing.closed_producers import LEAST_GRACE_SECONDS, ClosedProducers
+from broker.messages.producer import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
 from broker.ownership.ownership import bundle_of_topic
 from broker.stores.changes import StoreError
@@ -23,7 +23,7 @@ from proto.names import InvalidNameError, TopicName
 from proto.transport.turn_writer import TurnWriter
 from proto.transport.weak_calls import weakly
 from server.configuration.common import Profile
-from server.connection.liveness_check import LivenessCheck
+from server.connection.keep_alive_timer import LivenessCheck
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.request_errors import RequestError
 from server.connection.served_connection import ServedConnection
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from broker.listing.handler import GetTopicsHandler
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.producer import Producer
-    from broker.messages.publishing.names import ProducerNames
-    from broker.messages.publishing.rules import PublishRules
+    from broker.messages.producers import ProducerNames
+    from broker.messages.publishing.checks import PublishRules
     from broker.messages.publishing.throttling import PublishLimits
+    from broker.messages.subscriptions.consumer import Consumer
     from broker.ownership.ownership import Ownership
     from broker.policies.service import PolicyService
     from broker.schemas.registry import SchemaRegistry
     from broker.stores.store import MetadataStore
-    from broker.subscriptions.consumer import Consumer
     from broker.topics.lookup import LookupHandler
     from broker.watches.service import TopicListService
     from limiter.memory.response_memory import ResponseMemory

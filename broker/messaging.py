@@ -2,66 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from broker.message_metrics.gather import MessageMetrics, MetricSource
-from broker.messages.loading.loaded_topics import LoadedTopics, TopicParts
-from broker.messages.loading.topic_creation import CreationRules, TopicCreation
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
+from broker.messages.loading.loaded_topics import LoadedTopics
 from broker.messages.monitors import TopicMonitors
-from broker.messages.publishing.names import ProducerNames
-from broker.messages.publishing.rules import PublishRules
-from broker.messages.publishing.throttling import PublishLimits, publish_limits
-from broker.messages.stores.open_store import message_store_for
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.subscriptions.subscriptions import Subscriptions
+from broker.messages.producers import ProducerNames
+from broker.messages.publishing.checks import PublishRules
+from broker.messages.publishing.throttling import publish_limits
+from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.stores.room import StoreBounds
+from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
 from server.errors import StartError
 from server.limiter_report.report import StoredMessages
-from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AsyncExitStack
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import MessageStore
-    from broker.messages.stores.figures import StoreFigures
-    from broker.ownership.ownership import Ownership
-    from broker.policies.service import PolicyService
-    from broker.stores.store import MetadataStore
-    from broker.topics.rules import TopicRules
-    from broker.topics.service import TopicService
+    from broker.messages.loading.loaded_topics import TopicParts
+    from broker.messages.stores.managed_ledger import MessageStore
     from limiter.clock import Clock
-    from proto.names import NamespaceName
 
 
-class MessagingContext(NamedTuple):
-    """Dependencies of the messaging parts.
-
-    Attributes:
-        metadata: The names of topics.
-        topics: Creates and deletes topics.
-        topic_rules: Returns the rules of creation in a namespace.
-        policies: Effective policies of topics.
-        ownership: Knows the topics served by this broker.
-        address: Returns host and port of the broker's admin API.
-        instance: A number of this start, part of producers' names.
-    """
-
-    config: BrokerConfig
-    clock: Clock
-    metadata: MetadataStore
-    topics: TopicService
-    topic_rules: Callable[[NamespaceName], TopicRules]
-    policies: PolicyService
-    ownership: Ownership
-    address: Callable[[], str]
-    instance: int = 0
-
-
-class Messaging(NamedTuple):
-    """The messaging parts of a broker.
+class Messaging:
+    """The messaging parts of a broker, to be opened next.
 
     Attributes:
         store: The message store.
@@ -71,17 +37,22 @@ class Messaging(NamedTuple):
         publish_limits: The bounds of all publishing together.
         monitors: Periodic checks of the loaded topics.
         metrics: The metrics of messages.
-        store_figures: Returns the contents and counters of the store.
     """
 
-    store: MessageStore
-    loaded_topics: LoadedTopics
-    producer_names: ProducerNames
-    publish_rules: PublishRules
-    publish_limits: PublishLimits
-    monitors: TopicMonitors
-    metrics: MessageMetrics
-    store_figures: Callable[[], StoreFigures]
+    def __init__(self, parts: TopicParts) -> None:
+        config, clock = parts.config, parts.clock
+        self.store = store = message_store_for(config, clock)
+        self.loaded_topics = topics = LoadedTopics(parts, store)
+        parts.policies.on_change(topics.policies_changed)
+        parts.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
+        parts.ownership.on_moved(topics.forget)
+        self.producer_names = ProducerNames(config.cluster_name, parts.instance)
+        self.publish_rules = PublishRules.of(config)
+        self.publish_limits = publish_limits(config.publishing, clock)
+        self.monitors = TopicMonitors(topics, config.publishing, clock)
+        seconds = config.publishing.statistics_seconds
+        source = MetricSource(config.cluster_name, config.metrics, seconds, topics, store.figures)
+        self.metrics = MessageMetrics(source)
 
     def follow(self, config: BrokerConfig) -> None:
         """Apply a configuration changed at run time."""
@@ -89,7 +60,7 @@ class Messaging(NamedTuple):
 
     def stored(self) -> StoredMessages:
         """Return the figures of stored messages, for the limiter's report."""
-        figures = self.store_figures()
+        figures = self.store.figures()
         return StoredMessages(figures.charged_bytes, figures.bounds.process, figures.refused)
 
     async def open(self, exits: AsyncExitStack) -> None:
@@ -108,46 +79,22 @@ class Messaging(NamedTuple):
         exits.push_async_callback(self.monitors.close)
 
 
-def messaging_of(context: MessagingContext) -> Messaging:
-    """Assemble the messaging parts, to be opened next."""
-    config, clock = context.config, context.clock
-    store = message_store_for(config, clock)
-    rules, turns = SubscriptionRules.of(config), SharedTurns()
-    topics = LoadedTopics(
-        TopicParts(
-            config=config,
-            clock=clock,
-            store=store,
-            creation=TopicCreation(
-                context.metadata,
-                context.topics,
-                CreationRules(context.topic_rules, context.ownership.owns, context.address),
-            ),
-            owns=context.ownership.owns,
-            topics=context.topics,
-            policies_of=context.policies.of,
-            subscriptions_of=lambda topic: Subscriptions(topic, rules, turns),
-            direct_subscriptions_of=lambda topic: NonPersistentSubscriptions(topic, rules),
-            alone=context.ownership.alone,
-        )
+def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
+    """Return the configured store, not yet opened.
+
+    Args:
+        config: The broker's configuration.
+        clock: For retries on a full disk, and for closing times of ledgers.
+    """
+    keys = config.message_store
+    bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
+    place = keys.place.database or keys.place.temporary_in
+    if place is None:
+        return MemoryMessageStore(bounds, keys.max_entries_per_ledger, clock.wall_ms)
+    options = DatabaseOptions(
+        keys.fsync,
+        keys.drop_damaged,
+        keys.place.database is None,
+        keys.max_entries_per_ledger,
     )
-    context.policies.on_change(topics.policies_changed)
-    context.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
-    context.ownership.on_moved(topics.forget)
-    names = ProducerNames(config.cluster_name, context.instance)
-    limits = publish_limits(config.publishing, clock)
-    monitors = TopicMonitors(topics, config.publishing, clock)
-    period_seconds = config.publishing.statistics_seconds
-    source = MetricSource(
-        config.cluster_name, config.metrics, period_seconds, topics, store.figures
-    )
-    return Messaging(
-        store=store,
-        loaded_topics=topics,
-        producer_names=names,
-        publish_rules=PublishRules.of(config),
-        publish_limits=limits,
-        monitors=monitors,
-        metrics=MessageMetrics(source),
-        store_figures=store.figures,
-    )
+    return SqliteMessageStore(place, clock, bounds, options)

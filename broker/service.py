@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,13 +13,14 @@ from broker.admin.authorizing import RequestAuthorization
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.openapi.operations import admin_operations
+from broker.admin.resources.clock import clock_routes
 from broker.admin.resources.imports import import_routes
 from broker.admin.resources.reset import reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.authorization.grants import forget_grants
 from broker.authorization.parts import AuthorizationParts, authorization_parts
 from broker.cnx import BrokerParts, ServerCnx
-from broker.commands.namespaces import named_or_closed, named_or_refused
+from broker.commands.discovery import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
 from broker.imports.at_start import import_at_start
@@ -28,7 +29,8 @@ from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
 from broker.load_usage import LoadUsage
-from broker.messaging import Messaging, MessagingContext, messaging_of
+from broker.messages.loading.loaded_topics import TopicParts
+from broker.messaging import Messaging
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter
@@ -52,6 +54,8 @@ from broker.watches.service import TopicListService
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.names import NamespaceName
+from proto.version import FLOODGATE_VERSION
+from server import instruments
 from server.authentication.handshake import ConnectRules, ProxyRules
 from server.configuration.common import ResponseBuffers
 from server.connection.listener import Listen, listen
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
     from broker.ownership.shared import SharedOwnership
     from broker.stores.store import MetadataStore
     from limiter.clock import Clock
+    from limiter.metrics.prometheus import Instruments
     from server.imports import Imports
 
 logger = logging.getLogger(__name__)
@@ -142,13 +147,12 @@ class BrokerService(ServerService["ServerCnx"]):
         routes = [
             *import_routes(lambda: self.store, config.import_directory),
             *reset_routes(admin, FIRST_NAMESPACES, self.faults),
+            *clock_routes(self.moved_clock),
         ]
         parts = self._parts()
-        watches = metrics.watch_metrics(config.cluster_name, parts.watches)
-        collectors = [*self._metrics(), watches]
         await self._serve_http(
             "pulsar_broker",
-            collectors,
+            self._metrics(),
             routes,
             ADMIN_PLACES,
             dispatches=admin_routes(admin, self._request_authorization()),
@@ -223,7 +227,9 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _take_dynamic_configuration(self) -> None:
         self.dynamic = DynamicConfiguration(self.config, self.store, self._put_in_force)
-        self.policies = PolicyService(self.store, lambda: self.dynamic.config.policies, self._clock)
+        self.policies = PolicyService(
+            self.store, lambda: self.dynamic.config.policies, self._message_clock
+        )
         try:
             await self.dynamic.start()
             await self.policies.start()
@@ -244,7 +250,7 @@ class BrokerService(ServerService["ServerCnx"]):
             self.store,
             self.policies,
             self.connections,
-            self._clock,
+            self._message_clock,
             self.refused,
         )
         if self.authorization is not None:
@@ -259,7 +265,7 @@ class BrokerService(ServerService["ServerCnx"]):
         self._exits.push_async_callback(judge.close)
         rules = PULSAR_SCHEMAS if self._pulsar_compatible else FLOODGATE_SCHEMAS
         checks = SchemaChecks(judge)
-        return SchemaRegistry(self.store.schemas, checks, self._clock.wall_ms, rules)
+        return SchemaRegistry(self.store.schemas, checks, self._message_clock.wall_ms, rules)
 
     def _put_in_force(self, before: BrokerConfig) -> None:
         """Tell what was changed at run time to those who must act."""
@@ -316,30 +322,34 @@ class BrokerService(ServerService["ServerCnx"]):
             guards_subscriptions=not self._pulsar_compatible,
         )
 
-    def _metrics(self) -> Iterator[metrics.Families]:
-        cluster, address = self.config.cluster_name, self.config.advertised_address
-        yield metrics.broker_metrics(
-            cluster,
-            address,
-            self.connection_counters,
-            lambda: self.lookups.pending_requests,
-            lambda: self.unanswered.total,
-            self.flow.totals,
-        )
-        yield metrics.lookup_metrics(cluster, self.lookup_outcomes)
-        yield metrics.topic_load_metrics(cluster, address, self.messaging.loaded_topics)
-        yield metrics.version_metrics(cluster)
+    def _metrics(self) -> Iterator[Instruments[Any]]:
+        shown, labels = self._instruments, {"broker": self.config.advertised_address}
+        connections = {**labels, "metric": "broker_connection"}
+        yield shown(metrics.CONNECTIONS, lambda: self.connection_counters, **connections)
+        yield shown(metrics.PENDING_LOOKUPS, lambda: self.lookups)
+        yield shown(instruments.UNANSWERED, lambda: self.unanswered)
+        yield shown(instruments.FLOW, lambda: self.flow.totals)
+        yield shown(metrics.THROTTLED, lambda: self.flow.totals)
+        outcomes, topics = self.lookup_outcomes, self.messaging.loaded_topics
+        yield shown(metrics.LOOKUP_TIMES, lambda: outcomes)
+        yield shown(metrics.LOOKUPS, lambda: outcomes, outcomes.since)
+        yield shown(metrics.TOPIC_LOAD_TIMES, lambda: topics, topics.opened_at / 1000)
+        loads = {**labels, "metric": "pulsar_topic_load_times"}
+        yield shown(metrics.TOPIC_LOADS, lambda: metrics.load_figures(topics), **loads)
+        yield shown(metrics.VERSION, object, version=FLOODGATE_VERSION, commit="")
         usage = LoadUsage(self.flow.totals.outbound, self._clock)
-        yield metrics.load_metrics(cluster, address, usage)
-        yield metrics.listing_cache_metrics(cluster, self.listing_cache)
+        shares = metrics.shares_of(usage.percent())
+        yield shown(shares, usage.percent, **labels, metric="loadBalancing")
+        yield shown(metrics.LISTING_CACHE, lambda: self.listing_cache)
         snapshot_bytes = self.config.snapshot_cache_max_bytes
-        yield metrics.store_metrics(cluster, self.store, snapshot_bytes)
-        yield metrics.policy_metrics(cluster, self.policies)
-        yield metrics.admin_metrics(cluster, lambda: self._admin_listings.active)
-        if self._shared is not None:
-            yield metrics.ownership_metrics(cluster, self._shared)
-        if self.lister.calls is not None:
-            yield metrics.plugin_metrics(cluster, self.lister.calls)
+        yield shown(metrics.SNAPSHOTS, lambda: (self.store, snapshot_bytes))
+        yield shown(metrics.POLICIES, lambda: self.policies)
+        yield shown(metrics.ADMIN, lambda: self._admin_listings)
+        if (ownership := self._shared) is not None:
+            yield shown(metrics.OWNERSHIP, lambda: ownership)
+        if (calls := self.lister.calls) is not None:
+            yield shown(metrics.PLUGIN, lambda: calls)
+        yield shown(metrics.WATCHES, lambda: self.watches)
 
     def _parts(self) -> BrokerParts:
         config, messaging = self.config, self.messaging
@@ -400,9 +410,9 @@ class BrokerService(ServerService["ServerCnx"]):
         return self._clock.wall_ms() % _FORGOTTEN_INSTANCES if forgets else number
 
     def _messaging(self, instance: int = 0) -> Messaging:
-        context = MessagingContext(
+        parts = TopicParts(
             config=self.config,
-            clock=self._clock,
+            clock=self._message_clock,
             metadata=self.store,
             topics=self.topics,
             topic_rules=self._topic_rules,
@@ -411,7 +421,7 @@ class BrokerService(ServerService["ServerCnx"]):
             address=lambda: self.urls.web_address,
             instance=instance,
         )
-        return messaging_of(context)
+        return Messaging(parts)
 
     def _listing_parts(self) -> WatchContext:
         """Build the common parts of listings and watches."""

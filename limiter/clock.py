@@ -96,13 +96,14 @@ def _arm(clock: Clock, seconds: float | None, scope: asyncio.Timeout) -> TimerHa
 async def clock_sleep(clock: Clock, seconds: float) -> None:
     """Sleep for ``seconds`` of ``clock``."""
     woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_at(clock.now() + seconds, _wake, woken)
+    timer = clock.call_at(clock.now() + seconds, wake, woken)
     try:
         await woken
     finally:
         timer.cancel()
 
 
-def _wake(future: asyncio.Future[None]) -> None:
+def wake(future: asyncio.Future[None]) -> None:
+    """End a sleep."""
     if not future.done():
         future.set_result(None)

@@ -27,7 +27,7 @@ from loadgen.results.results import Results, files_of, read_run
 from loadgen.results.tables import TABLES
 from loadgen.spark.environment import interrupts_deferred
 from loadgen.stored import StoredPath, placed
-from loadgen.studies.dry_run import dry_run
+from loadgen.studies.dry_run import dry_run, measured_expectations
 from loadgen.studies.repeats import FinishedSide
 from loadgen.topics.data_source import NAME, register
 
@@ -108,6 +108,7 @@ def run(
     # The signal handler of a session made in this thread would cancel all jobs.
     with interrupts_deferred() as interrupts:
         asked = RunOptions(name=name, spark=session, interrupts=interrupts.__len__, **options)
+        measured_expectations(made, asked)
         dry_run(made, asked).require_fit()
         # A notebook's own thread already has a running event loop.
         with ThreadPoolExecutor(1) as thread:

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 MODULES = "floodgate."
 """Prefix of the server modules' names."""
 FAULTS = "/admin/v2/floodgate/faults"
+CLOCK = "/admin/v2/floodgate/clock"
 EMPTIED_BY = {"broker": ("POST", "/admin/v2/floodgate/reset"), "proxy": ("DELETE", FAULTS)}
 """A proxy only has its own faults to remove."""
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS, ADVANCE_SECONDS = 10.0, 600.0
 STOP_SECONDS = 10.0
 _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """http_proxy does not apply to local servers."""
@@ -54,11 +55,13 @@ class FloodgateServer:
         service_url: ``pulsar://host:port``.
         web_url: ``http://host:port``, for REST and metrics.
         pid: The process's id.
+        moves: The moves of its time.
     """
 
     service_url: str
     web_url: str
     pid: int
+    moves: list[str] = field(default_factory=list)
 
     def set_fault(self, fault: Mapping[str, object]) -> str:
         """Inject a fault (docs/faults.md) until the next test begins.
@@ -83,15 +86,41 @@ class FloodgateServer:
         found: list[dict[str, Any]] = json.loads(self.ask("GET", FAULTS))
         return found
 
-    def ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    def wait_for_fault(self, fault: str, hits: int = 1, seconds: float = 10.0) -> None:
+        """Wait until a fault has acted so often.
+
+        Raises:
+            FloodgateError: It did not in time; the sentence says how often.
+        """
+        path = f"{FAULTS}/{fault}/wait?hits={hits}&timeoutMs={round(1000 * seconds)}"
+        try:
+            self.ask("GET", path, seconds=seconds + ANSWER_SECONDS)
+        except HTTPError as error:
+            raise FloodgateError(error.read().decode(errors="replace")) from None
+
+    def advance(self, time: str) -> None:
+        """Move the broker's time ahead by ``90s``, ``5m``, ``1h`` or ``2d``.
+
+        Raises:
+            FloodgateError: The time is invalid; the sentence says why.
+        """
+        self.moves.append(time)
+        try:
+            self.ask("POST", CLOCK, json.dumps({"advance": time}).encode(), seconds=ADVANCE_SECONDS)
+        except HTTPError as error:
+            raise FloodgateError(error.read().decode(errors="replace")) from None
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, seconds: float = ANSWER_SECONDS
+    ) -> bytes:
         """Send a request to the web port, and return its answer.
 
         Raises:
-            OSError: No answer, or an error (``urllib.error.HTTPError``).
+            OSError: No answer in time, or an error (``urllib.error.HTTPError``).
         """
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.web_url + path, body, headers, method=method)
-        with _WITHOUT_PROXY.open(request, timeout=ANSWER_SECONDS) as answer:
+        with _WITHOUT_PROXY.open(request, timeout=seconds) as answer:
             said: bytes = answer.read()
         return said
 
@@ -120,8 +149,11 @@ class KeptServer:
         Raises:
             FloodgateError: The server did not start.
         """
-        if self._server is not None and self._began_with == settings and self._reset():
-            return self._server
+        server = self._server
+        # Time never goes back.
+        kept = server is not None and self._began_with == settings and not server.moves
+        if server is not None and kept and self._reset():
+            return server
         self.stop()
         self._began_with = settings
         self._server = self._started(settings)

@@ -22,6 +22,13 @@ def error_command(request_id: int, error: pb.ServerError.ValueType, message: str
     )
 
 
+def success_command(request_id: int) -> pb.BaseCommand:
+    """Build the SUCCESS of a request."""
+    return pb.BaseCommand(
+        type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=request_id)
+    )
+
+
 def _shown(error: pb.ServerError.ValueType, message: str) -> str:
     most = SCHEMAS_TEXT_BYTES if error == pb.IncompatibleSchema else TEXT_BYTES
     return excerpt(message, most)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from proxy.pipe.ending import end_pipe
-from proxy.pipe.leg import PipeLeg
+from proxy.pipe.leg import PipeLeg, end_pipe
 from server.connection.permitted_requests import PermitRules, PermittedRequests
 from server.connection.served_connection import ServedConnection
 
@@ -25,11 +24,12 @@ if TYPE_CHECKING:
     from proxy.errors import ErrorForms
     from proxy.listing.flights import Flights
     from proxy.lookup_handler import LookupProxyHandler
+    from proxy.metrics import ProxyCounters
     from proxy.pipe.direct_handler import DirectProxyHandler
     from server.authentication.service import AuthenticationService
     from server.authentication.session import ClientSession, CredentialRefresh
     from server.connection.command_table import CommandTable
-    from server.connection.counters import ConnectionCounters, ProxyCounters
+    from server.connection.counters import ConnectionCounters
     from server.connection.flow_parts import FlowParts
     from server.tls.handshakes import AcceptedTls
 

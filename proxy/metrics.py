@@ -1,95 +1,84 @@
-"""The proxy's metrics: connections, requests, pending lookups, unanswered requests, outbound bytes.
+"""The proxy's instruments: connections, requests, pending lookups, forwarded HTTP requests.
 
 Names are upstream's ProxyService's; a counter scrapes as ``<name>_total``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prometheus_client.registry import Collector
-
-from server.metrics.connections import counter, gauge, unanswered_metric
-from server.metrics.flow import flow_metrics
+from limiter.metrics.instruments import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sized
-
-    from prometheus_client.core import Metric
+    from collections.abc import Sized
 
     from limiter.flow.lookup_semaphore import LookupSemaphore
-    from limiter.flow.totals import FlowTotals
+    from limiter.metrics.instruments import Table
+    from proxy.forwarding.forwarder import Forwarder
     from proxy.listing.live_answers import LiveAnswers
-    from server.connection.counters import ConnectionCounters, ProxyCounters
-    from server.connection.unanswered_requests import UnansweredRequests
+    from server.connection.counters import ConnectionCounters
 
-_COUNTERS = {
-    "new_connections": "Client connections accepted",
-    "rejected_connections": "Client connections refused: too many open",
-    "binary_ops": "Commands handled",
-    "lookup_requests": "Lookups forwarded",
-    "rejected_lookup_requests": "Lookups refused: too many pending",
-    "partitions_metadata_requests": "Partition metadata requests forwarded",
-    "rejected_partitions_metadata_requests": "Partition requests refused: too many",
-    "get_topics_of_namespace_requests": "Topic listings forwarded",
-    "rejected_get_topics_of_namespace_requests": "Topic listings refused: too many",
-    "get_schema_requests": "Schemas asked for",
-}
+CONNECTIONS: Table[ConnectionCounters] = table(
+    "pulsar_proxy_", ("active_connections", "Open client connections", "active")
+)
 
 
-class ProxyMetrics(Collector):
-    """A collector that reads the proxy's counters at each scrape."""
+@dataclass(slots=True)
+class ProxyCounters:
+    """A proxy's counters since its start; each is a row of ``REQUESTS``."""
 
-    def __init__(  # noqa: PLR0913 - one for each part of the proxy that counts
-        self,
-        cluster: str,
-        connections: ConnectionCounters,
-        counters: ProxyCounters,
-        lookups: LookupSemaphore,
-        unanswered: UnansweredRequests,
-        live: LiveAnswers,
-        flow: FlowTotals,
-        role_pools: Sized = (),
-    ) -> None:
-        self._cluster = cluster
-        self._connections = connections
-        self._counters = counters
-        self._lookups = lookups
-        self._unanswered = unanswered
-        self._live = live
-        self._flow = flow
-        self._role_pools = role_pools
+    new_connections: int = 0
+    rejected_connections: int = 0
+    binary_ops: int = 0
+    lookup_requests: int = 0
+    rejected_lookup_requests: int = 0
+    partitions_metadata_requests: int = 0
+    rejected_partitions_metadata_requests: int = 0
+    get_topics_of_namespace_requests: int = 0
+    rejected_get_topics_of_namespace_requests: int = 0
+    get_schema_requests: int = 0
 
-    def collect(self) -> Iterator[Metric]:
-        """Return all families."""
-        labels = {"cluster": self._cluster}
-        yield gauge(
-            "pulsar_proxy_active_connections",
-            "Open client connections",
-            labels,
-            self._connections.active,
+
+REQUESTS: Table[ProxyCounters] = table(
+    "pulsar_proxy_",
+    *(
+        (f"{name}_total", text, name)
+        for name, text in (
+            ("new_connections", "Client connections accepted"),
+            ("rejected_connections", "Client connections refused: too many open"),
+            ("binary_ops", "Commands handled"),
+            ("lookup_requests", "Lookups forwarded"),
+            ("rejected_lookup_requests", "Lookups refused: too many pending"),
+            ("partitions_metadata_requests", "Partition metadata requests forwarded"),
+            ("rejected_partitions_metadata_requests", "Partition requests refused: too many"),
+            ("get_topics_of_namespace_requests", "Topic listings forwarded"),
+            ("rejected_get_topics_of_namespace_requests", "Topic listings refused: too many"),
+            ("get_schema_requests", "Schemas asked for"),
         )
-        for name, documentation in _COUNTERS.items():
-            yield counter(
-                f"pulsar_proxy_{name}", documentation, labels, getattr(self._counters, name)
-            )
-        yield gauge(
-            "floodgate_proxy_lookup_pending_requests",
-            "Lookups, metadata requests and listings in progress",
-            labels,
-            self._lookups.pending_requests,
-        )
-        yield counter(
-            "floodgate_proxy_reused_answers",
-            "Topic lists sent from bytes already on their way to clients",
-            labels,
-            self._live.reused_total,
-        )
-        yield gauge(
-            "floodgate_proxy_role_pools",
-            "Roles with shared connections to brokers",
-            labels,
-            len(self._role_pools),
-        )
-        yield unanswered_metric(self._cluster, self._unanswered.total)
-        yield from flow_metrics(self._cluster, self._flow)
+    ),
+)
+LOOKUPS: Table[LookupSemaphore] = table(
+    "floodgate_proxy_lookup_",
+    ("pending_requests", "Lookups, metadata requests and listings in progress", "pending_requests"),
+)
+LIVE_ANSWERS: Table[LiveAnswers] = table(
+    "floodgate_proxy_",
+    (
+        "reused_answers_total",
+        "Topic lists sent from bytes already on their way to clients",
+        "reused_total",
+    ),
+)
+ROLE_POOLS: Table[Sized] = table(
+    "floodgate_proxy_", ("role_pools", "Roles with shared connections to brokers", len)
+)
+FORWARDING: Table[Forwarder] = table(
+    "floodgate_proxy_http_",
+    ("requests", "HTTP requests being forwarded", "counters.active"),
+    ("replay_bytes", "Bytes of request bodies kept for redirects", "replay.held_bytes"),
+    ("answered_total", "HTTP requests answered by a broker", "counters.answered"),
+    ("refused_total", "HTTP requests refused: too many forwarded", "counters.refused"),
+    ("failed_total", "HTTP requests without a complete answer", "counters.failed"),
+    ("redirects_total", "Followed redirects of brokers", "counters.redirects"),
+)

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from client.connection.pool import ConnectionPool
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
+from proxy import metrics
 from proxy.brokers import Address, BrokerConnections, ServiceAddresses, connect_options
 from proxy.cnx import ClientAuthentication, ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.credentials import broker_credentials
 from proxy.errors import ErrorForms, ErrorTranslation, PulsarErrorTranslation
 from proxy.forwarding.forwarder import Forwarder, ForwardingRules
-from proxy.forwarding.metrics import ForwardingMetrics
 from proxy.forwarding.routes import PLACES, forwarding_routes
 from proxy.listing.exact_charging import ExactCharging
 from proxy.listing.flights import Flights
 from proxy.listing.pulsar_charging import PulsarCharging
 from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
-from proxy.metrics import ProxyMetrics
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import BrokerAccess, DirectProxyHandler
 from proxy.role_pools import RolePools
+from server import instruments
 from server.configuration.common import ResponseBuffers
-from server.connection.counters import ProxyCounters
 from server.connection.listener import Listen, listen
 from server.connection.permitted_requests import PermitRules
 from server.connection.unanswered_requests import UnansweredRequests
@@ -32,8 +31,11 @@ from server.service import ServerService
 from server.tls.contexts import ClientTls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from client.connection.connect_options import ConnectOptions
     from limiter.clock import Clock
+    from limiter.metrics.prometheus import Instruments
     from proxy.config import ProxyConfig
     from proxy.listing.charging import Charging
 
@@ -52,7 +54,7 @@ class ProxyService(ServerService["ProxyConnection"]):
         places = config.max_concurrent_lookup_requests
         super().__init__(config, places, config.drain_seconds, clock, listen)
         self.config = config
-        self.counters = ProxyCounters()
+        self.counters = metrics.ProxyCounters()
         self.unanswered = UnansweredRequests(self._clock)
         self._translation = (
             PulsarErrorTranslation() if self._pulsar_compatible else ErrorTranslation()
@@ -91,26 +93,22 @@ class ProxyService(ServerService["ProxyConnection"]):
             self.forwarder, config.broker_web_service_url, config.http_reverse_proxies
         )
         places = PLACES if config.broker_web_service_url else ()
-        forwarding = ForwardingMetrics(config.cluster_name, self.forwarder)
-        await self._serve_http(
-            "pulsar_proxy", [self._metrics(), forwarding], places=places, dispatches=routes
-        )
+        await self._serve_http("pulsar_proxy", self._metrics(), places=places, dispatches=routes)
         parts = self._parts()
         await self._serve_clients(
             lambda tls: ProxyConnection(parts, tls), self.config.service_port, "servicePort"
         )
 
-    def _metrics(self) -> ProxyMetrics:
-        return ProxyMetrics(
-            self.config.cluster_name,
-            self.connection_counters,
-            self.counters,
-            self.lookups,
-            self.unanswered,
-            self.flights.live,
-            self.flow.totals,
-            self.role_pools,
-        )
+    def _metrics(self) -> Iterator[Instruments[Any]]:
+        shown = self._instruments
+        yield shown(metrics.CONNECTIONS, lambda: self.connection_counters)
+        yield shown(metrics.REQUESTS, lambda: self.counters)
+        yield shown(metrics.LOOKUPS, lambda: self.lookups)
+        yield shown(metrics.LIVE_ANSWERS, lambda: self.flights.live)
+        yield shown(metrics.ROLE_POOLS, lambda: self.role_pools)
+        yield shown(instruments.UNANSWERED, lambda: self.unanswered)
+        yield shown(instruments.FLOW, lambda: self.flow.totals)
+        yield shown(metrics.FORWARDING, lambda: self.forwarder)
 
     def _parts(self) -> ProxyParts:
         return ProxyParts(

@@ -26,6 +26,7 @@ from server.connection.counters import ConnectionCounters
 from server.connection.flow_parts import FLOODGATE_RULES, PULSAR_RULES, FlowParts
 from server.connection.served_connection import ServedConnection
 from server.errors import StartError
+from server.faults.moved_clock import MovedClock
 from server.faults.registry import FaultRegistry
 from server.http import Readiness
 from server.limiter_report.report import owner_name
@@ -78,8 +79,11 @@ class ServerParts(Generic[CnxT]):
         self._pulsar_compatible = config.profile is Profile.PULSAR
         self._drain_seconds = drain_seconds
         self._clock: Clock = clock or LoopClock()
+        self.moved_clock = MovedClock(self._clock) if config.faults_enabled else None
+        # The time of messages, topics, policies and tokens.
+        self._message_clock: Clock = self.moved_clock or self._clock
         self._listen = listen
-        self.authentication = open_service(config.authentication, self._clock)
+        self.authentication = open_service(config.authentication, self._message_clock)
         self.refused = RefusedOperations(self._clock)
         self.registry = CollectorRegistry()
         self.flow = self._flow_parts()

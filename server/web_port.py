@@ -6,14 +6,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from limiter.metrics.outcome_counts import OutcomeCounts
-from limiter.metrics.prometheus import TopicListMetrics
-from server.authentication.metrics import AuthenticationMetrics
+from limiter.metrics.prometheus import Instruments, TopicListMetrics
+from server import instruments
 from server.authentication.own_routes import superusers_only
-from server.authentication.refused import RefusedMetrics
 from server.authentication.requests import authentication_middleware, open_paths
 from server.connection.web_handshake import ListenerTls
 from server.cross_site import CrossSiteRule
-from server.faults.metrics import FaultMetrics
 from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
 from server.http import MAX_REQUEST_BYTES, HttpPort, application, serve_http
@@ -21,11 +19,8 @@ from server.limiter_report.history import LimiterHistory
 from server.limiter_report.report import LimiterReporter, StoredMessages
 from server.limiter_report.routes import limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
-from server.limits.refusals import LimitMetrics
-from server.metrics.http import HttpMetrics
 from server.metrics.otel_settings import telemetry_settings
-from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics, ServerInfo
-from server.metrics.tls import TlsMetrics
+from server.metrics.process import EventLoopLag, ProcessMetrics
 from server.parts import CnxT, ServerParts
 from server.seeing.audit import audited
 from server.seeing.connections import ConnectionReports
@@ -43,6 +38,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
     from prometheus_client.registry import Collector
 
+    from limiter.metrics.instruments import SourceT, Table
     from limiter.metrics.prometheus import MetricPrefix
     from server.metrics.scrape import Gather
     from server.seeing.openapi import Operation
@@ -56,11 +52,27 @@ class WebPort(ServerParts[CnxT]):
     _forwards_http = False
     _shares_topics = False
 
-    def _watch_heap(self, cluster: str) -> None:
+    def _instruments(
+        self,
+        table: Table[SourceT],
+        source: Callable[[], SourceT],
+        created_seconds: float | None = None,
+        /,
+        **labels: str,
+    ) -> Instruments[SourceT]:
+        """Return a collector of instruments, with the label of the cluster."""
+        labels = {"cluster": self._server_config.cluster_name, **labels}
+        return Instruments(table, source, labels, created_seconds)
+
+    def _show(self, table: Table[SourceT], source: Callable[[], SourceT]) -> None:
+        self.registry.register(self._instruments(table, source))
+
+    def _watch_heap(self) -> None:
         """Report memory in use, and return freed memory to the system."""
+        self._show(instruments.PYTHON, object)
         heap = c_heap()
-        self.registry.register(HeapMetrics(cluster, heap))
         if heap is not None:
+            self._show(instruments.HEAP, heap.size)
             freed = FreedMemory(heap, self._clock)
             freed.start()
             self._exits.callback(freed.stop)
@@ -86,26 +98,26 @@ class WebPort(ServerParts[CnxT]):
         tally = OutcomeCounts(self._clock)
         self.limiter.observe_with(tally.observe)
         self._export_metrics(prefix, tally)
-        metrics = TopicListMetrics(prefix, config.cluster_name, self.limiter, tally)
-        lag = EventLoopLag(config.cluster_name, self._clock)
+        lag = EventLoopLag(self._clock)
         lag.start()
         self._exits.callback(lag.stop)
-        info = ServerInfo(config.cluster_name, lambda: self._server_config)
-        counts, unfinished = self.flow.limits.refusals, self.flow.limits.unfinished
-        refusals = LimitMetrics(config.cluster_name, counts, lambda: unfinished.kept_bytes)
-        for collector in (refusals, info, metrics, *own, ProcessMetrics(config.cluster_name), lag):
+        self._show(instruments.LIMITS, lambda: self.flow.limits)
+        self._show(instruments.info_of(config), lambda: self._server_config)
+        topic_lists = TopicListMetrics(prefix, config.cluster_name, self.limiter, tally)
+        for collector in (topic_lists, *own, ProcessMetrics(config.cluster_name)):
             registry.register(collector)
-        self._watch_heap(config.cluster_name)
+        self._show(instruments.EVENT_LOOP, lag.buckets)
+        self._watch_heap()
         contexts = self._tls_contexts()
         if contexts:
-            registry.register(TlsMetrics(config.cluster_name, self.handshakes, contexts))
-        if self.authentication is not None:
-            counted = self.authentication.counters
-            registry.register(AuthenticationMetrics(config.cluster_name, counted))
+            self._show(instruments.TLS_HANDSHAKES, lambda: self.handshakes)
+            self._show(instruments.CERTIFICATES, lambda: contexts)
+        if (authentication := self.authentication) is not None:
+            self._show(instruments.AUTHENTICATION, lambda: authentication.counters)
         if config.authorization is not None:
-            registry.register(RefusedMetrics(config.cluster_name, self.refused))
-        if self.faults is not None:
-            registry.register(FaultMetrics(config.cluster_name, self.faults))
+            self._show(instruments.AUTHORIZATION, lambda: self.refused)
+        if (faults := self.faults) is not None:
+            self._show(instruments.FAULTS, lambda: faults)
         cross_site = CrossSiteRule(
             config.advertised_address,
             config.bind_address,
@@ -114,7 +126,7 @@ class WebPort(ServerParts[CnxT]):
             forms=self._pulsar_compatible,
         )
         limits = self._http_limits()
-        registry.register(HttpMetrics(config.cluster_name, limits))
+        self._show(instruments.HTTP, lambda: limits)
         app = application(
             registry,
             self._readiness,
@@ -131,6 +143,7 @@ class WebPort(ServerParts[CnxT]):
                 *self._limiter_routes(tally, messages),
                 *fault_routes(
                     self.faults,
+                    self._clock,
                     serves_topics=prefix == "pulsar_broker",
                     shares_topics=self._shares_topics,
                 ),

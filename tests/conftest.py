@@ -11,7 +11,7 @@ from proto.transport import process_flow
 from tests.support.processes.postgresql import PostgresqlServer
 
 # A run of the tests finds what the one before it found. New examples are the business of a proof,
-# tests.proof.random_properties, which runs them under the other profile. A slow machine fails none.
+# tests.proof.soaks.tests, which runs them under the other profile. A slow machine fails none.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("repeatable", derandomize=True, **_PATIENT)
 settings.register_profile("searching", print_blob=True, database=None, **_PATIENT)

@@ -21,17 +21,17 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 from broker.configuration.config import BrokerConfig  # noqa: E402 - the path comes first
-from broker.metrics import ownership_metrics  # noqa: E402
+from broker.metrics import OWNERSHIP  # noqa: E402
 from broker.service import BrokerService  # noqa: E402
 from client.client import Client  # noqa: E402
 from limiter.clock import LoopClock  # noqa: E402
+from limiter.metrics.prometheus import family  # noqa: E402
 from proxy.config import ProxyConfig  # noqa: E402
 from proxy.service import ProxyService  # noqa: E402
 from server.authentication.counters import AuthenticationCounters  # noqa: E402
-from server.authentication.metrics import AuthenticationMetrics  # noqa: E402
-from server.authentication.refused import RefusedMetrics, RefusedOperations  # noqa: E402
-from server.faults.metrics import FaultMetrics  # noqa: E402
+from server.authentication.refused import RefusedOperations  # noqa: E402
 from server.faults.registry import FaultRegistry  # noqa: E402
+from server.instruments import AUTHENTICATION, AUTHORIZATION, FAULTS  # noqa: E402
 from tests.support.certificates import PemFiles  # noqa: E402
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
     from broker.ownership.shared import SharedOwnership
+    from limiter.metrics.instruments import SourceT, Table
 
 PAGE = ROOT / "docs" / "metrics.md"
 _PORTS = {"webServicePort": "0", "bindAddress": "127.0.0.1", "floodgateFaultsEnabled": "true"}
@@ -117,21 +118,17 @@ async def _made_with(tls: dict[str, str], keys_of_broker: dict[str, str]) -> str
                 "proxy": _rows(await _scrape(proxy.web_service_url)),
             }
     # No fault has acted during the scrape.
-    acted = _of_families(FaultMetrics("standalone", _some_fault()).collect())
+    acted = _of_table(FAULTS, _some_fault())
     shown["broker"] |= acted
     shown["proxy"] |= acted
     no_ownership = cast(
         "SharedOwnership", SimpleNamespace(owned=0, moved_total=0, sessions_ended=0)
     )
     # Only brokers that share a database have ownership metrics.
-    shown["broker"] |= _of_families(ownership_metrics("standalone", no_ownership).collect())
-    # Only with authentication.
-    families = _of_families(AuthenticationMetrics("standalone", _some_outcomes()).collect())
-    shown["broker"] |= families
-    shown["proxy"] |= families
-    # Only with authorization.
-    refused = RefusedMetrics("standalone", RefusedOperations(LoopClock()))
-    families = _of_families(refused.collect())
+    shown["broker"] |= _of_table(OWNERSHIP, no_ownership)
+    # Only with authentication, or authorization.
+    families = _of_table(AUTHENTICATION, _some_outcomes())
+    families |= _of_table(AUTHORIZATION, RefusedOperations(LoopClock()))
     shown["broker"] |= families
     shown["proxy"] |= families
     return _HEAD + "".join(_lines(shown)) + _NOT_HERE.read_text(encoding="utf-8")
@@ -166,6 +163,10 @@ async def _scrape(url: str) -> str:
 
 def _rows(text: str) -> dict[str, Row]:
     return _of_families(text_string_to_metric_families(text))
+
+
+def _of_table(table: Table[SourceT], source: SourceT) -> dict[str, Row]:
+    return _of_families(family(row, source, {"cluster": "standalone"}) for row in table)
 
 
 def _of_families(families: Iterable[Metric]) -> dict[str, Row]:

@@ -1,7 +1,7 @@
 """Record where a real broker's REST fails with 500: ``record_rest_failures.py WEB_PORT``.
 
 Start a local broker first. Prints JSON lines, stored in tests/data/rest_failures.jsonl: the
-requests that profile pulsar answered with 500, found by the proof rest_calls. A case is left out:
+requests that profile pulsar answered with 500, found by random calls. A case is left out:
 properties with null values for a topic in use are never answered, nor is any later request.
 """
 

@@ -14,8 +14,8 @@ from typing import cast
 import uvloop
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.publishing.receipts import producer_prefix, receipt_frame
-from broker.subscriptions.message_frames import MessageFrames
+from broker.messages.producer import producer_prefix, receipt_frame
+from broker.messages.subscriptions.message_frames import MessageFrames
 from proto.frames import encode_command
 
 Type = pb.BaseCommand

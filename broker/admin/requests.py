@@ -14,7 +14,7 @@ from aiohttp import web
 from broker.admin.bodies import BadBodyError
 from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.errors import RefusedError
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName
 from server.http import RestError

@@ -1,4 +1,4 @@
-"""SUBSCRIBE and the commands of consumers: FLOW, ACK, redelivery, SEEK, statistics."""
+"""The commands of consumers: FLOW, ACK, redelivery, SEEK, statistics."""
 
 from __future__ import annotations
 
@@ -6,26 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.authorization.questions import Asked
-from broker.commands.schemas import take_schema
 from broker.commands.transactions import refused_ack
-from broker.messages.errors import not_stored
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError, not_stored
+from broker.messages.metadata import parse_metadata
 from broker.messages.position import EARLIEST, from_wire, to_wire
-from broker.subscriptions.consumer import close_consumer_command
-from broker.subscriptions.last_message import last_message
-from broker.subscriptions.subscribing import (
-    attach,
-    check_subscribe,
-    displace_dead,
-    options_of,
-)
-from broker.subscriptions.subscription import INDIVIDUALLY
-from broker.subscriptions.subscriptions import ClosedWithOthersError
-from proto.commands import NO_REQUEST, error_command, with_body
+from broker.messages.subscriptions.subscription import INDIVIDUALLY
+from proto.commands import NO_REQUEST, error_command, success_command, with_body
 from proto.errors import RemoteProtocolError
-from proto.excerpts import excerpt
-from proto.names import InvalidNameError, TopicName, is_same_topic
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
@@ -33,131 +20,23 @@ if TYPE_CHECKING:
 
     from broker.cnx import ServerCnx
     from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.position import Position
-    from broker.messages.topic import Topic
-    from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.subscription import Subscription
+    from broker.messages.stores.managed_ledger import ManagedLedger
+    from broker.messages.subscriptions.consumer import Consumer
 
 Type = pb.BaseCommand
 _MOST_PERMITS = (1 << 31) - 1
 _NOT_FOUND = "Consumer not found"
-TRIES = 3
-"""Attempts to attach a consumer, because unloading or deletion may interfere."""
 IDS_A_TURN = 1_000
 """Most ids of a command processed in one turn: official clients send 1,000, and 2,000 at most."""
 IDS_A_STEP = 250
-MOST_PENDING = 10_000
-"""Most SUBSCRIBE commands in flight on a connection."""
 MOST_SOUGHT = 100
 """Most consumers remembered after their own SEEK, per connection; the oldest is forgotten."""
 
 
-def subscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
-    """Start a SUBSCRIBE."""
-    asked = with_body(command, "subscribe").subscribe
-    cnx.sought.pop(asked.consumer_id, None)
-    there = cnx.consumers.get(asked.consumer_id)
-    if there is not None and cnx.parts.refuses_ids_in_use and not _is_of(there, asked):
-        of = f"{there.subscription.name[:100]!r} on {excerpt(str(there.subscription.topic.name))}"
-        text = f"consumer id {asked.consumer_id} is of {of}: close that first, or use another id"
-        refuse(cnx, asked.request_id, RequestError(pb.NotAllowedError, text))
-    elif there is not None:
-        succeed(cnx, asked.request_id)  # A no-op (recorded, also for another topic).
-    elif asked.consumer_id in cnx.subscribing:
-        text = "Consumer is already present on the connection"
-        refuse(cnx, asked.request_id, RequestError(pb.ServiceNotReady, text))
-    elif len(cnx.subscribing) >= MOST_PENDING:
-        text = "too many SUBSCRIBE commands of this connection are under way"
-        refuse(cnx, asked.request_id, RequestError(pb.TooManyRequests, text))
-    else:
-        cnx.subscribing[asked.consumer_id] = True
-        cnx.requests.tasks.start(asked.request_id, partial(_subscribe, cnx, asked))
-
-
-def _is_of(there: Consumer, asked: pb.CommandSubscribe) -> bool:
-    subscription = there.subscription
-    same = is_same_topic(asked.topic, subscription.topic.name)
-    return same and asked.subscription == subscription.name
-
-
-async def _subscribe(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
-    try:
-        check_subscribe(asked)
-        await _allowed(cnx, asked)
-    except ClosedWithOthersError:
-        cnx.send(close_consumer_command(asked.consumer_id))
-        succeed(cnx, asked.request_id)
-    except RequestError as error:
-        refuse(cnx, asked.request_id, error)
-    except MessageStoreError as error:
-        refuse(cnx, asked.request_id, not_stored(error))
-    finally:
-        cnx.subscribing.pop(asked.consumer_id)
-
-
-async def _allowed(cnx: ServerCnx, asked: pb.CommandSubscribe) -> None:
-    name, authorization = topic_named(asked.topic), cnx.parts.authorization
-    if authorization is None:
-        await _join(cnx, asked, name)
-        return
-    async with authorization.opening(cnx.session, name, Asked.SUBSCRIBE, asked.subscription):
-        await _join(cnx, asked, name)
-
-
-async def _join(cnx: ServerCnx, asked: pb.CommandSubscribe, name: TopicName) -> None:
-    """Attach the consumer; retry if the subscription was deleted meanwhile.
-
-    A thousand Key_Shared consumers share a ring of 65,535 slots: too much for one turn.
-    """
-    host = cnx.peer.rpartition(":")[0]
-    for _ in range(TRIES):
-        topic = await _topic(cnx, name, create=asked.force_topic_creation)
-        await take_schema(cnx, topic, asked)
-        opened: Subscription = await topic.subscriptions.open(asked, host)
-        await displace_dead(opened, asked)
-        if await cnx.parts.joins.do(partial(_attached, cnx, asked, topic, opened)):
-            return
-    raise RequestError(pb.ServiceNotReady, f"{name} is being unloaded or deleted: ask again")
-
-
-def _attached(
-    cnx: ServerCnx, asked: pb.CommandSubscribe, topic: Topic, subscription: Subscription
-) -> bool:
-    """Attach the consumer and answer; False if the subscription was removed."""
-    if not cnx.subscribing[asked.consumer_id]:
-        return True  # The client has closed the consumer and expects no answer.
-    if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
-        return False
-    attach(subscription, cnx, options_of(asked))
-    succeed(cnx, asked.request_id)
-    return True
-
-
-def topic_named(text: str) -> TopicName:
-    """Return the topic of a client's text.
-
-    Raises:
-        RequestError: The name is malformed.
-    """
-    try:
-        return TopicName.parse(text)
-    except InvalidNameError as error:
-        raise RequestError(pb.InvalidTopicName, f"Invalid topic name: {error}") from None
-
-
-async def _topic(cnx: ServerCnx, name: TopicName, *, create: bool) -> Topic:
-    try:
-        return await cnx.parts.loaded_topics.get(name, create=create)
-    except RequestError as error:
-        if error.server_error == pb.TopicNotFound:
-            raise RequestError(pb.TopicNotFound, f"Topic {name} does not exist") from None
-        raise
-
-
 def succeed(cnx: ServerCnx, request_id: int) -> None:
     """Answer a request with SUCCESS."""
-    cnx.send(Type(type=Type.SUCCESS, success=pb.CommandSuccess(request_id=request_id)))
+    cnx.send(success_command(request_id))
 
 
 def refuse(cnx: ServerCnx, request_id: int, error: RequestError) -> None:
@@ -197,7 +76,9 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
         raise RemoteProtocolError(f"an ACK for {consumer.subscription.name}")
     if len(asked.message_id) > IDS_A_TURN and asked.ack_type == pb.CommandAck.Individual:
         cnx.unfinished = True
-        work = partial(_acknowledge_in_steps, cnx, consumer, asked)
+        acknowledge = partial(consumer.subscription.acknowledge, consumer)
+        answer = partial(_answer_ack, cnx, asked)
+        work = partial(_in_steps, cnx, asked.message_id, lambda ids, _: acknowledge(ids), answer)
         cnx.requests.tasks.start(asked.request_id, work)
         return
     if asked.ack_type == pb.CommandAck.Individual:
@@ -207,16 +88,26 @@ def ack(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     _answer_ack(cnx, asked)
 
 
-async def _acknowledge_in_steps(cnx: ServerCnx, consumer: Consumer, asked: pb.CommandAck) -> None:
-    """Acknowledge very many entries in steps; the connection's next frames wait."""
-    ids, subscription = asked.message_id, consumer.subscription
+async def _in_steps(
+    cnx: ServerCnx,
+    ids: Sequence[pb.MessageIdData],
+    step: Callable[[Sequence[pb.MessageIdData], bool], None],
+    then: Callable[[], None] = lambda: None,
+) -> None:
+    """Process very many entries in steps; the connection's next frames wait.
+
+    Args:
+        cnx: The connection.
+        ids: The entries.
+        step: Processes some entries; True: more follow.
+        then: Called at the end.
+    """
     try:
-        for start in range(0, len(ids), IDS_A_STEP):
-            some = ids[start : start + IDS_A_STEP]
-            await cnx.parts.joins.do(partial(subscription.acknowledge, consumer, some))
+        for end in range(IDS_A_STEP, len(ids) + IDS_A_STEP, IDS_A_STEP):
+            await cnx.parts.joins.do(partial(step, ids[end - IDS_A_STEP : end], end < len(ids)))
     finally:
         cnx.unfinished = False
-    _answer_ack(cnx, asked)
+    then()
 
 
 def _answer_ack(cnx: ServerCnx, asked: pb.CommandAck) -> None:
@@ -234,23 +125,13 @@ def redeliver(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     epoch = asked.consumer_epoch if asked.HasField("consumer_epoch") else None
     if len(asked.message_ids) > IDS_A_TURN and consumer.options.type in INDIVIDUALLY:
         cnx.unfinished = True
-        work = partial(_redeliver_in_steps, cnx, consumer, asked.message_ids)
+        give_back = partial(consumer.subscription.redeliver, consumer)
+        work = partial(
+            _in_steps, cnx, asked.message_ids, lambda ids, more: give_back(ids, None, more=more)
+        )
         cnx.requests.tasks.start(NO_REQUEST, work)
     else:
         consumer.subscription.redeliver(consumer, asked.message_ids, epoch)
-
-
-async def _redeliver_in_steps(
-    cnx: ServerCnx, consumer: Consumer, ids: Sequence[pb.MessageIdData]
-) -> None:
-    """Redeliver very many entries in steps; the connection's next frames wait."""
-    give_back = consumer.subscription.redeliver
-    try:
-        for start in range(0, len(ids), IDS_A_STEP):
-            some, more = ids[start : start + IDS_A_STEP], start + IDS_A_STEP < len(ids)
-            await cnx.parts.joins.do(partial(give_back, consumer, some, None, more=more))
-    finally:
-        cnx.unfinished = False
 
 
 # -- closing a consumer -----------------------------------------------------------------------
@@ -439,6 +320,25 @@ def _answer_last(
     )
     kind = Type.GET_LAST_MESSAGE_ID_RESPONSE
     cnx.send(Type(type=kind, getLastMessageIdResponse=answer))
+
+
+def last_message(last: Entry | None) -> tuple[Position, int]:
+    """Return a topic's last entry and last batch index; (-1, -1) and -1 without messages.
+
+    Also for an acknowledged message. The index is -1 for a message without a batch, and for a batch
+    claiming no messages (recorded); for a compacted batch the index of the last remaining message.
+
+    Raises:
+        RemoteProtocolError: The metadata cannot be read.
+    """
+    if last is None:
+        return EARLIEST, -1
+    metadata = parse_metadata(last.data)
+    if not metadata.HasField("num_messages_in_batch"):
+        return last.position, -1
+    if metadata.compacted_batch_indexes:
+        return last.position, metadata.compacted_batch_indexes[-1]
+    return last.position, max(0, metadata.num_messages_in_batch) - 1
 
 
 # -- statistics -------------------------------------------------------------------------------

@@ -10,20 +10,20 @@ from google.protobuf.message import DecodeError
 import proto.PulsarApi_pb2 as pb
 from broker.authorization.questions import Asked
 from broker.messages.errors import (
+    MessageStoreError,
     encryption_required,
     fenced,
     no_initial_subscription,
     not_stored,
     terminated,
 )
-from broker.messages.managed_ledger import MessageStoreError
 from broker.messages.metadata import digest_of
 from broker.messages.position import signed
 from broker.messages.producer import Producer, ProducerState
 from broker.messages.publishing.checks import refusal_of, refusal_of_claims, refusal_of_metadata
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
-from proto.commands import error_command, with_body
+from proto.commands import error_command, success_command, with_body
 from proto.errors import RemoteProtocolError
 from proto.excerpts import excerpt
 from proto.frames import split_body, verify_checksum
@@ -171,8 +171,7 @@ def close_producer(cnx: ServerCnx, command: pb.BaseCommand) -> None:
     if found is not None:
         found.close(request.request_id)
         return
-    success = pb.CommandSuccess(request_id=request.request_id)
-    cnx.send(pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=success))
+    cnx.send(success_command(request.request_id))
 
 
 # -- SEND -----------------------------------------------------------------------------------------

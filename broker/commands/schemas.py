@@ -139,7 +139,7 @@ def _is_active(topic: Topic) -> bool:
     if len(topic.producers) or (isinstance(topic, PersistentTopic) and topic.ledger.size_bytes):
         return True
     return any(
-        not consumer.takes_any_schema
+        not consumer.options.takes_any_schema
         for subscription in topic.subscriptions
         for consumer in subscription.consumers
     )

@@ -88,7 +88,7 @@ def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRule
         session,
         rules.service,
         rules.refresh_seconds,
-        cnx.parts.flow.clock,
+        rules.service.clock,
         protocol_version=spoken if refreshes else None,
     )
     return True

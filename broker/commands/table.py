@@ -6,13 +6,12 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from broker.commands import (
     consuming,
-    listing,
-    metadata,
+    discovery,
     producing,
     schemas,
     session,
+    subscribing,
     transactions,
-    watching,
 )
 from server.authentication.session import auth_response
 from server.connection.command_table import CommandTable, FrameRow, Row
@@ -29,14 +28,14 @@ COMMANDS = CommandTable(
         Row(Type.AUTH_RESPONSE, auth_response, CONNECTED),
         Row(Type.PING, ping, BOTH),
         Row(Type.PONG, pong, BOTH),
-        Row(Type.LOOKUP, metadata.lookup, CONNECTED),
-        Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, CONNECTED),
-        Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, CONNECTED),
-        Row(Type.WATCH_TOPIC_LIST, watching.watch, CONNECTED),
-        Row(Type.WATCH_TOPIC_LIST_CLOSE, watching.close, CONNECTED),
+        Row(Type.LOOKUP, discovery.lookup, CONNECTED),
+        Row(Type.PARTITIONED_METADATA, discovery.partitioned_metadata, CONNECTED),
+        Row(Type.GET_TOPICS_OF_NAMESPACE, discovery.get_topics, CONNECTED),
+        Row(Type.WATCH_TOPIC_LIST, discovery.watch, CONNECTED),
+        Row(Type.WATCH_TOPIC_LIST_CLOSE, discovery.close_watch, CONNECTED),
         Row(Type.PRODUCER, producing.producer, CONNECTED),
         Row(Type.CLOSE_PRODUCER, producing.close_producer, CONNECTED),
-        Row(Type.SUBSCRIBE, consuming.subscribe, CONNECTED),
+        Row(Type.SUBSCRIBE, subscribing.subscribe, CONNECTED),
         Row(Type.FLOW, consuming.flow, CONNECTED),
         Row(Type.ACK, consuming.ack, CONNECTED),
         Row(Type.REDELIVER_UNACKNOWLEDGED_MESSAGES, consuming.redeliver, CONNECTED),

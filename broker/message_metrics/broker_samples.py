@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 from broker.message_metrics.subscription_figures import sent_figures
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
-from broker.messages.past_topics import IN_BYTES, OUT_BYTES, SYSTEM, is_system
-from broker.messages.publishing.latency import PublishLatency
+from broker.messages.loading.topic_index import IN_BYTES, OUT_BYTES, SYSTEM, is_system
+from broker.messages.statistics import LATENCY_BUCKETS_MS, Histogram
+from limiter.metrics.instruments import table
+from limiter.metrics.prometheus import family
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
-    from broker.messages.past_topics import PastTopics
-    from broker.messages.stores.figures import StoreFigures, WriteFigures
+    from broker.messages.loading.topic_index import PastTopics
+    from broker.messages.stores.room import StoreFigures
+    from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
-    from server.metrics.sample_table import SampleTable
+    from limiter.metrics.instruments import Table
+    from server.metrics.sample_table import Families, SampleTable
 
 _SUMS = (
     "subscriptions_count",
@@ -43,13 +46,13 @@ class BrokerSums:
     def __init__(self, past: PastTopics) -> None:
         # Copied at the start: the walk itself counts topics unloaded meanwhile.
         self._sums: dict[str, float] = dict(past.totals)
-        self._latency = PublishLatency()
-        self._latency.add(past.latency)
+        self._latency = Histogram(LATENCY_BUCKETS_MS.values())
+        self._latency.add_all(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
         """Count a topic and its figures, which include removed subscriptions."""
         add_up(self._sums, figures)
-        self._latency.add(topic.latency)
+        self._latency.add_all(topic.latency)
         if is_system(topic):
             add_up(self._sums, {SYSTEM + IN_BYTES: topic.statistics.size_bytes})
 
@@ -63,7 +66,7 @@ class BrokerSums:
     def add_closing(self, topic: Topic, totals: Mapping[str, float]) -> None:
         """Count the past traffic of a topic being unloaded."""
         add_up(self._sums, totals)
-        self._latency.add(topic.latency)
+        self._latency.add_all(topic.latency)
 
     def show(self, table: SampleTable, cluster: dict[str, str], topics: LoadedTopics) -> None:
         """Add the broker's samples, independent of the topics shown.
@@ -91,10 +94,9 @@ class BrokerSums:
 
     def _show_latency(self, table: SampleTable, cluster: dict[str, str]) -> None:
         all_of_it = self._latency
-        quantiles = {one: all_of_it.quantile_ms(float(one)) for one in _QUANTILES}
-        total_ms = all_of_it.total_seconds * 1000
+        quantiles = {one: all_of_it.quantile(float(one)) for one in _QUANTILES}
         name = "pulsar_broker_publish_latency"
-        table.summary(name, cluster, quantiles, all_of_it.count, total_ms)
+        table.summary(name, cluster, quantiles, all_of_it.count, all_of_it.total)
 
 
 def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
@@ -103,37 +105,31 @@ def add_up(sums: dict[str, float], figures: Mapping[str, float]) -> None:
         sums[name] = sums.get(name, 0) + value
 
 
-def add_store_samples(table: SampleTable, cluster: dict[str, str], figures: StoreFigures) -> None:
-    """Add the contents and counters of the message store."""
-    prefix = "floodgate_message_store"
-    for name, value in (
-        ("entries", figures.entries),
-        ("data_bytes", figures.data_bytes),
-        ("bytes", figures.charged_bytes),
-        ("limit_bytes", figures.bounds.process),
-    ):
-        table.gauge(f"{prefix}_{name}", cluster, value)
-    table.counter(f"{prefix}_refused", cluster, figures.refused)
-    if figures.writing is not None:
-        _add_database_samples(table, cluster, figures, figures.writing)
+STORE: Table[StoreFigures] = table(
+    "floodgate_message_store_",
+    ("entries", "Stored entries", "entries"),
+    ("data_bytes", "Bytes of stored entries", "data_bytes"),
+    ("bytes", "Bytes of stored entries with overhead", "charged_bytes"),
+    ("limit_bytes", "Limit of the message store's bytes; 0: none", "bounds.process"),
+    ("refused_total", "Messages refused at a bound", "refused"),
+)
+"""The contents and counters of the message store."""
+
+DATABASE: Table[StoreFigures] = table(
+    "floodgate_message_database_",
+    ("file_bytes", "Bytes of the database with write-ahead log", "file_bytes"),
+    ("recent_bytes", "Bytes of newest entries also in memory", "recent_bytes"),
+    ("unwritten_bytes", "Bytes waiting to be written", "unwritten_bytes"),
+    ("longest_transaction_seconds", "The longest transaction", "writing.longest_seconds"),
+    ("fetched_entries_total", "Entries read from the database", "fetched_entries"),
+    ("transactions_total", "Transactions", "writing.transactions"),
+    ("written_bytes_total", "Bytes written", "writing.written_bytes"),
+    ("transaction_seconds_total", "Total time of transactions", "writing.seconds"),
+    ("failures_total", "Failed transactions; a full disk's are repeated", "writing.failures"),
+)
 
 
-def _add_database_samples(
-    table: SampleTable, cluster: dict[str, str], figures: StoreFigures, writing: WriteFigures
-) -> None:
-    prefix = "floodgate_message_database"
-    for name, value in (
-        ("file_bytes", figures.file_bytes),
-        ("recent_bytes", figures.recent_bytes),
-        ("unwritten_bytes", figures.unwritten_bytes),
-        ("longest_transaction_seconds", writing.longest_seconds),
-    ):
-        table.gauge(f"{prefix}_{name}", cluster, value)
-    for name, value in (
-        ("fetched_entries", figures.fetched_entries),
-        ("transactions", writing.transactions),
-        ("written_bytes", writing.written_bytes),
-        ("transaction_seconds", writing.seconds),
-        ("failures", writing.failures),
-    ):
-        table.counter(f"{prefix}_{name}", cluster, value)
+def store_families(figures: StoreFigures, cluster: dict[str, str]) -> Families:
+    """Return the families of the message store; of its database, if it has one."""
+    rows = STORE if figures.writing is None else (*STORE, *DATABASE)
+    return [family(row, figures, cluster) for row in rows]

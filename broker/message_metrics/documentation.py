@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from broker.messages.publishing import entry_sizes, latency
+from broker.messages.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
 
 _BUCKET = re.compile(r"pulsar_(?:storage_write_latency|entry_size)_(?:le_)?(\w+)")
 
@@ -66,31 +66,13 @@ _SENTENCES = {
     "subscription_last_mark_delete_advanced_timestamp": "Last mark-delete move, ms since 1970",
     "topic_load_pending_requests": "Topics being loaded, or waiting for it",
     "publish_latency": "Milliseconds until messages were stored; quantiles are bounds of buckets",
-}
-_OURS = {
     "topic_load_failed": "Topics that failed to load",
     "floodgate_metrics_topics_left_out": "Topics without own samples, for want of room",
-    "floodgate_message_store_entries": "Stored entries",
-    "floodgate_message_store_data_bytes": "Bytes of stored entries",
-    "floodgate_message_store_bytes": "Bytes of stored entries with overhead",
-    "floodgate_message_store_limit_bytes": "Limit of the message store's bytes; 0: none",
-    "floodgate_message_store_refused": "Messages refused at a bound",
-    "floodgate_message_database_file_bytes": "Bytes of the database with write-ahead log",
-    "floodgate_message_database_recent_bytes": "Bytes of newest entries also in memory",
-    "floodgate_message_database_unwritten_bytes": "Bytes waiting to be written",
-    "floodgate_message_database_longest_transaction_seconds": "The longest transaction",
-    "floodgate_message_database_fetched_entries": "Entries read from the database",
-    "floodgate_message_database_transactions": "Transactions",
-    "floodgate_message_database_written_bytes": "Bytes written",
-    "floodgate_message_database_transaction_seconds": "Total time of transactions",
-    "floodgate_message_database_failures": "Failed transactions; a full disk's are repeated",
 }
 
 
 def documentation(name: str) -> str:
     """Return the meaning of a family of metrics."""
-    if name in _OURS:
-        return _OURS[name]
     short = name.removeprefix("pulsar_").removeprefix("broker_")
     return _SENTENCES[short] if short in _SENTENCES else _of_bucket(name)
 
@@ -101,7 +83,7 @@ def _of_bucket(name: str) -> str:
         raise KeyError(name)
     times = "latency" in name
     what = "Milliseconds to store" if times else "Bytes of entries"
-    bounds = latency.BUCKETS_MS if times else entry_sizes.BUCKETS
+    bounds = LATENCY_BUCKETS_MS if times else SIZE_BUCKETS
     if bucket[1] in bounds:
         return f"{what}: up to {bounds[bucket[1]]:g}"
     ends = {"sum": "sum", "count": "count"}

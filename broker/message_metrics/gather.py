@@ -15,17 +15,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.message_metrics.broker_samples import BrokerSums, add_store_samples, add_up
+from broker.message_metrics.broker_samples import BrokerSums, add_up, store_families
 from broker.message_metrics.documentation import documentation
 from broker.message_metrics.subscription_figures import (
     consumer_figures,
     producer_figures,
     sent_figures,
     subscription_figures,
-    subscriptions_of,
 )
 from broker.message_metrics.topic_figures import SubscriptionSums, own_figures, topic_figures
-from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
+from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES, SYSTEM, totals_of
 from server.metrics.sample_table import SampleTable
 
 if TYPE_CHECKING:
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from broker.configuration.metric_keys import MetricKeys
-    from broker.message_metrics.subscription_figures import AnySubscription
     from broker.messages.loading.loaded_topics import LoadedTopics
-    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.stores.room import StoreFigures
+    from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
     from server.metrics.sample_table import Families
 
@@ -99,7 +98,7 @@ class _Walk:
         """Count a topic, and show it within the bound."""
         shown: dict[AnySubscription, dict[str, float]] = {}
         sums, gone = SubscriptionSums(), _sent_by_gone(topic)
-        for one in subscriptions_of(topic):
+        for one in topic.subscriptions:
             shown[one] = subscription_figures(one)
             sums.add(one, shown[one])
             self._broker.add_sent(one)
@@ -203,8 +202,8 @@ class _Walk:
         left_out = self._left_out if source.keys.topics else 0
         gauge("floodgate_metrics_topics_left_out", self._cluster, left_out)
         self._broker.show(self._table, self._cluster, source.topics)
-        add_store_samples(self._table, self._cluster, source.store_figures())
-        return self._table.families
+        store = store_families(source.store_figures(), self._cluster)
+        return [*self._table.families, *store]
 
 
 def _sent_by_gone(topic: Topic) -> dict[str, float]:

@@ -5,34 +5,15 @@ Source: upstream AggregatedSubscriptionStats, AggregatedConsumerStats, Aggregate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from broker.messages.past_topics import OUT_BYTES, OUT_MESSAGES
-from broker.messages.topic import PersistentTopic
-from broker.subscriptions.by_name import sent_by
-from broker.subscriptions.dispatchers.shared import SharedDispatcher
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
+from broker.messages.loading.topic_index import OUT_BYTES, OUT_MESSAGES
+from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.messages.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from broker.messages.producer import Producer
-    from broker.messages.topic import Topic
-    from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.non_persistent.subscription import NonPersistentSubscription
-
-    AnySubscription: TypeAlias = Subscription | NonPersistentSubscription
-
-
-def subscriptions_of(topic: Topic) -> Iterable[AnySubscription]:
-    """Return the subscriptions of a topic."""
-    found = topic.subscriptions
-    known = Subscriptions if isinstance(topic, PersistentTopic) else NonPersistentSubscriptions
-    if not isinstance(found, known):
-        raise TypeError(f"{topic} has subscriptions of another kind")
-    return found
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
 
 
 def subscription_figures(subscription: AnySubscription) -> dict[str, float]:
@@ -90,7 +71,7 @@ _OF_STORAGE = (
 
 def sent_figures(subscription: AnySubscription) -> dict[str, float]:
     """Return the figures sent to consumers, by metric name without ``pulsar_``."""
-    sent = sent_by(subscription)
+    sent = subscription.sent()
     return {OUT_MESSAGES: sent.messages, OUT_BYTES: sent.size_bytes}
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.messages.publishing import entry_sizes, latency
+from broker.messages.statistics import LATENCY_BUCKETS_MS, SIZE_BUCKETS
+from broker.messages.subscriptions.subscription import Subscription
 from broker.messages.topic import PersistentTopic
-from broker.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from broker.message_metrics.subscription_figures import AnySubscription
+    from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
 
 LATENCY = "storage_write_latency"
@@ -93,10 +93,10 @@ def topic_figures(
         "storage_write_rate": sum(topic.sizes.last_counts) / period_seconds,
         "storage_read_rate": topic.read_rate,
         "storage_read_cache_misses_rate": topic.read_rate,
-        **_buckets(LATENCY, latency.BUCKETS_MS, topic.latency.last_counts),
-        f"{LATENCY}_sum": topic.latency.last_seconds * 1000,
-        **_buckets(SIZES, entry_sizes.BUCKETS, topic.sizes.last_counts),
-        f"{SIZES}_sum": topic.sizes.last_bytes,
+        **_buckets(LATENCY, LATENCY_BUCKETS_MS, topic.latency.last_counts),
+        f"{LATENCY}_sum": topic.latency.last_total,
+        **_buckets(SIZES, SIZE_BUCKETS, topic.sizes.last_counts),
+        f"{SIZES}_sum": topic.sizes.last_total,
     }
 
 

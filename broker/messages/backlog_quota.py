@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.producers import Producers
-    from broker.messages.subscribed import StoredSubscription, TopicSubscriptions
+    from broker.messages.stores.managed_ledger import ManagedLedger
+    from broker.messages.subscriptions.subscription import Subscription
+    from broker.messages.subscriptions.subscriptions import Subscriptions
     from broker.policies.effective import BacklogQuota, EffectivePolicies
     from limiter.clock import Clock
 
@@ -31,7 +32,7 @@ class QuotaTopic(Protocol):
     policies: EffectivePolicies
     producers: Producers
     ledger: ManagedLedger
-    subscriptions: TopicSubscriptions
+    subscriptions: Subscriptions
     evictions: dict[str, int]
 
 
@@ -74,7 +75,7 @@ def exceeded_quotas(topic: QuotaTopic) -> list[BacklogQuota]:
     return found
 
 
-def _oldest_seconds(topic: QuotaTopic, slowest: StoredSubscription | None) -> float:
+def _oldest_seconds(topic: QuotaTopic, slowest: Subscription | None) -> float:
     """Return the age in seconds of a backlog's oldest message; 0 if not determined."""
     if slowest is None or not slowest.cursor.backlog:
         return 0.0
@@ -88,11 +89,11 @@ def _oldest_seconds(topic: QuotaTopic, slowest: StoredSubscription | None) -> fl
     return (now_ms - closed_at) / 1000 if closed_at else 0.0
 
 
-def _slowest(among: Iterable[StoredSubscription]) -> StoredSubscription | None:
+def _slowest(among: Iterable[Subscription]) -> Subscription | None:
     return min(among, key=lambda one: one.cursor.first_left, default=None)
 
 
-def _evictable(topic: QuotaTopic) -> list[StoredSubscription]:
+def _evictable(topic: QuotaTopic) -> list[Subscription]:
     """Return the subscriptions that may lose messages: all but the compaction's (recorded)."""
     return [one for one in topic.subscriptions if not one.internal]
 

@@ -13,14 +13,14 @@ import asyncio
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from broker.messages.managed_ledger import CursorState
 from broker.messages.metadata import is_part, parse_metadata
 from broker.messages.position import EARLIEST, Position, signed
+from broker.messages.stores.managed_ledger import CursorState
 from proto.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
     from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
 
 CURSOR = "pulsar.dedup"
 _ENTRIES_AT_ONCE, _BYTES_AT_ONCE = 200, 1024 * 1024

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import proto.PulsarApi_pb2 as pb
 from server.connection.request_errors import RequestError
 
-if TYPE_CHECKING:
-    from broker.messages.managed_ledger import MessageStoreError
+
+class MessageStoreError(Exception):
+    """The store failed; the sentence names the cause and the remedy."""
+
+
+class MessageStoreFullError(MessageStoreError):
+    """A bound of the store is reached: of the topic, the namespace or the process."""
+
 
 _SERVICE = "org.apache.pulsar.broker.service.BrokerServiceException$"
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from inspect import isawaitable
 from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
-from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.stores.unneeded import drop_unneeded
+from broker.messages.errors import MessageStoreError
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loading.loaded_topics import LoadedTopics
@@ -86,13 +86,13 @@ class TopicMonitors:
             if number % _TOPICS_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
-    async def _each(self, work: Callable[[Topic], Awaitable[None] | None]) -> None:
-        """Call a function for each topic not being closed."""
+    async def _each(self, work: Callable[[PersistentTopic], object]) -> None:
+        """Call a function for each persistent topic not being closed."""
         async for topic in self._in_turns():
-            if not topic.closing:
+            if isinstance(topic, PersistentTopic) and not topic.closing:
                 try:
                     done = work(topic)
-                    if done is not None:
+                    if isawaitable(done):
                         await done
                 except MessageStoreError as error:
                     logger.warning("%s: %s", topic.name, error)
@@ -101,7 +101,9 @@ class TopicMonitors:
 
     async def update_rates(self) -> None:
         """End a period of the statistics."""
-        await self._each(lambda topic: topic.update_rates(self._config.statistics_seconds))
+        async for topic in self._in_turns():
+            if not topic.closing:
+                topic.update_rates(self._config.statistics_seconds)
 
     async def expire(self) -> None:
         """Acknowledge messages older than the topic's TTL."""
@@ -110,19 +112,19 @@ class TopicMonitors:
     async def trim(self) -> None:
         """Drop unneeded ledgers, as far as retention allows."""
         opened_before_ms = self._clock.wall_ms() - int(1000 * self._config.rollover_seconds)
-        await self._each(lambda topic: _trim(topic, opened_before_ms))
+        await self._each(lambda topic: topic.drop_unneeded(opened_before_ms))
 
     async def keep_sequence_ids(self) -> None:
         """Save the sequence ids of deduplication."""
-        await self._each(_keep_sequence_ids)
+        await self._each(lambda topic: topic.deduplication.save())
 
     async def enforce_quotas(self) -> None:
         """Apply exceeded backlog quotas."""
-        await self._each(_enforce_quota)
+        await self._each(enforce_quota)
 
     async def compact(self) -> None:
         """Compact the topics with more uncompacted data than policies allow."""
-        await self._each(_compact)
+        await self._each(lambda topic: topic.compaction.start_if_due())
 
     async def expire_subscriptions(self) -> None:
         """Delete durable subscriptions unused for longer than policies allow."""
@@ -175,40 +177,20 @@ class TopicMonitors:
         )
 
 
-async def _expire(topic: Topic) -> None:
+async def _expire(topic: PersistentTopic) -> None:
     ttl = topic.policies.ttl_seconds
-    if ttl > 0 and isinstance(topic, PersistentTopic):
+    if ttl > 0:
         oldest_kept_ms = topic.clock.wall_ms() - ttl * 1000
         for subscription in tuple(topic.subscriptions):
             if not subscription.internal:
                 await subscription.expire_older(oldest_kept_ms)
 
 
-def _expire_subscriptions(topic: Topic) -> None:
+def _expire_subscriptions(topic: PersistentTopic) -> None:
     minutes = topic.policies.subscription_expiration_minutes
-    if minutes <= 0 or not isinstance(topic, PersistentTopic):
+    if minutes <= 0:
         return
     for subscription in topic.subscriptions:
         if not subscription.internal and subscription.unused_for(60 * minutes):
             logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
             subscription.delete()
-
-
-def _trim(topic: Topic, opened_before_ms: int) -> None:
-    if isinstance(topic, PersistentTopic):
-        drop_unneeded(topic, opened_before_ms)
-
-
-def _keep_sequence_ids(topic: Topic) -> None:
-    if isinstance(topic, PersistentTopic):
-        topic.deduplication.save()
-
-
-def _compact(topic: Topic) -> None:
-    if isinstance(topic, PersistentTopic):
-        topic.compaction.start_if_due()
-
-
-async def _enforce_quota(topic: Topic) -> None:
-    if isinstance(topic, PersistentTopic):
-        await enforce_quota(topic)

@@ -1,11 +1,16 @@
-"""The producers of one topic."""
+"""The producers of one topic, and the access modes that they ask for.
+
+Source: upstream AbstractTopic.incrementTopicEpochIfNeeded (PIP-68).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
-from broker.messages.access_modes import AccessModes, PulsarAccessModes
-from broker.messages.errors import name_taken, producer_fenced, too_many_producers
+import proto.PulsarApi_pb2 as pb
+from broker.messages.errors import name_taken, producer_busy, producer_fenced, too_many_producers
 from server.configuration.addresses import NO_URLS, ServerUrls
 
 if TYPE_CHECKING:
@@ -13,6 +18,145 @@ if TYPE_CHECKING:
 
     from broker.messages.producer import Producer
     from server.connection.request_errors import RequestError
+
+
+class Admission(NamedTuple):
+    """The decision for an admitted producer.
+
+    Attributes:
+        ready: The producer may publish; otherwise it waits.
+        dropped: Previously open producers, now closed.
+        fenced_out: Previously waiting producers, now refused.
+    """
+
+    ready: bool
+    dropped: tuple[Producer, ...] = ()
+    fenced_out: tuple[Producer, ...] = ()
+
+
+class AccessModes:
+    """Decides on access to one topic.
+
+    Attributes:
+        epoch: Rises with each exclusive producer; None before the first.
+        holder: The exclusive producer.
+        sharers: The Shared producers, in order of arrival.
+        waiting: Producers waiting for exclusive access, in order.
+    """
+
+    def __init__(self, epoch: int | None = None) -> None:
+        self.epoch = epoch
+        self.holder: Producer | None = None
+        self.sharers: dict[Producer, None] = {}
+        self.waiting: deque[Producer] = deque()
+
+    def ask(self, producer: Producer) -> Admission:
+        """Admit a producer, immediately or after waiting.
+
+        Raises:
+            RequestError: ProducerBusy or ProducerFenced.
+        """
+        mode = producer.access_mode
+        if mode == pb.Shared:
+            return self._share(producer)
+        if mode == pb.WaitForExclusive and (self.holder is not None or self.sharers):
+            self.waiting.append(producer)
+            return Admission(ready=False)
+        if mode == pb.Exclusive:
+            self._refuse_exclusive()
+        self._check_epoch(producer)
+        dropped = (*self.sharers, *(() if self.holder is None else (self.holder,)))
+        fenced_out = tuple(self.waiting)
+        self.sharers.clear()
+        self.waiting.clear()
+        self._hold(producer)
+        return Admission(True, dropped, fenced_out)
+
+    def check_sharing(self) -> None:
+        """Refuse a Shared producer while an exclusive producer is open or waiting.
+
+        Raises:
+            RequestError: ProducerBusy.
+        """
+        if self.holder is not None or self.waiting:
+            raise producer_busy(self._existing_exclusive())
+
+    def _share(self, producer: Producer) -> Admission:
+        self.check_sharing()
+        self.sharers[producer] = None
+        return Admission(ready=True)
+
+    def _refuse_exclusive(self) -> None:
+        if self.holder is not None or self.waiting:
+            raise producer_fenced(self._existing_exclusive())
+        if self.sharers:
+            raise producer_fenced("Topic has existing shared producers")
+
+    def _existing_exclusive(self) -> str:
+        name = "null" if self.holder is None else self.holder.name
+        return f"Topic has an existing exclusive producer: {name}"
+
+    def _check_epoch(self, producer: Producer) -> None:
+        current, asked = self.epoch, producer.asked_epoch
+        if current is not None and asked is not None and asked < current:
+            raise producer_fenced(
+                f"Topic epoch has already moved. Current epoch: {current}, Producer epoch: {asked}"
+            )
+
+    def _hold(self, producer: Producer) -> None:
+        if producer.asked_epoch is not None:
+            self.epoch = producer.asked_epoch
+        else:
+            self.epoch = 0 if self.epoch is None else self.epoch + 1
+        self.holder = producer
+
+    def leave(self, producer: Producer) -> Producer | None:
+        """Remove a producer in any state; return the producer admitted next."""
+        if producer in self.waiting:
+            self._stop_waiting(producer)
+            return None
+        self.sharers.pop(producer, None)
+        if self.holder is producer:
+            self.holder = None
+        if self.holder is not None or self.sharers or not self.waiting:
+            return None
+        return self._next()
+
+    def _stop_waiting(self, producer: Producer) -> None:
+        self.waiting.remove(producer)
+
+    def _next(self) -> Producer | None:
+        """Admit the first waiter, with a new epoch even if the client named an older epoch."""
+        producer = self.waiting.popleft()
+        self.epoch = max(0 if self.epoch is None else self.epoch + 1, producer.asked_epoch or 0)
+        self.holder = producer
+        return producer
+
+    def dismiss_waiting(self) -> tuple[Producer, ...]:
+        """Remove and return all waiting producers."""
+        waiting = tuple(self.waiting)
+        self.waiting.clear()
+        return waiting
+
+
+class PulsarAccessModes(AccessModes):
+    """Access modes as recorded from a real broker.
+
+    A waiting producer keeps its place after disconnecting: Shared producers are refused, and the
+    place consumes an epoch. A producer with an old epoch sets the topic's epoch back.
+    """
+
+    def _stop_waiting(self, producer: Producer) -> None:
+        """Keep the producer's place."""
+
+    def _next(self) -> Producer | None:
+        while self.waiting:
+            producer = self.waiting.popleft()
+            self._hold(producer)
+            if not producer.gone:
+                return producer
+        self.holder = None
+        return None
 
 
 class Producers:
@@ -35,7 +179,7 @@ class Producers:
     ) -> None:
         self._topic = topic
         modes = PulsarAccessModes if as_pulsar else AccessModes
-        self._modes: AccessModes[Producer] = modes(epoch)
+        self._modes: AccessModes = modes(epoch)
         self._epoch_changed = epoch_changed
         self._open: dict[str, Producer] = {}
 
@@ -130,3 +274,23 @@ class Producers:
         for one in waiting:
             if not one.gone:
                 one.fail(error)
+
+
+class ProducerNames:
+    """Generates producer names unique in the cluster.
+
+    Clients keep a name across broker restarts, so each start has a new instance number. Each stored
+    message contains the producer's name, so names are short.
+
+    Args:
+        cluster: The cluster's name.
+        instance: The number of this broker's start.
+    """
+
+    def __init__(self, cluster: str, instance: int) -> None:
+        self._prefix = f"{cluster}-{instance}-"
+        self._next = count().__next__
+
+    def generate(self) -> str:
+        """Return the next name; unused names are not reused."""
+        return f"{self._prefix}{self._next()}"

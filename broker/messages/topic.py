@@ -4,41 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.backlog_quota import check_quota, evict_oldest
 from broker.messages.compaction.topic_compaction import TopicCompaction
 from broker.messages.deduplication import Deduplication, Verdict, highest_of
 from broker.messages.entry import Entry
-from broker.messages.errors import quota_exceeded, terminated
-from broker.messages.managed_ledger import MessageStoreError, MessageStoreFullError
+from broker.messages.errors import (
+    MessageStoreError,
+    MessageStoreFullError,
+    quota_exceeded,
+    terminated,
+)
+from broker.messages.producer import ProducedTopic
 from broker.messages.producers import Producers
-from broker.messages.publishing.entry_sizes import EntrySizes
-from broker.messages.publishing.latency import PublishLatency
-from broker.messages.publishing.publish_times import PublishTimes
-from broker.messages.publishing.statistics import PublishStatistics
+from broker.messages.publishing.checks import PublishTimes
 from broker.messages.publishing.throttling import PublishRate
-from broker.messages.stores.unneeded import drop_unneeded
+from broker.messages.statistics import (
+    LATENCY_BUCKETS_MS,
+    SIZE_BUCKETS,
+    Histogram,
+    PublishStatistics,
+)
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import QuotaAction
 from server.configuration.common import Profile
+from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.managed_ledger import ManagedLedger
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.producer import Producer
-    from broker.messages.subscribed import (
-        AnySubscriptions,
-        DirectSubscriptions,
-        TopicSubscriptions,
-    )
+    from broker.messages.stores.managed_ledger import ManagedLedger
+    from broker.messages.subscriptions.by_name import SubscriptionsByName
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
     from proto.names import TopicName
@@ -65,6 +72,8 @@ class TopicContext:
         policies_of: Returns the effective policies of a topic.
         broken: Unloads a topic after its ledger failed.
         make_room: Drops unneeded messages of other topics.
+        rules: The broker's configuration of subscriptions.
+        turns: Schedules the dispatchers of all topics.
     """
 
     config: BrokerConfig
@@ -72,9 +81,11 @@ class TopicContext:
     policies_of: Callable[[TopicName], EffectivePolicies]
     broken: Callable[[Topic], object]
     make_room: Callable[[], object] = lambda: None
+    rules: SubscriptionRules = field(default_factory=SubscriptionRules)
+    turns: SharedTurns = field(default_factory=SharedTurns)
 
 
-class Topic(ABC):
+class Topic(ProducedTopic):
     """A loaded topic.
 
     Attributes:
@@ -84,7 +95,7 @@ class Topic(ABC):
         subscriptions: The topic's subscriptions.
         statistics: Published messages of all producers since loading.
         sizes: Sizes of the entries.
-        latency: Latencies of storing messages.
+        latency: Latencies of storing messages, in ms.
         evictions: Evictions for exceeded backlog quotas, by quota: "size" or "time".
         terminated: New messages are refused.
         closing: Being unloaded or deleted.
@@ -96,13 +107,15 @@ class Topic(ABC):
             storageReadRate, which also excludes cached entries).
     """
 
-    subscriptions: AnySubscriptions
+    subscriptions: SubscriptionsByName[Any]
 
     def __init__(self, name: TopicName, context: TopicContext, epoch: int | None) -> None:
         self.name = name
         self.full_name = str(name)
         self.config = context.config
         self.clock = context.clock
+        self.rules = context.rules
+        self.turns = context.turns
         self._context = context
         self.policies = context.policies_of(name)
         self.producers = Producers(
@@ -112,8 +125,8 @@ class Topic(ABC):
             as_pulsar=context.config.profile is Profile.PULSAR,
         )
         self.statistics = PublishStatistics()
-        self.sizes = EntrySizes()
-        self.latency = PublishLatency()
+        self.sizes = Histogram(SIZE_BUCKETS.values())
+        self.latency = Histogram(LATENCY_BUCKETS_MS.values())
         self.evictions = {"size": 0, "time": 0}
         self.terminated = False
         self.closing = False
@@ -128,28 +141,6 @@ class Topic(ABC):
     @abstractmethod
     def _epoch_changed(self, epoch: int) -> None:
         """Store the topic epoch."""
-
-    @abstractmethod
-    def publish(
-        self,
-        producer: Producer,
-        sequence_id: int,
-        highest_sequence_id: int,
-        data: bytes,
-        digest: MessageDigest,
-        *,
-        whole: bool = True,
-    ) -> None:
-        """Publish a message; the producer gets a receipt once the message is stored.
-
-        Args:
-            producer: The message's producer.
-            sequence_id: The client's sequence id.
-            highest_sequence_id: The last sequence id of a batch; -1 without a batch.
-            data: Checksum, metadata and payload.
-            digest: The stored part of the metadata.
-            whole: Not a chunk, or the message's last chunk.
-        """
 
     @property
     def in_use(self) -> bool:
@@ -218,15 +209,9 @@ class PersistentTopic(Topic):
     Source: upstream PersistentTopic.
     """
 
-    subscriptions: TopicSubscriptions
+    subscriptions: Subscriptions
 
-    def __init__(
-        self,
-        name: TopicName,
-        context: TopicContext,
-        ledger: ManagedLedger,
-        subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions],
-    ) -> None:
+    def __init__(self, name: TopicName, context: TopicContext, ledger: ManagedLedger) -> None:
         epoch = ledger.properties.get(EPOCH_PROPERTY)
         super().__init__(name, context, None if epoch is None else int(epoch))
         self.ledger = ledger
@@ -250,7 +235,7 @@ class PersistentTopic(Topic):
         self._telling = False
         ledger.listener = self
         self.compaction = TopicCompaction(self)
-        self.subscriptions = subscriptions_of(self)
+        self.subscriptions = Subscriptions(self)
 
     def _created_at(self) -> int:
         found = self.ledger.properties.get(CREATED_PROPERTY)
@@ -307,7 +292,7 @@ class PersistentTopic(Topic):
                 self._keep_sequence_id(producer, sequence_id, highest_sequence_id, position)
             ledger_id, entry_id = position
             producer.received(sequence_id, ledger_id, entry_id, highest_sequence_id)
-            self.latency.observe(0.0)
+            self.latency.add(0.0)
         else:
             producer.pending += 1
             producer.cnx.publishes.begun(size)
@@ -333,15 +318,29 @@ class PersistentTopic(Topic):
 
     def _append_in_room(self, data: bytes, digest: MessageDigest) -> Position:
         """Store an entry; if the store is full, drop unneeded messages or apply the policies."""
-        for make_room in (self._drop_unneeded, self._context.make_room, self._evict):
+        for make_room in (self.drop_unneeded, self._context.make_room, self._evict):
             try:
                 return self.ledger.append(data, digest)
             except MessageStoreFullError:
                 make_room()
         return self.ledger.append(data, digest)
 
-    def _drop_unneeded(self) -> None:
-        drop_unneeded(self)
+    def drop_unneeded(self, opened_before_ms: int | None = None) -> None:
+        """Drop the topic's unneeded ledgers, as far as retention allows.
+
+        Args:
+            opened_before_ms: Also drop an open ledger opened before; None for any time.
+
+        Raises:
+            MessageStoreError: The ledger is closed to writes.
+        """
+        open_one = self.ledger.ledgers[-1]
+        is_due = opened_before_ms is None or open_one.opened_at < opened_before_ms
+        if open_one.entries and is_due and self.subscriptions.slowest > self.ledger.last_confirmed:
+            # The sequence ids of the dropped entries must be saved first.
+            self.deduplication.save()
+            self.ledger.roll()
+        self.subscriptions.moved()
 
     def _evict(self) -> None:
         evict_oldest(self)
@@ -385,7 +384,7 @@ class PersistentTopic(Topic):
                 )
             if not producer.gone:
                 producer.received(one.sequence_id, ledger_id, entry_id, one.highest_sequence_id)
-            self.latency.observe(now - one.begun_at)
+            self.latency.add((now - one.begun_at) * 1000)
             self._let_go(one)
 
     def _let_go(self, one: _Pending) -> None:
@@ -473,16 +472,11 @@ class NonPersistentTopic(Topic):
     Source: upstream NonPersistentTopic.
     """
 
-    subscriptions: DirectSubscriptions
+    subscriptions: NonPersistentSubscriptions
 
-    def __init__(
-        self,
-        name: TopicName,
-        context: TopicContext,
-        subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions],
-    ) -> None:
+    def __init__(self, name: TopicName, context: TopicContext) -> None:
         super().__init__(name, context, None)
-        self.subscriptions = subscriptions_of(self)
+        self.subscriptions = NonPersistentSubscriptions(self)
 
     def _epoch_changed(self, epoch: int) -> None:
         """Do nothing: the topic stores no state."""

@@ -100,6 +100,17 @@ class Floodgate:
         found = await self._rest.value("GET", f"{_FLOODGATE}/faults")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
+    async def wait_for_fault(
+        self, fault_id: str, hits: int = 1, timeout_ms: int = 10_000
+    ) -> dict[str, Any]:
+        """Wait until a fault has acted so often; return the fault."""
+        query = f"?hits={hits}&timeoutMs={timeout_ms}"
+        return await self._rest.mapping(f"{_FLOODGATE}/faults{path(fault_id, 'wait')}{query}")
+
+    async def advance_clock(self, time: str) -> dict[str, Any]:
+        """Move the broker's time ahead by ``90s``, ``5m``, ``1h``, ``2d``; return the new time."""
+        return await self._rest.mapping(f"{_FLOODGATE}/clock", "POST", Body({"advance": time}))
+
     async def clear_faults(self, fault_id: str | None = None) -> None:
         """Clear a fault, or all."""
         which = "" if fault_id is None else path(fault_id)

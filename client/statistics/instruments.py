@@ -1,66 +1,83 @@
-"""The table of a client's metrics instruments, for all metrics libraries.
+"""The instruments of a client's memory, producers and consumers.
 
-Plain data: Prometheus (``client/statistics/metrics.py``) and OpenTelemetry
-(``client/statistics/otel.py``) derive their instruments from the table, and so cannot disagree. To
-add an instrument, add a row with the attribute to read.
+Prometheus (``client/statistics/metrics.py``) and OpenTelemetry (``client/statistics/otel.py``) read
+the same rows. To add an instrument, add a row with the attribute to read.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
+from limiter.metrics.instruments import counter, gauge
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable
 
     from client.statistics.statistics import ClientStatistics
+    from limiter.metrics.instruments import Labelled, Table
 
-Attributes: TypeAlias = dict[str, str]
-PREFIX = "floodgate.client"
+    Sources: TypeAlias = Callable[[ClientStatistics], Iterable[tuple[tuple[str, ...], object]]]
+    """Returns the objects that have the attributes, each with its labels' values."""
 
-
-@dataclass(frozen=True, slots=True)
-class Instrument:
-    """A row of the table.
-
-    Attributes:
-        name: OpenTelemetry's name, without the prefix.
-        attribute: The attribute to read, of the statistics of the row's group.
-        unit: OpenTelemetry's unit; bytes and seconds also appear in Prometheus' name.
-        description: A sentence without a full stop.
-        counts: Whether the value only grows.
-    """
-
-    name: str
-    attribute: str
-    unit: str
-    description: str
-    counts: bool = False
-
-    @property
-    def full_name(self) -> str:
-        """OpenTelemetry's name."""
-        return f"{PREFIX}.{self.name}"
-
-    @property
-    def prometheus_name(self) -> str:
-        """Prometheus' name, without the ``_total`` of a counter."""
-        unit = {"By": "_bytes", "s": "_seconds"}.get(self.unit, "")
-        return self.full_name.replace(".", "_") + unit
+_LABELS = {
+    "memory": (),
+    "producer": ("topic", "producer"),
+    "consumer": ("topic", "subscription", "consumer"),
+}
 
 
 def _rows(
-    group: str, *rows: tuple[str, str, str, str], counts: bool = False
-) -> tuple[Instrument, ...]:
+    group: str, sources: Sources, *rows: tuple[str, str, str, str], counts: bool = False
+) -> Table[ClientStatistics]:
+    made = counter if counts else gauge
     return tuple(
-        Instrument(f"{group}.{name}", attribute, unit, text, counts)
+        made(
+            f"floodgate.client.{group}.{name}",
+            text,
+            _reading(sources, attribute),
+            *_LABELS[group],
+            unit=unit,
+        )
         for name, attribute, unit, text in rows
     )
 
 
-MEMORY_INSTRUMENTS = (
+def _reading(sources: Sources, attribute: str) -> Callable[[ClientStatistics], Labelled]:
+    """Return a function that reads an attribute.
+
+    Producers of the same name and topic, and consumers of the same name, subscription and topic,
+    are summed: a metrics library has a single place for each.
+    """
+
+    def read(statistics: ClientStatistics) -> Labelled:
+        sums: dict[tuple[str, ...], float] = defaultdict(float)
+        for key, source in sources(statistics):
+            sums[key] += float(getattr(source, attribute))
+        return sums.items()
+
+    return read
+
+
+def _memory(statistics: ClientStatistics) -> Iterable[tuple[tuple[str, ...], object]]:
+    yield (), statistics.memory
+
+
+def _producers(statistics: ClientStatistics) -> Iterable[tuple[tuple[str, ...], object]]:
+    for one in statistics.producers:
+        yield (one.topic, one.producer_name), one
+
+
+def _consumers(statistics: ClientStatistics) -> Iterable[tuple[tuple[str, ...], object]]:
+    for one in statistics.consumers:
+        for topic in one.topics:
+            yield (topic.topic, one.subscription, one.consumer_name), topic
+
+
+INSTRUMENTS: Table[ClientStatistics] = (
     *_rows(
         "memory",
+        _memory,
         ("limit", "limit_bytes", "By", "The memory limit for messages"),
         ("usage", "usage_bytes", "By", "The memory used by messages"),
         ("high_water", "high_water_bytes", "By", "The highest memory use of messages"),
@@ -73,16 +90,16 @@ MEMORY_INSTRUMENTS = (
     ),
     *_rows(
         "memory",
+        _memory,
         ("waits", "waits_total", "1", "Finished waits for memory"),
         ("wait_time", "wait_seconds_total", "s", "The total time of finished waits"),
         ("rejections", "rejected_total", "1", "Requests refused for lack of memory"),
         ("timeouts", "timeouts_total", "1", "Requests timed out waiting for memory"),
         counts=True,
     ),
-)
-PRODUCER_INSTRUMENTS = (
     *_rows(
         "producer",
+        _producers,
         ("connected", "is_connected", "1", "Whether the producer is attached"),
         ("pending_messages", "pending_messages", "1", "Messages without a receipt"),
         ("pending", "pending_bytes", "By", "The memory of messages without a receipt"),
@@ -90,6 +107,7 @@ PRODUCER_INSTRUMENTS = (
     ),
     *_rows(
         "producer",
+        _producers,
         ("messages_sent", "messages_sent_total", "1", "Acknowledged messages"),
         ("sent", "bytes_sent_total", "By", "Payload bytes of acknowledged messages"),
         ("send_failures", "send_failures_total", "1", "Messages that failed"),
@@ -99,10 +117,9 @@ PRODUCER_INSTRUMENTS = (
         ("reconnections", "reconnections_total", "1", "Reconnections"),
         counts=True,
     ),
-)
-CONSUMER_INSTRUMENTS = (
     *_rows(
         "consumer",
+        _consumers,
         ("connected", "connected", "1", "Whether the consumer is attached"),
         ("messages_queued", "messages_queued", "1", "Messages arrived and not taken"),
         ("queued", "bytes_queued", "By", "The memory of messages arrived and not taken"),
@@ -112,6 +129,7 @@ CONSUMER_INSTRUMENTS = (
     ),
     *_rows(
         "consumer",
+        _consumers,
         ("messages_received", "messages_received", "1", "Messages handed to the program"),
         ("received", "bytes_received", "By", "Payload bytes handed to the program"),
         ("queue_growths", "queue_growths", "1", "Increases of the queue size"),
@@ -122,45 +140,4 @@ CONSUMER_INSTRUMENTS = (
         counts=True,
     ),
 )
-ALL_INSTRUMENTS = (*MEMORY_INSTRUMENTS, *PRODUCER_INSTRUMENTS, *CONSUMER_INSTRUMENTS)
 """All have their client's name; producers and consumers have their names and topics as well."""
-
-
-def values(
-    instrument: Instrument, client: str, statistics: ClientStatistics
-) -> Iterator[tuple[Attributes, float]]:
-    """Return an instrument's values for a client, each with its attributes.
-
-    Producers of the same name and topic, and consumers of the same name, subscription and topic,
-    are summed: a metrics library has a single place for each.
-    """
-    sums: dict[tuple[tuple[str, str], ...], float] = {}
-    for attributes, source in _sources(instrument, statistics):
-        key = tuple(attributes.items())
-        sums[key] = sums.get(key, 0) + float(getattr(source, instrument.attribute))
-    for key, value in sums.items():
-        yield {"client": client, **dict(key)}, value
-
-
-def _sources(
-    instrument: Instrument, statistics: ClientStatistics
-) -> Iterator[tuple[Attributes, object]]:
-    if instrument in MEMORY_INSTRUMENTS:
-        yield {}, statistics.memory
-    elif instrument in PRODUCER_INSTRUMENTS:
-        for producer in statistics.producers:
-            yield {"topic": producer.topic, "producer": producer.producer_name}, producer
-    else:
-        for consumer in statistics.consumers:
-            for topic in consumer.topics:
-                names = {"subscription": consumer.subscription, "consumer": consumer.consumer_name}
-                yield {"topic": topic.topic, **names}, topic
-
-
-def attribute_names(instrument: Instrument) -> tuple[str, ...]:
-    """Return the attribute names of an instrument's values."""
-    if instrument in MEMORY_INSTRUMENTS:
-        return ("client",)
-    if instrument in PRODUCER_INSTRUMENTS:
-        return ("client", "topic", "producer")
-    return ("client", "topic", "subscription", "consumer")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from client.statistics.instruments import ALL_INSTRUMENTS, attribute_names, values
+from client.statistics.instruments import INSTRUMENTS
 from client.statistics.statistics import StatisticsReader, client_name
+from limiter.metrics.prometheus import family
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class ClientMetrics(Collector):
 
     def __init__(self, client: HasStatistics, name: str | None = None) -> None:
         self._reader = StatisticsReader(client)
-        self._name = name or client_name(client)
+        self._labels = {"client": name or client_name(client)}
 
     def describe(self) -> list[Metric]:
         """Return nothing: skips Prometheus' check for duplicate names, and a read."""
@@ -45,10 +45,5 @@ class ClientMetrics(Collector):
             statistics = self._reader.read()
         except TimeoutError:  # an error would cost the program all of its metrics
             return
-        for one in ALL_INSTRUMENTS:
-            family = CounterMetricFamily if one.counts else GaugeMetricFamily
-            labels = attribute_names(one)
-            found = family(one.prometheus_name, one.description, labels=labels)
-            for attributes, value in values(one, self._name, statistics):
-                found.add_metric([attributes[label] for label in labels], value)
-            yield found
+        for row in INSTRUMENTS:
+            yield family(row, statistics, self._labels)

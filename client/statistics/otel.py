@@ -5,20 +5,18 @@ Imported only for OpenTelemetry: the import costs time and memory.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from opentelemetry.metrics import Observation
-
-from client.statistics.instruments import ALL_INSTRUMENTS, values
+from client.statistics.instruments import INSTRUMENTS
 from client.statistics.statistics import StatisticsReader, client_name
+from limiter.metrics.otel import create
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from opentelemetry.metrics import Meter
 
-    from opentelemetry.metrics import CallbackOptions, Meter
-
-    from client.statistics.instruments import Instrument
     from client.statistics.statistics import ClientStatistics, HasStatistics
+    from limiter.metrics.instruments import Instrument
 
 
 def create_instruments(meter: Meter, client: HasStatistics, name: str | None = None) -> None:
@@ -31,11 +29,9 @@ def create_instruments(meter: Meter, client: HasStatistics, name: str | None = N
         client: The client.
         name: As for client.statistics.metrics.ClientMetrics.
     """
-    name = name or client_name(client)
-    readings = _Readings(client)
-    for one in ALL_INSTRUMENTS:
-        create = meter.create_observable_counter if one.counts else meter.create_observable_gauge
-        create(one.full_name, [_callback(readings, name, one)], one.unit, one.description)
+    labels, readings = {"client": name or client_name(client)}, _Readings(client)
+    for row in INSTRUMENTS:
+        create(meter, row, partial(readings.of, row), labels)
 
 
 class _Readings:
@@ -43,10 +39,10 @@ class _Readings:
 
     def __init__(self, client: HasStatistics) -> None:
         self._reader = StatisticsReader(client)
-        self._asked: set[Instrument] = set(ALL_INSTRUMENTS)
+        self._asked = set(INSTRUMENTS)
         self._found: ClientStatistics | None = None
 
-    def of(self, instrument: Instrument) -> ClientStatistics | None:
+    def of(self, instrument: Instrument[ClientStatistics]) -> ClientStatistics | None:
         if instrument in self._asked:
             self._asked.clear()
             try:
@@ -55,14 +51,3 @@ class _Readings:
                 self._found = None
         self._asked.add(instrument)
         return self._found
-
-
-def _callback(
-    readings: _Readings, name: str, instrument: Instrument
-) -> Callable[[CallbackOptions], Iterator[Observation]]:
-    def read(_: CallbackOptions) -> Iterator[Observation]:
-        if (found := readings.of(instrument)) is not None:
-            for attributes, value in values(instrument, name, found):
-                yield Observation(value, attributes)
-
-    return read

@@ -1,234 +1,190 @@
-"""The table of instruments that measure topic-list memory, for all metrics libraries.
+"""Metric instruments as rows of a table, for all metrics libraries.
 
-Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry (``limiter/metrics/otel.py``)
-create their instruments from the table, so the two cannot disagree. To add an instrument, add a
-row.
-
-Source: PIP-442, upstream TopicListMemoryLimiter; rows beginning with floodgate are Floodgate's own.
+A table is a tuple of rows, made by :func:`table` for Prometheus alone, otherwise one by one.
+Prometheus (``limiter/metrics/prometheus.py``) and OpenTelemetry (``limiter/metrics/otel.py``) read
+the same rows, so the two cannot disagree. To add an instrument, add a row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
-
-from limiter.memory.dual_limiter import LimitType
-from limiter.permits.permit import AcquireOutcome
+from itertools import accumulate
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from limiter.memory.dual_limiter import DualStatistics
-    from limiter.metrics.outcome_counts import BudgetOutcomes, OutcomeCounts
-    from limiter.permits.permit import SemaphoreStatistics
+    from limiter.metrics.wait_times import WaitTimes
 
-
-class InstrumentKind(Enum):
-    """Kinds of instruments, by OpenTelemetry's names; the comments are Prometheus' types."""
-
-    DOUBLE_GAUGE = "double gauge"  # gauge
-    LONG_GAUGE = "long gauge"  # gauge
-    UP_DOWN_COUNTER = "up-down counter"  # gauge
-    COUNTER = "counter"  # counter
-    HISTOGRAM = "histogram"  # summary
+SourceT = TypeVar("SourceT")
+Value: TypeAlias = int | float
+Key: TypeAlias = str | Enum | tuple[str, ...]
+Pairs: TypeAlias = Iterable[tuple[Key, Value]]
+"""Values by label, or by several labels."""
+Labelled: TypeAlias = Mapping[Any, Value] | Pairs
+QUANTILES = (0.5, 0.95, 0.99, 1.0)
+_UNITS = {"By": "_bytes", "s": "_seconds"}
+_MILLIS = {"s": "_ms"}
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetSnapshot:
-    """The input of an instrument: a budget's figures at a moment."""
+class Kind(Enum):
+    """Kinds of instruments: Prometheus' types, and the gauge that OpenTelemetry adds up."""
 
-    limit_type: LimitType
-    statistics: SemaphoreStatistics
-    tally: BudgetOutcomes
-
-
-class HasStatistics(Protocol):
-    """A limiter, as far as instruments are concerned."""
-
-    def statistics(self) -> DualStatistics:
-        """Return a snapshot of both budgets."""
+    GAUGE = "gauge"
+    UP_DOWN_COUNTER = "up-down counter"
+    COUNTER = "counter"
+    SUMMARY = "summary"
+    HISTOGRAM = "histogram"
 
 
-def budgets_now(
-    limiter: HasStatistics, tally: OutcomeCounts
-) -> tuple[BudgetSnapshot, BudgetSnapshot]:
-    """Return snapshots of both budgets, heap first.
-
-    The statistics are taken first: with them the limiter reports the grants held back for batching,
-    so that the tally is up to date.
-    """
-    statistics = limiter.statistics()
-    heap, direct = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
-    return (
-        BudgetSnapshot(heap, statistics.heap, tally.of(heap)),
-        BudgetSnapshot(direct, statistics.direct, tally.of(direct)),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Instrument:
-    """A row of the table. ``{type}`` in name and description is ``heap`` or ``direct``.
+class Sample(NamedTuple):
+    """A value of an instrument.
 
     Attributes:
-        name: OpenTelemetry's name.
-        prometheus_name: Prometheus' name; ``pulsar_broker_`` or ``pulsar_proxy_`` is prepended to
-            Pulsar's own rows.
-        kind: The kind of instrument.
-        unit: OpenTelemetry's unit. Prometheus has the unit in the name, and waits in milliseconds.
+        suffix: What a sample's name has beyond its family's, of a summary or histogram.
+    """
+
+    labels: Mapping[str, str]
+    value: Value
+    suffix: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instrument(Generic[SourceT]):
+    """A row of a table.
+
+    Attributes:
+        name: OpenTelemetry's name, or the name of an instrument that only Prometheus has.
         description: A sentence without a full stop.
-        read: Returns the value by label, or under "" for a single value; unused for a histogram,
-            which receives every wait.
-        label: The name of the label.
+        kind: The kind of instrument.
+        read: Returns the current samples of a source.
+        unit: OpenTelemetry's unit. Bytes and seconds also appear in Prometheus' name; a summary's
+            seconds are milliseconds there.
     """
 
     name: str
-    prometheus_name: str
-    kind: InstrumentKind
-    unit: str
     description: str
-    read: Callable[[BudgetSnapshot], dict[str, int | float]] = lambda _: {}
-    label: str = "outcome"
+    kind: Kind
+    read: Callable[[SourceT], Iterable[Sample]]
+    unit: str = "1"
 
-    def of(self, limit_type: LimitType) -> tuple[str, str, str]:
-        """Return name, Prometheus' name and description for a budget."""
-        name, prometheus_name, description = (
-            text.format(type=limit_type.value)
-            for text in (self.name, self.prometheus_name, self.description)
-        )
-        return name, prometheus_name, description
-
-
-def _one(
-    read: Callable[[BudgetSnapshot], int | float],
-) -> Callable[[BudgetSnapshot], dict[str, int | float]]:
-    return lambda budget: {"": read(budget)}
+    @property
+    def prometheus_name(self) -> str:
+        """Prometheus' name of the family: a counter's samples add ``_total``."""
+        name = self.name.replace(".", "_").removesuffix("_total")
+        return name + (_MILLIS if self.kind is Kind.SUMMARY else _UNITS).get(self.unit, "")
 
 
-def _used_bytes(budget: BudgetSnapshot) -> int:
-    """Return the held bytes; 0 without a limit, as nothing is counted."""
-    return budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0
+Table: TypeAlias = tuple[Instrument[SourceT], ...]
 
 
-def _by_outcome(budget: BudgetSnapshot) -> dict[str, int | float]:
-    """Return requests by outcome; requests refused by the policy, by the policy's reasons."""
-    outcomes = budget.tally.outcomes.items()
-    ended: dict[str, int | float] = {
-        one.name.lower(): n for one, n in outcomes if one is not AcquireOutcome.REFUSED
-    }
-    reasons = budget.statistics.refused.items()
-    return ended | {label: count + ended.get(label, 0) for label, count in reasons}
+class Buckets(NamedTuple):
+    """A histogram's counts.
+
+    Attributes:
+        bounds: Upper bounds as text.
+        counts: Values of each bucket, and above all bounds.
+        sum: The sum of all values.
+    """
+
+    bounds: Iterable[str]
+    counts: Sequence[int]
+    sum: float
 
 
-PULSAR_INSTRUMENTS = (
-    Instrument(
-        "topic.list.{type}.memory.used",
-        "topic_list_{type}_memory_used_bytes",
-        InstrumentKind.DOUBLE_GAUGE,
-        "By",
-        "Current {type} memory used by topic listings",
-        _one(_used_bytes),
-    ),
-    Instrument(
-        "topic.list.{type}.memory.limit",
-        "topic_list_{type}_memory_limit_bytes",
-        InstrumentKind.DOUBLE_GAUGE,
-        "By",
-        "Configured {type} memory limit",
-        _one(lambda budget: max(0, budget.statistics.max_permits)),
-    ),
-    Instrument(
-        "topic.list.{type}.queue.size",
-        "topic_list_{type}_queue_size",
-        InstrumentKind.UP_DOWN_COUNTER,
-        "1",
-        "Current {type} memory limiter queue size",
-        _one(lambda budget: budget.statistics.queue_size),
-    ),
-    Instrument(
-        "topic.list.{type}.queue.max.size",
-        "topic_list_{type}_queue_max_size",
-        InstrumentKind.LONG_GAUGE,
-        "1",
-        "Maximum {type} memory limiter queue size",
-        _one(lambda budget: budget.statistics.max_queue_size),
-    ),
-    Instrument(
-        "topic.list.{type}.wait.time",
-        "topic_list_{type}_wait_time_ms",
-        InstrumentKind.HISTOGRAM,
-        "s",
-        "Wait time for {type} memory permits",
-    ),
-    Instrument(
-        "topic.list.{type}.timeout.total",
-        "topic_list_{type}_timeout_total",
-        InstrumentKind.COUNTER,
-        "1",
-        "Total {type} memory permit timeouts",
-        _one(lambda budget: budget.tally.outcomes[AcquireOutcome.TIMED_OUT]),
-    ),
-)
-"""A real broker's instruments: separate for heap and direct memory, without attributes."""
+def gauge(
+    name: str,
+    description: str,
+    read: Callable[[SourceT], Value | Labelled],
+    *labels: str,
+    unit: str = "1",
+    kind: Kind = Kind.GAUGE,
+) -> Instrument[SourceT]:
+    """Return a row of a value that rises and falls; with ``labels``, a value for each label."""
+
+    def samples(source: SourceT) -> Iterable[Sample]:
+        found = read(source)
+        if isinstance(found, int | float):
+            return (Sample({}, found),)
+        if isinstance(found, Mapping):
+            found = found.items()
+        return [Sample(dict(zip(labels, _texts(key), strict=False)), one) for key, one in found]
+
+    return Instrument(name, description, kind, samples, unit)
 
 
-OWN_INSTRUMENTS = (
-    Instrument(
-        "floodgate.topic.list.memory.high_water",
-        "floodgate_topic_list_memory_high_water_bytes",
-        InstrumentKind.DOUBLE_GAUGE,
-        "By",
-        "Peak memory of topic listings",
-        _one(lambda budget: budget.statistics.high_water_permits),
-    ),
-    Instrument(
-        "floodgate.topic.list.memory.overdraft",
-        "floodgate_topic_list_memory_overdraft_bytes",
-        InstrumentKind.DOUBLE_GAUGE,
-        "By",
-        "Memory granted beyond the limit to end a stall",
-        _one(lambda budget: budget.statistics.overdraft_permits),
-    ),
-    Instrument(
-        "floodgate.topic.list.requests",
-        "floodgate_topic_list_requests_total",
-        InstrumentKind.COUNTER,
-        "1",
-        "Requests for topic-list memory, by outcome",
-        _by_outcome,
-    ),
-    Instrument(
-        "floodgate.topic.list.passed",
-        "floodgate_topic_list_passed_total",
-        InstrumentKind.COUNTER,
-        "1",
-        "Requests granted before the request next in turn",
-        _one(lambda budget: budget.statistics.passed_total),
-    ),
-    Instrument(
-        "floodgate.topic.list.policy.faults",
-        "floodgate_topic_list_policy_faults_total",
-        InstrumentKind.COUNTER,
-        "1",
-        "1 once an admission policy failed and fifo replaced it",
-        lambda budget: {budget.statistics.policy_fault: int(bool(budget.statistics.policy_fault))},
-        "fault",
-    ),
-    Instrument(
-        "floodgate.topic.list.holders",
-        "floodgate_topic_list_holders",
-        InstrumentKind.UP_DOWN_COUNTER,
-        "1",
-        "Connections holding topic-list memory or waiting for it",
-        _one(lambda budget: budget.statistics.holders),
-    ),
-    Instrument(
-        "floodgate.topic.list.oldest_waiter",
-        "floodgate_topic_list_oldest_waiter_seconds",
-        InstrumentKind.DOUBLE_GAUGE,
-        "s",
-        "How long the oldest waiting request has waited",
-        _one(lambda budget: budget.statistics.oldest_waiter_seconds),
-    ),
-)
-"""Floodgate's own instruments, with the attribute ``type``."""
+def counter(
+    name: str,
+    description: str,
+    read: Callable[[SourceT], Value | Labelled],
+    *labels: str,
+    unit: str = "1",
+) -> Instrument[SourceT]:
+    """Return a row of a value that only grows; with ``labels``, a value for each label."""
+    return gauge(name, description, read, *labels, unit=unit, kind=Kind.COUNTER)
+
+
+def table(
+    prefix: str, *rows: tuple[str, str, str | Callable[[SourceT], Value | Labelled]]
+) -> Table[SourceT]:
+    """Return rows for Prometheus alone, as ``("pauses_total{cause}", "Times paused", "pauses")``.
+
+    Args:
+        prefix: The beginning of each name.
+        rows: Each row's name, with ``_total`` for a counter, and labels in braces; its description;
+            and an attribute of the source, or a function that reads the value or values.
+    """
+    return tuple(_row(prefix + name, description, read) for name, description, read in rows)
+
+
+def _row(
+    name: str, description: str, read: str | Callable[[SourceT], Value | Labelled]
+) -> Instrument[SourceT]:
+    name, _, labels = name.rstrip("}").partition("{")
+    reading = attrgetter(read) if isinstance(read, str) else read
+    make = counter if name.endswith("_total") else gauge
+    return make(name, description, reading, *labels.split(",") if labels else ())
+
+
+def summary(
+    name: str,
+    description: str,
+    read: Callable[[SourceT], WaitTimes],
+    quantiles: Sequence[float] = QUANTILES,
+    unit: str = "1",
+) -> Instrument[SourceT]:
+    """Return a row of waiting times, as quantiles in milliseconds."""
+
+    def samples(source: SourceT) -> Iterable[Sample]:
+        waits = read(source)
+        for quantile, millis in zip(quantiles, waits.quantiles(quantiles), strict=True):
+            yield Sample({"quantile": str(quantile)}, millis)
+        yield Sample({}, waits.count, "_count")
+        yield Sample({}, waits.sum_millis, "_sum")
+
+    return Instrument(name, description, Kind.SUMMARY, samples, unit)
+
+
+def histogram(
+    name: str, description: str, read: Callable[[SourceT], Buckets]
+) -> Instrument[SourceT]:
+    """Return a row of values counted in buckets."""
+
+    def samples(source: SourceT) -> Iterable[Sample]:
+        found = read(source)
+        for bound, count in zip((*found.bounds, "+Inf"), accumulate(found.counts), strict=True):
+            yield Sample({"le": bound}, count, "_bucket")
+        yield Sample({}, sum(found.counts), "_count")
+        yield Sample({}, found.sum, "_sum")
+
+    return Instrument(name, description, Kind.HISTOGRAM, samples)
+
+
+def _texts(key: Key) -> tuple[str, ...]:
+    """Return the labels' values; labels beyond them are left out."""
+    if isinstance(key, tuple):
+        return key
+    return (str(key.value) if isinstance(key, Enum) else key,)

@@ -1,4 +1,4 @@
-"""OpenTelemetry instruments of topic-list memory and of flow control.
+"""Tables of instruments for OpenTelemetry; those of topic-list memory and of flow control.
 
 Imported only when OpenTelemetry is enabled, since the import costs time and memory.
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from opentelemetry.metrics import Observation
@@ -20,16 +22,11 @@ from opentelemetry.sdk.metrics.export import (
     HistogramDataPoint,
 )
 
-from limiter.memory.dual_limiter import LimitType
-from limiter.metrics.instruments import (
-    OWN_INSTRUMENTS,
-    PULSAR_INSTRUMENTS,
-    InstrumentKind,
-    budgets_now,
-)
+from limiter.metrics.instruments import Kind, SourceT, counter
+from limiter.metrics.topic_list import OWN_INSTRUMENTS, PULSAR_INSTRUMENTS, budgets_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from opentelemetry.metrics import CallbackOptions, Meter
     from opentelemetry.metrics import Histogram as HistogramInstrument
@@ -41,10 +38,44 @@ if TYPE_CHECKING:
     )
 
     from limiter.flow.totals import FlowTotals
-    from limiter.metrics.instruments import BudgetSnapshot, HasStatistics, Instrument
+    from limiter.memory.dual_limiter import LimitType
+    from limiter.metrics.instruments import Instrument
     from limiter.metrics.outcome_counts import OutcomeCounts
+    from limiter.metrics.topic_list import Budgets, BudgetSnapshot, HasStatistics
 
 RATE_LIMIT_ATTRIBUTE = "pulsar.connection.rate_limit.operation.name"
+RATE_LIMITS: Instrument[FlowTotals] = counter(
+    "pulsar.broker.connection.rate_limit.count",
+    "The number of times reading from a connection was paused, resumed, throttled or not.",
+    lambda totals: totals.operations.items(),
+    RATE_LIMIT_ATTRIBUTE,
+    unit="{operation}",
+)
+"""Pauses, resumes, throttles and unthrottles of connections.
+
+Source: upstream BrokerService.
+"""
+
+
+def create(
+    meter: Meter,
+    row: Instrument[SourceT],
+    source: Callable[[], SourceT | None],
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Create an instrument that is read with the meter; without values while there is no source."""
+
+    def read(_: CallbackOptions) -> Iterator[Observation]:
+        if (found := source()) is not None:
+            for own, value, _suffix in row.read(found):
+                yield Observation(value, {**labels, **own})
+
+    creating = {
+        Kind.GAUGE: meter.create_observable_gauge,
+        Kind.UP_DOWN_COUNTER: meter.create_observable_up_down_counter,
+        Kind.COUNTER: meter.create_observable_counter,
+    }[row.kind]
+    creating(row.name, [read], row.unit, row.description)
 
 
 class TopicListInstruments:
@@ -55,20 +86,24 @@ class TopicListInstruments:
     """
 
     def __init__(self, meter: Meter, limiter: HasStatistics, tally: OutcomeCounts) -> None:
-        self._limiter = limiter
-        self._tally = tally
         self._waits: dict[LimitType, _Waits] = {}
-        for instrument in PULSAR_INSTRUMENTS:
-            for limit_type in LimitType:
-                self._create_for(meter, instrument, limit_type)
-        for instrument in OWN_INSTRUMENTS:
-            reading = _reading(self.budgets, instrument)
-            _create(meter, instrument, instrument.name, instrument.description, reading)
-        tally.listen(self._record)
 
-    def budgets(self) -> tuple[BudgetSnapshot, BudgetSnapshot]:
-        """Return snapshots of both budgets."""
-        return budgets_now(self._limiter, self._tally)
+        def budgets() -> Budgets:
+            return budgets_now(limiter, tally)
+
+        def budget(limit_type: LimitType) -> BudgetSnapshot:
+            return next(one for one in budgets() if one.limit_type is limit_type)
+
+        for rows in zip(*PULSAR_INSTRUMENTS.values(), strict=True):
+            for limit_type, row in zip(PULSAR_INSTRUMENTS, rows, strict=True):
+                if row.kind is Kind.SUMMARY:
+                    histogram = meter.create_histogram(row.name, row.unit, row.description)
+                    self._waits[limit_type] = _Waits(row.name, histogram)
+                else:
+                    create(meter, row, partial(budget, limit_type))
+        for own in OWN_INSTRUMENTS:
+            create(meter, own, budgets)
+        tally.listen(self._record)
 
     def completed(self, data: MetricsData) -> MetricsData:
         """Return the reader's data, with all waits in the histograms.
@@ -88,35 +123,8 @@ class TopicListInstruments:
 
         return replace(data, resource_metrics=[resource(each) for each in data.resource_metrics])
 
-    def _create_for(self, meter: Meter, instrument: Instrument, limit_type: LimitType) -> None:
-        name, _, description = instrument.of(limit_type)
-        if instrument.kind is InstrumentKind.HISTOGRAM:
-            histogram = meter.create_histogram(name, instrument.unit, description)
-            self._waits[limit_type] = _Waits(name, histogram)
-        else:
-            reading = _reading(self.budgets, instrument, limit_type)
-            _create(meter, instrument, name, description, reading)
-
     def _record(self, limit_type: LimitType, waited_seconds: float, count: int) -> None:
         self._waits[limit_type].record(waited_seconds, count)
-
-
-def create_rate_limit_counter(meter: Meter, totals: FlowTotals) -> None:
-    """Count pauses, resumes, throttles and unthrottles of connections.
-
-    Source: upstream BrokerService, pulsar.broker.connection.rate_limit.count.
-    """
-
-    def read(_: CallbackOptions) -> Iterator[Observation]:
-        for operation, count in totals.operations.items():
-            yield Observation(count, {RATE_LIMIT_ATTRIBUTE: operation.value})
-
-    meter.create_observable_counter(
-        "pulsar.broker.connection.rate_limit.count",
-        [read],
-        "{operation}",
-        "The number of times reading from a connection was paused, resumed, throttled or not.",
-    )
 
 
 class _Waits:
@@ -157,41 +165,6 @@ class _Waits:
     def _missing(self, data: Histogram | ExponentialHistogram) -> int:
         delta = data.aggregation_temporality is AggregationTemporality.DELTA
         return self._unrecorded_and_unread if delta else self._unrecorded
-
-
-def _reading(
-    budgets: Callable[[], tuple[BudgetSnapshot, ...]],
-    instrument: Instrument,
-    only: LimitType | None = None,
-) -> Callable[[CallbackOptions], Iterator[Observation]]:
-    """Return the SDK's read function of an instrument, for all budgets or ``only`` one."""
-    number = float if instrument.kind is InstrumentKind.DOUBLE_GAUGE else int
-
-    def read(_: CallbackOptions) -> Iterator[Observation]:
-        for budget in budgets():
-            if only in {None, budget.limit_type}:
-                for text, value in instrument.read(budget).items():
-                    by_type = {} if only else {"type": budget.limit_type.value}
-                    by_text = {instrument.label: text} if text else {}
-                    yield Observation(number(value), {**by_type, **by_text})
-
-    return read
-
-
-def _create(
-    meter: Meter,
-    instrument: Instrument,
-    name: str,
-    description: str,
-    read: Callable[[CallbackOptions], Iterator[Observation]],
-) -> None:
-    create = {
-        InstrumentKind.DOUBLE_GAUGE: meter.create_observable_gauge,
-        InstrumentKind.LONG_GAUGE: meter.create_observable_gauge,
-        InstrumentKind.UP_DOWN_COUNTER: meter.create_observable_up_down_counter,
-        InstrumentKind.COUNTER: meter.create_observable_counter,
-    }[instrument.kind]
-    create(name, [read], instrument.unit, description)
 
 
 def _with_zeros(point: HistogramDataPoint, count: int) -> HistogramDataPoint:

@@ -44,17 +44,21 @@ from loadgen.places.options import Place, RunOptions
 from loadgen.places.server_process import termination_interrupts
 from loadgen.results.comparing import Side as Values
 from loadgen.results.comparing import figures_of, finished_run
-from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.results.judging import missed_early
 from loadgen.studies.dry_run import dry_run as reckoned
-from loadgen.studies.dry_run import duration, needs_table, schedule_table, told
+from loadgen.studies.dry_run import (
+    duration,
+    measured_expectations,
+    needs_table,
+    schedule_table,
+    told,
+)
 from loadgen.studies.repeats import Side, run_sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadgen.documents.model import Document
-    from loadgen.results.expectations import Expectation
     from loadgen.results.units import Unit
     from loadgen.studies.dry_run import DryRun
     from loadgen.studies.repeats import FinishedSide
@@ -126,7 +130,7 @@ def run(  # noqa: PLR0913 (each parameter is an option of the command)
         say=lambda sentence: say(sentence, as_json=as_json),
     )
     require_own_address("--service-url", service_url, confirmed=confirmed)
-    expectations = _measured_expectations(document, options)
+    expectations = measured_expectations(document, options)
     if abort_early:
         missed = partial(missed_early, expectations, document.clients)
         options = replace(options, abort_early=missed)
@@ -200,16 +204,6 @@ def _show_run(finished: FinishedSide) -> None:
     readme = (finished.directory / "README.md").read_text(encoding="utf-8")
     print_page(readme, end="Servers")
     print_sentences([f"Everything about this run is in {finished.directory}"])
-
-
-def _measured_expectations(document: Document, options: RunOptions) -> tuple[Expectation, ...]:
-    """Return the expectations of a document, refused unless all can be measured."""
-    found = parse_expectations(document.expect, [group.name for group in document.clients])
-    own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
-    watched = options.admin_urls if options.service_url else own
-    operations = [name for group in document.clients for name in group.operations]
-    require_measured(found, watched, operations)
-    return found
 
 
 def _show_needs(needs: DryRun, *, as_json: bool) -> None:

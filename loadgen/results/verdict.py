@@ -17,7 +17,7 @@ from loadgen.results.units import Unit, in_words
 from loadgen.units import format_bytes, format_seconds, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from loadgen.results.judging import Judged
     from loadgen.results.results import Results
@@ -306,25 +306,35 @@ def generator_figures(results: Results) -> dict[str, float | None]:
     }
 
 
-def _generator(results: Results) -> Iterator[Finding]:
-    """Yield findings on the generator's limits: a single exceeded limit makes a run unreliable.
+def generator_limits(results: Results) -> str:
+    """Return the generator's exceeded limits in words; empty if it kept its schedule.
 
     Failures that a server can cause, such as closed connections, are excluded.
     """
-    found = generator_figures(results)
-    started = found["started_share"]
-    found["unstarted_share"] = None if started is None else round(1 - started, 9)
+    return _exceeded(generator_figures(results))
+
+
+def _exceeded(found: Mapping[str, float | None]) -> str:
     limits = []
     for name, limit, text in _LIMITS:
-        unit, value = Unit.SECONDS if name.endswith("seconds") else Unit.SHARE, found[name]
+        started = found["started_share"] if name == "unstarted_share" else None
+        value = found.get(name) if started is None else round(1 - started, 9)
+        unit = Unit.SECONDS if name.endswith("seconds") else Unit.SHARE
         if value is not None and value > limit:
             said = text.format(in_words(unit, value))
             limits.append(f"{said}, over the limit of {in_words(unit, limit)}")
+    return "; ".join(limits)
+
+
+def _generator(results: Results) -> Iterator[Finding]:
+    """Yield findings on the generator's limits: a single exceeded limit makes a run unreliable."""
+    found = generator_figures(results)
+    limits = _exceeded(found)
     late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
     right = f"clients at most {late} late" + (f", {busy:.0%} of a core busy" if busy else "")
     yield _finding(
         bool(limits), Level.UNRELIABLE, "generator",
-        f"The generator was the limit, not the server: {'; '.join(limits)}.",
+        f"The generator was the limit, not the server: {limits}.",
         f"The generator kept its schedule: {right}.",
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from loadgen.loopback import is_loopback
 from loadgen.places.launcher import known_namespaces
 from loadgen.places.options import resolved
 from loadgen.plan.clients import CLIENTS_PER_SOURCE_ADDRESS, start_moments
+from loadgen.results.expectations import parse_expectations, require_measured
 from loadgen.stored import StoredPath
 from loadgen.studies.advise.limits import limits_of
 from loadgen.units import format_bytes, format_count, format_seconds, plural
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from loadgen.places.options import RunOptions
     from loadgen.plan.clients import Namespace
     from loadgen.plan.group import Group
+    from loadgen.results.expectations import Expectation
 
 _UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
@@ -136,6 +138,20 @@ class DryRun(NamedTuple):
         """
         if self.obstacles:
             raise UsageError("\n".join(self.obstacles))
+
+
+def measured_expectations(document: Document, options: RunOptions) -> tuple[Expectation, ...]:
+    """Return the expectations of a document.
+
+    Raises:
+        UsageError: An expectation could not be measured.
+    """
+    found = parse_expectations(document.expect, [group.name for group in document.clients])
+    own = (*document.servers.roles, *(("proxy",) if options.files.proxy.keys else ()))
+    watched = options.admin_urls if options.service_url else own
+    operations = [name for group in document.clients for name in group.operations]
+    require_measured(found, watched, operations)
+    return found
 
 
 def dry_run(document: Document, options: RunOptions, machine: Machine | None = None) -> DryRun:

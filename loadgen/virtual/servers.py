@@ -48,7 +48,7 @@ _KEYS = {
     },
 }
 CUT_BY_TIME = (
-    "broker.messages.stores.unneeded",
+    "broker.messages.unneeded",
     "broker.watches.names.disposal",
     "proto.transport.connection",
     "server.tasks.cooperative",

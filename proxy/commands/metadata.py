@@ -1,4 +1,4 @@
-"""LOOKUP, PARTITIONED_METADATA and GET_SCHEMA: forwarded to the broker."""
+"""LOOKUP, PARTITIONED_METADATA, GET_SCHEMA and GET_TOPICS_OF_NAMESPACE: forwarded to the broker."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from proto.commands import with_body
+from proto.names import InvalidNameError, NamespaceName
+from proxy.listing.requesters import Requester
 from server.connection.permitted_requests import Request
+from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
+    from limiter.flow.lookup_semaphore import LookupPermit
     from proxy.cnx import ProxyConnection
 
 
@@ -57,3 +61,35 @@ async def _schema(cnx: ProxyConnection, asked: pb.CommandGetSchema) -> None:
     response = await cnx.parts.lookup_handler.schema(asked, cnx.brokers)
     kind = pb.BaseCommand.GET_SCHEMA_RESPONSE
     cnx.send(pb.BaseCommand(type=kind, getSchemaResponse=response))
+
+
+def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
+    """Queue a GET_TOPICS_OF_NAMESPACE for the flight with the same broker request."""
+    asked, parts = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace, cnx.parts
+    request = Request(asked.request_id, parts.error_forms.topics)
+    permit = _permit(cnx, request, asked)
+    if permit is None:
+        parts.counters.rejected_get_topics_of_namespace_requests += 1
+        return
+    parts.counters.get_topics_of_namespace_requests += 1
+
+    def failed(_: int, error: RequestError) -> None:
+        cnx.requests.refuse(request, error)
+
+    requester = Requester(cnx, asked.request_id, permit, failed)
+    parts.flights.join(requester, asked, cnx.brokers, parts.address)
+
+
+def _permit(
+    cnx: ProxyConnection, request: Request, asked: pb.CommandGetTopicsOfNamespace
+) -> LookupPermit | None:
+    if cnx.parts.rules.checks_namespaces:
+        # A broker closes the shared connection for some malformed names.
+        try:
+            NamespaceName.parse(asked.namespace)
+        except InvalidNameError as error:
+            text = f"{error}; expected tenant/namespace"
+            cnx.requests.refuse(request, RequestError(pb.InvalidTopicName, text))
+            return None
+    expected_bytes = cnx.parts.flights.expected_bytes(asked)
+    return cnx.requests.permit(request, expected_bytes)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from proxy.cnx import ProxyConnectionState
-from proxy.commands import listing, metadata, session
+from proxy.commands import metadata, session
 from server.authentication.session import auth_response
 from server.connection.command_table import CommandTable, Handler, Row
 from server.connection.served_connection import ping, pong
@@ -27,7 +27,7 @@ ROWS = (
     Row(Type.LOOKUP, metadata.lookup, LOOKUPS),
     Row(Type.PARTITIONED_METADATA, metadata.partitioned_metadata, LOOKUPS),
     Row(Type.GET_SCHEMA, metadata.get_schema, LOOKUPS),
-    Row(Type.GET_TOPICS_OF_NAMESPACE, listing.get_topics, LOOKUPS),
+    Row(Type.GET_TOPICS_OF_NAMESPACE, metadata.get_topics, LOOKUPS),
 )
 
 

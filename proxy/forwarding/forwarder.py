@@ -22,13 +22,15 @@ from yarl import URL
 from limiter.clock import Clock, deadline
 from proto.excerpts import excerpt, quoted
 from proxy.forwarding.body import ReplayBudget, RequestBody
-from proxy.forwarding.headers import request_headers, without_body, without_hop_by_hop
-from proxy.forwarding.redirects import (
+from proxy.forwarding.headers import (
     MAX_REDIRECTS,
     RedirectError,
     is_redirect,
     redirected_method,
     redirected_url,
+    request_headers,
+    without_body,
+    without_hop_by_hop,
 )
 from server.authentication.requests import session_of_request
 from server.http import RestError

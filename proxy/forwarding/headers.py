@@ -1,4 +1,7 @@
-"""Headers of a forwarded request and its answer, without hop-by-hop headers."""
+"""Headers of a forwarded request and its answer, and redirects of brokers.
+
+Hop-by-hop headers are left out. The proxy follows redirects: clients need not reach a broker.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from multidict import CIMultiDict
+from yarl import URL
 
 from server.authentication.requests import ORIGINAL_HEADER
 from server.json_answers import RestError
@@ -91,3 +95,41 @@ def without_body(headers: CIMultiDict[str]) -> CIMultiDict[str]:
     for name in _OF_A_BODY:
         kept.popall(name, None)
     return kept
+
+
+MAX_REDIRECTS = 8
+"""Most redirects followed for a request (upstream: Jetty's HttpClient, the same)."""
+_KEEPS_METHOD = (307, 308)
+_TURNS_TO_GET = (301, 302, 303)
+
+
+class RedirectError(Exception):
+    """A broker's redirect cannot be followed."""
+
+
+def is_redirect(status: int, headers: Mapping[str, str]) -> bool:
+    """Tell whether an answer redirects."""
+    return status in (*_KEEPS_METHOD, *_TURNS_TO_GET) and "Location" in headers
+
+
+def redirected_method(status: int, method: str) -> str:
+    """Return the method for the redirected request."""
+    unchanged = status in _KEEPS_METHOD or method in ("GET", "HEAD")
+    return method if unchanged or (method == "PUT" and status != 303) else "GET"
+
+
+def redirected_url(asked: URL, location: str) -> URL:
+    """Return the redirect's target, resolving relative URLs.
+
+    Raises:
+        RedirectError: The target is malformed or unsupported.
+    """
+    try:
+        url = asked.join(URL(location, encoded=True))
+        host = url.host
+    except ValueError:
+        raise RedirectError("a Location that is no URL") from None
+    # Never downgrade from TLS: the request may contain a credential.
+    if url.scheme != asked.scheme or not host or url.user is not None:
+        raise RedirectError(f"a Location that is not {asked.scheme}://host:port/...")
+    return url

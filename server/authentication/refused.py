@@ -6,16 +6,9 @@ import logging
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily
-from prometheus_client.registry import Collector
-
 from proto.excerpts import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from prometheus_client.core import Metric
-
     from limiter.clock import Clock
     from server.authentication.peers import Session
 
@@ -78,22 +71,3 @@ def shown_session(session: Session | None, nobody: str = "nobody") -> str:
         return nobody
     role = quoted(session.principal.role)
     return role if session.original is None else f"{role} for {quoted(session.original.role)}"
-
-
-class RefusedMetrics(Collector):
-    """The metric of refusals."""
-
-    def __init__(self, cluster: str, refused: RefusedOperations) -> None:
-        self._cluster = cluster
-        self._refused = refused
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the family, with a sample for each subject."""
-        family = CounterMetricFamily(
-            "floodgate_authorization_refusals",
-            "Unauthorized commands and requests, by subject",
-            labels=["cluster", "of"],
-        )
-        for subject, count in self._refused.counts.items():
-            family.add_metric([self._cluster, subject.value], count)
-        yield family

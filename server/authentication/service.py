@@ -1,4 +1,4 @@
-"""Authentication service: providers by method, and the anonymous role."""
+"""Authentication service: providers by method, certificates of clients, and the anonymous role."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from limiter.clock import LoopClock
 from server.authentication.basic.provider import BasicProvider
-from server.authentication.certificate import CertificateProvider
 from server.authentication.counters import AuthenticationCounters
 from server.authentication.errors import AuthenticationError, ExpiredError
 from server.authentication.principal import NO_METHOD, Principal
@@ -48,7 +47,7 @@ class AuthenticationService:
         clock: Clock | None = None,
     ) -> None:
         self.counters = AuthenticationCounters()
-        self._clock: Clock = clock or LoopClock()
+        self.clock: Clock = clock or LoopClock()
         self._providers = {provider.method: provider for provider in providers}
         basic = self._providers.get(BasicProvider.method)
         self._passwords = basic if isinstance(basic, BasicProvider) else None
@@ -154,7 +153,7 @@ class AuthenticationService:
             raise
         counters.successes[provider.name, provider.method] += 1
         if principal.expires_at_ms is not None:
-            counters.expires_in((principal.expires_at_ms - self._clock.wall_ms()) / 60_000)
+            counters.expires_in((principal.expires_at_ms - self.clock.wall_ms()) / 60_000)
         return principal
 
     def _anonymous(self) -> Principal:
@@ -185,3 +184,33 @@ def open_service(
     return AuthenticationService(
         providers, settings.anonymous_role, strict=settings.strict, clock=clock
     )
+
+
+class CertificateProvider:
+    """Takes the role from a certificate verified by TLS.
+
+    Attributes:
+        method: ``tls``.
+        name: See AuthenticationProvider.
+
+    Source: upstream AuthenticationProviderTls.
+    """
+
+    method = "tls"
+    name = "AuthenticationProviderTls"
+
+    def authenticate(self, data: bytes, certificate: Certificate | None) -> Principal:
+        """See AuthenticationProvider; the data of CONNECT is ignored."""
+        if not certificate:
+            raise AuthenticationError("Failed to get TLS certificates from client", "INVALID_CERTS")
+        for part in certificate.get("subject", ()):
+            for name, value in part:
+                if name == "commonName" and value:
+                    return Principal(value, self.method)
+        raise AuthenticationError(
+            "Client unable to authenticate with TLS certificate", "INVALID_CN"
+        )
+
+    def http_data(self, headers: Mapping[str, str]) -> bytes:
+        """See AuthenticationProvider: the certificate comes with the connection."""
+        return b""

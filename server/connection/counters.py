@@ -31,19 +31,3 @@ class ConnectionCounters:
         """Count a closed connection."""
         self.closed_total += 1
         self.active -= 1
-
-
-@dataclass(slots=True)
-class ProxyCounters:
-    """A proxy's counters since its start; proxy.metrics describes each."""
-
-    new_connections: int = 0
-    rejected_connections: int = 0
-    binary_ops: int = 0
-    lookup_requests: int = 0
-    rejected_lookup_requests: int = 0
-    partitions_metadata_requests: int = 0
-    rejected_partitions_metadata_requests: int = 0
-    get_topics_of_namespace_requests: int = 0
-    rejected_get_topics_of_namespace_requests: int = 0
-    get_schema_requests: int = 0

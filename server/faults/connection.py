@@ -92,7 +92,10 @@ class ConnectionFaults:
             return False
         if chosen.needs_command and not chosen.fits(self._client, _parsed(frame)):
             return False
-        return found.schedule.due()
+        due = found.schedule.due()
+        if due:
+            found.fired()
+        return due
 
     def lost(self) -> None:
         """Drop the held frames of a closed connection."""

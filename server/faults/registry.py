@@ -1,17 +1,50 @@
-"""Active faults of a server: setting, listing, clearing and counting."""
+"""Active faults of a server: setting, listing, clearing and counting; each one's occurrences."""
 
 from __future__ import annotations
 
+import asyncio
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING
 
-from server.faults.schedule import Schedule
 from server.faults.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from server.faults.fault import Fault
+    from server.faults.fault import Fault, When
+
+
+class Schedule:
+    """Decides on successive commands.
+
+    Attributes:
+        seen: Matching commands.
+        fired: Commands with the fault.
+    """
+
+    def __init__(self, when: When) -> None:
+        self._when = when
+        self._random = Random(when.seed)
+        self.seen = 0
+        self.fired = 0
+
+    @property
+    def over(self) -> bool:
+        """True if no further occurrence follows."""
+        return self._when.times is not None and self.fired >= self._when.times
+
+    def due(self) -> bool:
+        """Count a command; return True if it has the fault."""
+        when, index = self._when, self.seen - self._when.after
+        self.seen += 1
+        if self.over or index < 0 or index % when.every:
+            return False
+        if when.probability < 1.0 and self._random.random() >= when.probability:
+            return False
+        self.fired += 1
+        return True
+
 
 MAX_FAULTS = 100
 """Most active faults: each frame is checked against all."""
@@ -42,6 +75,7 @@ class SetFault:
         self.schedule = Schedule(fault.when)
         self.cleared = False
         self._when_cleared: dict[Callable[[], object], None] = {}
+        self._waits: dict[asyncio.Future[None], int] = {}
 
     def about(self, kind: int | None) -> bool:
         """Return True if the fault applies to commands of a type."""
@@ -55,9 +89,29 @@ class SetFault:
         """Cancel a callback."""
         self._when_cleared.pop(callback, None)
 
+    def fired(self) -> None:
+        """Wake the tests that wait for so many actions."""
+        for wait, hits in self._waits.items():
+            if not wait.done() and self.schedule.fired >= hits:
+                wait.set_result(None)
+
+    async def wait(self, hits: int) -> None:
+        """Wait until the fault has acted so often, or is cleared."""
+        if self.cleared or self.schedule.fired >= hits:
+            return
+        wait = asyncio.get_running_loop().create_future()
+        self._waits[wait] = hits
+        try:
+            await wait
+        finally:
+            del self._waits[wait]
+
     def clear(self) -> None:
         """Deactivate the fault."""
         self.cleared = True
+        for wait in self._waits:
+            if not wait.done():
+                wait.set_result(None)
         waiting, self._when_cleared = self._when_cleared, {}
         for callback in waiting:
             callback()
@@ -98,6 +152,10 @@ class FaultRegistry:
         found = SetFault(f"fault-{next(self._numbers)}", fault)
         self._faults[found.fault_id] = found
         return found
+
+    def get(self, fault_id: str) -> SetFault | None:
+        """Return an active fault."""
+        return self._faults.get(fault_id)
 
     def clear(self, fault_id: str) -> bool:
         """Clear a fault; return False if not active."""

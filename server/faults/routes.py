@@ -1,4 +1,4 @@
-"""``/admin/v2/floodgate/faults``: set (POST), list (GET) and clear (DELETE) faults."""
+"""``/admin/v2/floodgate/faults``: set (POST), list (GET), await and clear (DELETE) faults."""
 
 from __future__ import annotations
 
@@ -7,46 +7,56 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from pydantic import ValidationError
 
+from limiter.clock import deadline
 from server.faults.fault import Fault, MoveTopic
 from server.faults.registry import TooManyFaultsError
 from server.http import RestError, json_response
 
 if TYPE_CHECKING:
-    from server.faults.registry import FaultRegistry
+    from limiter.clock import Clock
+    from server.faults.registry import FaultRegistry, SetFault
 
 FAULTS_PATH = "/admin/v2/floodgate/faults"
+FAULT_PATH = f"{FAULTS_PATH}/{{id}}"
+WAIT_PATH = f"{FAULT_PATH}/wait"
 ENABLED_KEY = "floodgateFaultsEnabled"
 MAX_BODY_BYTES = 65_536
 MAX_SENTENCES = 5
+DEFAULT_WAIT_MS, MAX_WAIT_MS, MAX_WAITS = 10_000, 600_000, 100
 
 
 def fault_routes(
-    registry: FaultRegistry | None, *, serves_topics: bool, shares_topics: bool
+    registry: FaultRegistry | None, clock: Clock, *, serves_topics: bool, shares_topics: bool
 ) -> list[web.RouteDef]:
     """Return the routes of a server.
 
     Args:
         registry: The active faults; None: faults are disabled, and every request is refused.
+        clock: Times the waits.
         serves_topics: Whether topics can be moved from here.
         shares_topics: Whether topics can be moved to a named broker.
     """
     if registry is None:
-        return [web.route("*", path, _off) for path in (FAULTS_PATH, f"{FAULTS_PATH}/{{id}}")]
+        paths = (FAULTS_PATH, FAULT_PATH, WAIT_PATH)
+        return [web.route("*", path, _off) for path in paths]
 
-    rest = _FaultRest(registry, serves_topics=serves_topics, shares_topics=shares_topics)
+    rest = _FaultRest(registry, clock, serves_topics=serves_topics, shares_topics=shares_topics)
     return [
         web.post(FAULTS_PATH, rest.set_fault),
         web.get(FAULTS_PATH, rest.list_faults),
         web.delete(FAULTS_PATH, rest.clear_all),
-        web.delete(f"{FAULTS_PATH}/{{id}}", rest.clear_one),
+        web.delete(FAULT_PATH, rest.clear_one),
+        web.get(WAIT_PATH, rest.wait),
     ]
 
 
 class _FaultRest:
     def __init__(
-        self, registry: FaultRegistry, *, serves_topics: bool, shares_topics: bool
+        self, registry: FaultRegistry, clock: Clock, *, serves_topics: bool, shares_topics: bool
     ) -> None:
         self._registry = registry
+        self._clock = clock
+        self._waits = 0
         self._serves_topics = serves_topics
         self._shares_topics = shares_topics
 
@@ -71,10 +81,51 @@ class _FaultRest:
         return web.Response(status=204)
 
     async def clear_one(self, request: web.Request) -> web.Response:
-        fault_id = request.match_info["id"]
-        if not self._registry.clear(fault_id):
-            raise RestError(404, f"no fault {fault_id[:50]!r} is set")
+        if not self._registry.clear(request.match_info["id"]):
+            raise _no_fault(request)
         return web.Response(status=204)
+
+    async def wait(self, request: web.Request) -> web.Response:
+        """Answer once the fault has acted so often."""
+        found = self._registry.get(request.match_info["id"])
+        if found is None:
+            raise _no_fault(request)
+        hits = _number(request, "hits", 1, 10**9)
+        timeout_ms = _number(request, "timeoutMs", DEFAULT_WAIT_MS, MAX_WAIT_MS)
+        most = found.fault.when.times
+        if most is not None and hits > most:
+            raise RestError(412, f"hits={hits}: {found.fault_id} acts at most {most} times")
+        if self._waits >= MAX_WAITS:
+            raise RestError(429, f"{MAX_WAITS} requests wait for faults, the most there may be")
+        self._waits += 1
+        try:
+            async with deadline(self._clock, timeout_ms / 1000):
+                await found.wait(hits)
+        except TimeoutError:
+            within = f"within {timeout_ms} ms"
+            raise RestError(408, f"{_acted(found, hits)} {within}") from None
+        finally:
+            self._waits -= 1
+        if found.schedule.fired < hits:
+            raise RestError(404, f"{_acted(found, hits)} before it was cleared")
+        return json_response(found.as_json())
+
+
+def _acted(found: SetFault, hits: int) -> str:
+    return f"{found.fault_id} acted {found.schedule.fired} of {hits} times"
+
+
+def _no_fault(request: web.Request) -> RestError:
+    return RestError(404, f"no fault {request.match_info['id'][:50]!r} is set")
+
+
+def _number(request: web.Request, name: str, default: int, most: int) -> int:
+    text = request.query.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
+        raise RestError(412, f"{name}={text[:50]!r}: a number from 1 to {most}")
+    return int(text)
 
 
 async def _off(_: web.Request) -> web.Response:

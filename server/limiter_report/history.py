@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from limiter.metrics.instruments import budgets_now
+from limiter.metrics.topic_list import budgets_now
 from limiter.permits.permit import AcquireOutcome
 
 if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
     from limiter.memory.dual_limiter import LimitType
-    from limiter.metrics.instruments import BudgetSnapshot, HasStatistics
     from limiter.metrics.outcome_counts import OutcomeCounts
+    from limiter.metrics.topic_list import BudgetSnapshot, HasStatistics
 
 EACH_SECONDS = 2.0
 KEPT = 300

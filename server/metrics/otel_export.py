@@ -27,7 +27,7 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
 from limiter.clock import deadline
-from limiter.metrics.otel import TopicListInstruments, create_rate_limit_counter
+from limiter.metrics.otel import RATE_LIMITS, TopicListInstruments, create
 from server.metrics.otel_settings import MetricsExporter
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock, TimerHandle
     from limiter.flow.totals import FlowTotals
-    from limiter.metrics.instruments import HasStatistics
     from limiter.metrics.outcome_counts import OutcomeCounts
+    from limiter.metrics.topic_list import HasStatistics
     from server.metrics.otel_settings import TelemetrySettings
 
 QUEUED_READINGS = 4
@@ -81,7 +81,7 @@ class MetricExport:
         meter = provider.get_meter("floodgate", version("floodgate"))
         self._instruments = TopicListInstruments(meter, limiter, tally)
         if flow is not None:
-            create_rate_limit_counter(meter, flow)
+            create(meter, RATE_LIMITS, lambda: flow)
         self._sender = Sender(exporter, problem, settings.destination)
         self._timer: TimerHandle | None = None
         self._arm()

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import TypeAlias
 
-    Families: TypeAlias = Collection[TextFamily]
+    from prometheus_client.core import Metric
+
+    Families: TypeAlias = Collection[TextFamily | Metric]
 
 
 class SampleTable:
@@ -30,7 +32,7 @@ class SampleTable:
         self._label_text = ""
 
     @property
-    def families(self) -> Families:
+    def families(self) -> Collection[TextFamily]:
         """All families, in the order of their first samples."""
         return self._families.values()
 

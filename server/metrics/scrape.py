@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-    Gather: TypeAlias = Callable[[], Generator[None, None, Iterable[TextFamily]]]
+    Gather: TypeAlias = Callable[[], Generator[None, None, Iterable[Metric | TextFamily]]]
     """Collects families in steps."""
 
 _LINES_A_STEP = 500
@@ -47,10 +47,10 @@ class Scrapes:
             Blocks of lines, since copying a single large text would block the event loop.
         """
         async with self._one_at_a_time:
-            families: Iterable[TextFamily] = ()
+            families: Iterable[Metric | TextFamily] = ()
             if self._gather is not None:
                 families = await self._steps.take(self._gather())
-            found: Iterable[Metric | TextFamily] = chain(self._registry.collect(), families)
+            found = chain(self._registry.collect(), families)
             return await self._steps.take(_written(found, as_openmetrics=as_openmetrics))
 
 

@@ -2,24 +2,76 @@
 
 ``PUT .../{number}/commands`` starts recording its commands, ``GET`` returns the last, ``DELETE``
 stops recording. At most LISTED connections are listed, most pending bytes first.
+
+Commands are decoded, in both directions, and shown as in debug log lines: without credentials and
+payloads. Bound: COMMANDS of each of RECORDED connections; the oldest is evicted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
+from proto.command_log import received_line, sent_lines
 from server.http import RestError, json_response
-from server.seeing.last_commands import COMMANDS, RECORDED, LastCommands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Sequence
 
     from limiter.clock import Clock
+    from proto.frames import Frame
+
+    Buffer = bytes | memoryview
+    from collections.abc import Callable, Collection
+
     from server.connection.served_connection import ServedConnection
+
+
+COMMANDS = 200
+"""Most kept commands of a connection."""
+RECORDED = 20
+"""Most simultaneously recorded connections."""
+
+
+class Told(NamedTuple):
+    """A command.
+
+    Attributes:
+        at_ms: The time, in milliseconds since 1970.
+        direction: ``received`` from the client, or ``sent`` to it.
+        command: The description of the command.
+    """
+
+    at_ms: int
+    direction: str
+    command: str
+
+
+class LastCommands:
+    """Keeps the last commands of a connection."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.total = 0
+        self.kept: deque[Told] = deque(maxlen=COMMANDS)
+
+    def received(self, frame: Frame) -> None:
+        """Record a received command."""
+        self._keep("received", received_line(frame))
+
+    def sent(self, buffers: Sequence[Buffer], size_bytes: int, *, in_a_pipe: bool) -> None:
+        """Record commands that are sent together."""
+        for line in sent_lines(buffers, size_bytes, in_a_pipe=in_a_pipe):
+            self._keep("sent", line)
+
+    def _keep(self, direction: str, line: str) -> None:
+        self.total += 1
+        self.kept.append(Told(self._clock.wall_ms(), direction, line))
+
 
 CONNECTIONS_PATH = "/admin/v2/floodgate/connections"
 COMMANDS_PATH = f"{CONNECTIONS_PATH}/{{number}}/commands"

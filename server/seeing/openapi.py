@@ -36,11 +36,13 @@ _WHAT: Mapping[int | None, str] = {
     404: "It does not exist",
     405: "This is not for such a topic",
     406: "This is not for such a topic",
+    408: "It did not happen in time",
     409: "What is there stands against it",
     412: "A name or value is refused",
     413: "The body is too large",
     415: "A body of this media type is not taken",
     422: "What is stored or sent cannot be read",
+    429: "Too many wait for this",
     503: "Not now",
 }
 """Descriptions of refusals, by status."""

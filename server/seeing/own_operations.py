@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from limiter.permits.ledger import RECENT_EVENTS
 from server.faults.fault import Fault
-from server.faults.routes import FAULTS_PATH
+from server.faults.routes import DEFAULT_WAIT_MS, FAULT_PATH, FAULTS_PATH, MAX_WAIT_MS, WAIT_PATH
 from server.http import JSON_TYPE
 from server.limiter_report.routes import (
     DEFAULT_HOLDERS,
@@ -29,6 +29,7 @@ _TAG = "floodgate"
 _LIMIT = {"type": "integer", "minimum": 0, "maximum": MAX_HOLDERS, "default": DEFAULT_HOLDERS}
 _RECENT = {"type": "integer", "minimum": 0, "maximum": RECENT_EVENTS, "default": 0}
 _NUMBER = Parameter("number", "A connection's number", {"type": "integer", "minimum": 1}, 1)
+_WAIT = {"type": "integer", "minimum": 1, "maximum": MAX_WAIT_MS, "default": DEFAULT_WAIT_MS}
 _FAULT = Parameter("id", "A fault's name", {"type": "string"}, "fault-1")
 
 OWN_OPERATIONS = (
@@ -115,12 +116,44 @@ OWN_OPERATIONS = (
     Operation("DELETE", FAULTS_PATH, "Clear all faults.", _TAG, done=(204,), refused=(404,)),
     Operation(
         "DELETE",
-        f"{FAULTS_PATH}/{{id}}",
+        FAULT_PATH,
         "Clear a fault.",
         _TAG,
         {"id": _FAULT},
         done=(204,),
         refused=(404,),
+    ),
+    Operation(
+        "GET",
+        WAIT_PATH,
+        "Return a fault once it has acted so often.",
+        _TAG,
+        {"id": _FAULT},
+        query=(
+            Parameter(
+                "hits", "Actions of the fault", {"type": "integer", "minimum": 1, "default": 1}
+            ),
+            Parameter("timeoutMs", "Longest wait in milliseconds", _WAIT),
+        ),
+        refused=(404, 408, 412, 429),
+    ),
+    Operation(
+        "GET", "/admin/v2/floodgate/clock", "Return the broker's time.", _TAG, refused=(404,)
+    ),
+    Operation(
+        "POST",
+        "/admin/v2/floodgate/clock",
+        "Move the broker's time ahead: expiry, delays, retention and tokens follow.",
+        _TAG,
+        bodies={
+            JSON_TYPE: {
+                "type": "object",
+                "required": ["advance"],
+                "properties": {"advance": {"type": "string", "pattern": "^[0-9]{1,3}(s|m|h)$"}},
+            }
+        },
+        body_required=True,
+        refused=(404, 412),
     ),
     Operation(
         "POST",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.exchange import RECORDED_BROKER, Rest, Send, with_address
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 
 NAMESPACE_TOKEN = "diff-ns-0000"
 """Placeholder for the local name of the case's namespace, in requests, paths and answers."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from typing import Self
 
 LEAST_CODES, LEAST_CLASS, LEAST_FIELDS, LEAST_ANSWERED = 0.995, 0.95, 0.97, 0.6
 MOST_DROPPED, MOST_LISTED = 0.05, 0.01
@@ -13,8 +14,25 @@ JUDGED_FROM = 1_000
 """Fewest exchanges after which each class must have occurred often enough."""
 
 
+class Added:
+    """A dataclass of numbers and counters, which are added field by field."""
+
+    def add(self, other: Self) -> None:
+        for name in vars(self):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def missed(bounds: Iterable[tuple[str, float, float]]) -> list[str]:
+    """Return a sentence for each share, named first, that is below its least."""
+    return [
+        f"{share:.2%} {what}, at least {least:.1%} must"
+        for what, share, least in bounds
+        if share < least
+    ]
+
+
 @dataclass
-class Figures:
+class Figures(Added):
     """Counts of a run, in exchanges, or in admin calls.
 
     Attributes:
@@ -47,10 +65,6 @@ class Figures:
     requests_listed: Counter[str] = field(default_factory=Counter)
     requests_alike: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: Figures) -> None:
-        for one in fields(self):
-            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-
     def count_request(self, classes: Iterable[str], *, alike: bool, as_listed: bool) -> None:
         """Add a request to its classes."""
         for name in classes:
@@ -72,11 +86,7 @@ class Figures:
             ("end with an answer", self.answered / whole, LEAST_ANSWERED),
             ("are kept", whole / (whole + self.dropped), 1 - MOST_DROPPED),
         ]
-        found = [
-            f"{share:.2%} {what}, at least {least:.1%} must"
-            for what, share, least in bounds
-            if share < least
-        ]
+        found = missed(bounds)
         for name in sorted({*self.requests, *expected}):
             count = self.requests[name]
             if self._share(name) < LEAST_CLASS:

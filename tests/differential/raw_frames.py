@@ -6,7 +6,8 @@ from random import Random
 
 from proto import PulsarApi_pb2 as pb
 from tests.differential.cases import NAMESPACE
-from tests.support.peers.raw_peer import frame, lookup_command, ping, topics_command
+from tests.support.peers.frames import frame, ping
+from tests.support.peers.raw_peer import lookup_command, topics_command
 
 _TYPES = sorted(pb.BaseCommand.Type.values())
 _ANSWERED = (

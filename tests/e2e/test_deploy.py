@@ -28,8 +28,8 @@ from broker.configuration.config import BrokerConfig
 from loadgen.engine.totals import BUCKETS, Totals
 from loadgen.places.metrics import RunCollector
 from proxy.config import ProxyConfig
+from tests.e2e.prometheus import asked_until, running_prometheus
 from tests.support.processes.compose import Network, load_compose
-from tests.support.processes.prometheus import asked_until, running_prometheus
 from tests.support.processes.server_process import REPOSITORY, ServerProcess, running_server
 
 pytestmark = pytest.mark.processes

@@ -28,7 +28,7 @@ from loadgen.behaviours.registry import AnyGroup
 from loadgen.documents.reading import shipped
 from loadgen.studies.advise.limits import KEYS as ADVISED
 from tests.e2e.test_golden_dialogues import DIALOGUES
-from tests.e2e.test_golden_messaging_rest import NAMES
+from tests.e2e.test_golden_messages import ROWS
 from tests.e2e.test_golden_replay import CASES as EXCHANGES
 from tests.e2e.test_golden_replay import GOLDEN
 from tests.support.documentation import (
@@ -41,7 +41,7 @@ from tests.support.documentation import (
     prints,
     programs,
 )
-from tests.support.golden.rest import load_rest_cases
+from tests.support.golden.rest import load_calls
 from tests.support.peers.tls_forwarder import Certificates, tls_forwarder
 from tests.support.processes.free_port import free_port
 from tests.support.processes.server_process import REPOSITORY, running_server
@@ -177,7 +177,7 @@ def check(words: list[str]) -> None:
 
 def test_the_numbers_of_the_readme_are_those_of_recordings_and_code() -> None:
     text = " ".join(PAGES[0].read_text(encoding="utf-8").split())
-    calls = len(load_rest_cases(GOLDEN)) + len(NAMES)
+    calls = len(load_calls(GOLDEN)) + len(ROWS["rest"])
     for claim in (
         f"{len(EXCHANGES)} exchanges of the binary protocol",
         f"{len(DIALOGUES)} dialogues of producers",

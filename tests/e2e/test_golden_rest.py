@@ -13,11 +13,11 @@ import pytest
 from tests.support.golden.exchange import load_deviations
 from tests.support.golden.masks import complaint
 from tests.support.golden.rest import (
+    Call,
     RestAnswer,
-    RestCase,
     ask,
     complete_names,
-    load_rest_cases,
+    load_calls,
     rest_differences,
 )
 from tests.support.golden.targets import FOREIGN_BROKER, Target, golden_broker
@@ -25,7 +25,7 @@ from tests.support.golden.targets import FOREIGN_BROKER, Target, golden_broker
 pytestmark = pytest.mark.processes
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-CASES = load_rest_cases(GOLDEN)
+CASES = load_calls(GOLDEN)
 DEVIATIONS = load_deviations(GOLDEN / "deviations.toml")
 
 
@@ -46,7 +46,7 @@ def answers(broker: Target) -> dict[str, RestAnswer]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_status_headers_and_body_agree(
-    case: RestCase, answers: dict[str, RestAnswer], broker: Target
+    case: Call, answers: dict[str, RestAnswer], broker: Target
 ) -> None:
     found = rest_differences(case, answers[case.name], broker.address, broker.web)
     deviation = None if FOREIGN_BROKER else DEVIATIONS.get((case.name, "broker"))

@@ -23,7 +23,7 @@ TARGETS = {
         "Commands of the broker",
         "tests.fuzz.targets.broker_commands",
         ("broker", "proto", "server"),
-        ("broker/cnx.py", "broker/commands/*.py", "broker/subscriptions/*.py"),
+        ("broker/cnx.py", "broker/commands/*.py", "broker/messages/subscriptions/*.py"),
         HALF_A_MILLION,
         256,
     ),

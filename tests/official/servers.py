@@ -1,16 +1,18 @@
 """Floodgate as in production: a broker with a message database, and a proxy."""
 
-import os
-import signal
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
+from loadgen.places.server_process import (
+    RestartableServer,
+    ServerProcess,
+    restartable_server,
+    running_server,
+)
 from tests.official.runs import Target
-from tests.proof.servers import ClusterSettings, Restartable
+from tests.proof.servers import ClusterSettings
 
 ANY_TARGET = {
     "brokerProxyAllowedTargetPorts": "*",
@@ -22,7 +24,7 @@ ANY_TARGET = {
 
 @dataclass
 class Servers:
-    broker: Restartable
+    broker: RestartableServer
     proxy: ServerProcess
 
     @property
@@ -36,27 +38,8 @@ class Servers:
         return Target(self.proxy.service_url, self.proxy.web_url)
 
     def kill_and_start(self) -> None:
-        """Kill the broker with SIGKILL and restart."""
-        os.kill(self.broker.server.pid, signal.SIGKILL)
+        """Kill the broker with SIGKILL and restart it on the same ports."""
         self.broker.restart()
-
-
-def _same_ports(settings: ClusterSettings) -> Callable[[int], ServerLaunch]:
-    """Keep the first broker's ports in every restart."""
-    web_port = free_port()
-
-    def launch(port: int) -> ServerLaunch:
-        found = settings.broker_launch(port)
-        return replace(found, settings={**found.settings, "webServicePort": str(web_port)})
-
-    return launch
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -72,7 +55,7 @@ def floodgate(profile: str, folder: Path) -> Iterator[Servers]:
         },
     )
     with ExitStack() as stack:
-        broker = Restartable(stack, _same_ports(settings))
+        broker = stack.enter_context(restartable_server(settings.broker_launch()))
         launch = settings.proxy_launch(broker.server)
         launch.settings.update(ANY_TARGET)
         yield Servers(broker, stack.enter_context(running_server(launch)))

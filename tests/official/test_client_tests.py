@@ -13,7 +13,7 @@ from tests.support.processes.server_process import REPOSITORY
 
 pytestmark = [pytest.mark.official, pytest.mark.processes]
 
-PLUGIN = "tests.support.processes.checkout_plugin"
+PLUGIN = "tests.official.checkout_plugin"
 EXAMPLE = REPOSITORY / "examples" / "client_tests" / "pytest"
 OF_THE_PLUGIN = REPOSITORY / "tests" / "proof" / "wheel" / "plugin_tests.py"
 INSTALL = REPOSITORY / "docs" / "install.md"

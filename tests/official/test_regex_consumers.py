@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.official.clients import ClientMissingError, python_client
-from tests.proof.consumers.regex_consumers import prove
+from tests.proof.consumers.regex import prove
 from tests.proof.result import ProofOptions
 
 pytestmark = [pytest.mark.official, pytest.mark.timeout(300)]

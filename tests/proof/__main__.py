@@ -1,4 +1,4 @@
-"""``python -m tests.proof [NAME ...]``: carries proofs out, writes out/proof/NAME.json."""
+"""``python -m tests.proof [GATE[.ROW] ...]``: carries proofs out, writes out/proof/*/*.json."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from rich.text import Text
 from benchmarks.processes import BenchError
 from loadgen.errors import LoadgenError
 from loadgen.places.server_process import termination_interrupts
-from tests.proof.registry import PROOFS
+from tests.proof.registry import GATES, Row, rows_of
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 from tests.support.steps import StepDisplay
 
 SCHEMA_VERSION = 1
 TERMINAL_COLUMNS = 100
-QUICK_SOAK_SECONDS = 20.0
+SOAK_SECONDS, QUICK_SOAK_SECONDS = 300.0, 20.0
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def proof(
     names: Annotated[
-        list[str] | None, typer.Argument(help=f"Some of {', '.join(PROOFS)}; all without.")
+        list[str] | None,
+        typer.Argument(help=f"Some of {', '.join(GATES)}, or a row as GATE.ROW; all without."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small variants; rates are not judged.")
     ] = False,
     soak_seconds: Annotated[
         float | None,
-        typer.Option(min=1, help="How long soaks last; 300 or 600; 20 if quick."),
+        typer.Option(min=1, help="How long soaks last; 300, 20 if quick."),
     ] = None,
     names_of_growth: Annotated[
         list[int] | None,
@@ -50,7 +51,7 @@ def proof(
         list[str] | None, typer.Option("--profile", help="Profiles of growth; both without.")
     ] = None,
     client: Annotated[
-        str, typer.Option(help="A client's program, for client_patience; see patience/program.py.")
+        str, typer.Option(help="A client's program, for clients.patience; see patience/program.py.")
     ] = "",
     out: Annotated[Path, typer.Option(help="Directory of the results.")] = Path("out/proof"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
@@ -62,19 +63,22 @@ def proof(
     Examples:
       python -m tests.proof
 
-      python -m tests.proof churn_soak --soak-seconds 60
+      python -m tests.proof soak.churn --soak-seconds 60
 
-      python -m tests.proof growth --names 10000 --names 1000000 --store sqlite
+      python -m tests.proof growth.names --names 10000 --names 1000000 --store sqlite
     """
-    wanted = _wanted(names)
-    usual = QUICK_SOAK_SECONDS if quick else None
+    try:
+        wanted = list(rows_of(names or GATES))
+    except KeyError as unknown:
+        known = ", ".join((*GATES, *(row.name for row in rows_of(GATES) if "." in row.name)))
+        raise typer.BadParameter(f"{unknown} is none of {known}", param_hint="NAME") from None
+    seconds = soak_seconds or (QUICK_SOAK_SECONDS if quick else SOAK_SECONDS)
     with termination_interrupts(), StepDisplay(Console(stderr=True)).shown() as steps:
         documents = {}
-        for name in wanted:
-            with steps.step(PROOFS[name].title) as note:
-                seconds = soak_seconds or usual or PROOFS[name].soak_seconds
+        for row in wanted:
+            with steps.step(row.title) as note:
                 options = ProofOptions(
-                    out.absolute() / name,
+                    out.absolute().joinpath(*row.name.split(".")),
                     quick,
                     seconds,
                     note,
@@ -83,7 +87,7 @@ def proof(
                     profiles or (),
                     client,
                 )
-                documents[name] = _carry_out(name, options)
+                documents[row.name] = _carry_out(row, options)
     if as_json:
         sys.stdout.write(f"{json.dumps(documents)}\n")
     else:
@@ -91,32 +95,25 @@ def proof(
     raise typer.Exit(0 if all(document["passed"] for document in documents.values()) else 1)
 
 
-def _wanted(names: list[str] | None) -> list[str]:
-    for name in names or ():
-        if name not in PROOFS:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(PROOFS)}", param_hint="NAME")
-    return list(dict.fromkeys(names or PROOFS))
-
-
-def _carry_out(name: str, options: ProofOptions) -> dict[str, Any]:
+def _carry_out(row: Row, options: ProofOptions) -> dict[str, Any]:
     """Run one proof and write its result; an aborted proof counts as failed."""
     options.out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     try:
-        result = PROOFS[name].run(options)
+        result = row.run(options)
     except (ProofError, BenchError, LoadgenError, OSError) as error:
         result = ProofResult()
         result.check("carried out", False, f"it could not be carried out: {error}")
     document = {
         "schema_version": SCHEMA_VERSION,
-        "name": name,
-        "title": PROOFS[name].title,
+        "name": row.name,
+        "title": row.title,
         "quick": options.quick,
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - started, 1),
         **result.to_json(),
     }
-    path = options.out.with_name(f"{name}.json")
+    path = options.out.with_name(f"{options.out.name}.json")
     path.write_text(f"{json.dumps(document, indent=2)}\n", encoding="utf-8")
     return document
 
@@ -134,7 +131,7 @@ def _show(documents: dict[str, dict[str, Any]], out: Path) -> None:
     for document in documents.values():
         if document["table"]:
             sys.stdout.write(document["table"])
-    console.print(f"All figures: {out}/*.json", highlight=False, soft_wrap=True)
+    console.print(f"All figures: {out}/**/*.json", highlight=False, soft_wrap=True)
 
 
 def _checks(document: dict[str, Any]) -> Table:

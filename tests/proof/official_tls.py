@@ -6,10 +6,11 @@ from dataclasses import replace
 from loadgen.places.server_process import running_server
 from tests.official.clients import ClientMissingError, OfficialClient, java_client
 from tests.official.runs import ClientRun, Target, run_client
-from tests.official.servers import ANY_TARGET, free_port
+from tests.official.servers import ANY_TARGET
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import ClusterSettings
 from tests.support.certificates import PemFiles
+from tests.support.processes.free_port import free_port
 
 CIPHER, OTHER_CIPHER = (
     f"TLS_ECDHE_ECDSA_WITH_AES_{suite}" for suite in ("256_GCM_SHA384", "128_GCM_SHA256")

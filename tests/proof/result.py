@@ -19,10 +19,10 @@ class ProofOptions:
         quick: Run a small variant that shows the proof itself to work; rates are not judged.
         soak_seconds: Duration of soaks.
         note: Called with the progress.
-        names: Numbers of names of ``growth``; empty for the default.
+        names: Numbers of names of ``growth.names``; empty for the default.
         stores: Its metadata stores; empty for all.
         profiles: Its profiles; empty for both.
-        client: A command of a client's program, for ``client_patience``; empty for none.
+        client: A command of a client's program, for ``clients.patience``; empty for none.
     """
 
     out: Path

@@ -1,11 +1,13 @@
-"""Broker and proxy as killable processes, and their metrics."""
+"""Broker and proxy as killable processes, their REST and metrics, and the checks at their end."""
 
+import json
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from loadgen.places.sampling import kept_samples
@@ -17,11 +19,8 @@ from tests.proof.result import ProofResult
 SETTLE_SECONDS = 10.0
 POLL_SECONDS = 0.1
 SOCKET_BUFFER_BYTES = 65_536
-STORM_LIMIT_MB = 50
-"""The limits of storms, of heap and direct memory each: a twentieth of a thousand clients'
-requests.
-"""
 LOCAL = {"webServicePort": "0", "bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1"}
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 OWN_ERROR = b"internal error"
 """Words that both servers log on unexpected errors."""
 
@@ -44,14 +43,14 @@ class ClusterSettings:
     imports: Sequence[Path] = ()
     proxy: Mapping[str, str] = field(default_factory=dict)
 
-    def broker_launch(self, port: int = 0) -> ServerLaunch:
-        settings = {"brokerServicePort": str(port), **LOCAL, **self.both, **self.broker}
+    def broker_launch(self) -> ServerLaunch:
+        settings = {"brokerServicePort": "0", **LOCAL, **self.both, **self.broker}
         arguments = [part for path in self.imports for part in ("--import", str(path))]
         return ServerLaunch("broker", settings, self.logs / "broker.log", arguments)
 
-    def proxy_launch(self, broker: ServerProcess, port: int = 0) -> ServerLaunch:
+    def proxy_launch(self, broker: ServerProcess) -> ServerLaunch:
         settings = {
-            "servicePort": str(port),
+            "servicePort": "0",
             "brokerServiceURL": broker.service_url,
             "brokerWebServiceURL": broker.web_url,
             **LOCAL,
@@ -62,50 +61,41 @@ class ClusterSettings:
 
 
 @contextmanager
+def judged_cluster(
+    settings: ClusterSettings, result: ProofResult, prefix: str = ""
+) -> Iterator[tuple[ServerProcess, ServerProcess]]:
+    """Run broker and proxy for a block; then nothing may be held, nor errors of our own logged."""
+    with running_cluster(settings) as servers:
+        yield servers
+        held = {server.module: settled_figures(server) for server in servers}
+    result.figures[f"{prefix}held at the end"] = held
+    check_nothing_held(held, result, prefix)
+    check_logs(settings.logs, result, prefix)
+
+
+@contextmanager
 def running_cluster(settings: ClusterSettings) -> Iterator[tuple[ServerProcess, ServerProcess]]:
     with ExitStack() as stack:
         broker = stack.enter_context(running_server(settings.broker_launch()))
         yield broker, stack.enter_context(running_server(settings.proxy_launch(broker)))
 
 
-class Restartable:
-    """A server that is killed with SIGKILL and restarted on the same port."""
-
-    def __init__(self, stack: ExitStack, launch: Callable[[int], ServerLaunch]) -> None:
-        self._stack = stack
-        self._launch = launch
-        self._starts = 0
-        self._life = ExitStack()
-        self.server = self._start(0)
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """The listening address, the same after every restart."""
-        return server_address(self.server)
-
-    def stop(self) -> None:
-        """Drain and end the server, unless ended."""
-        self._life.close()
-
-    def restart(self) -> None:
-        """Start again after the previous process has ended."""
-        self.stop()
-        self.server = self._start(self.address[1])
-
-    def _start(self, port: int) -> ServerProcess:
-        self._starts += 1
-        launch = self._launch(port)
-        log = launch.log.with_stem(f"{launch.log.stem}-{self._starts}")
-        self._life = self._stack.enter_context(ExitStack())
-        return self._life.enter_context(running_server(replace(launch, log=log)))
+def limits(limit_mb: int, timeout_millis: int | None = None) -> dict[str, str]:
+    """Return the keys of equal limits on heap and direct memory; 0 is off."""
+    keys = {}
+    for kind in ("Heap", "Direct"):
+        key = f"maxTopicListInFlight{kind}MemSize"
+        keys[f"{key}MB"] = str(limit_mb)
+        if timeout_millis is not None:
+            keys[f"{key}PermitsAcquireTimeoutMillis"] = str(timeout_millis)
+    return keys
 
 
-def limited(profile: str, limit_mb: int = STORM_LIMIT_MB) -> dict[str, str]:
-    """Return the keys of both servers in a storm: its profile, and its limits; 0 is off."""
+def limited(profile: str, limit_mb: int, timeout_millis: int | None = None) -> dict[str, str]:
+    """Return the keys of both servers in a storm: its profile, and its limits."""
     return {
         "floodgateProfile": profile,
-        "maxTopicListInFlightHeapMemSizeMB": str(limit_mb),
-        "maxTopicListInFlightDirectMemSizeMB": str(limit_mb),
+        **limits(limit_mb, timeout_millis),
         # With the kernel's default the loopback swallows each answer and hides the effect.
         "floodgateSocketSendBufferBytes": str(SOCKET_BUFFER_BYTES),
     }
@@ -117,10 +107,26 @@ def server_address(server: ServerProcess) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 0
 
 
+def rest(
+    web_url: str,
+    method: str,
+    path: str,
+    document: object = None,
+    headers: Mapping[str, str] | None = None,
+    seconds: float = 10.0,
+) -> Any:
+    """Send a request below ``/admin/v2``, and return the answer's document."""
+    body = None if document is None else json.dumps(document).encode()
+    headers = {"Content-Type": "application/json", **(headers or {})}
+    url = f"{web_url}/admin/v2/{path}"
+    request = urllib.request.Request(url, body, headers, method=method)
+    with _OPENER.open(request, timeout=seconds) as response:
+        return json.loads(response.read() or b"null")
+
+
 def samples(server: ServerProcess) -> dict[str, float]:
     """Return the current samples of a server's metrics page."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"{server.web_url}/metrics/", timeout=10) as response:
+    with _OPENER.open(f"{server.web_url}/metrics/", timeout=10) as response:
         return dict(kept_samples(response.read().decode()))
 
 
@@ -168,10 +174,6 @@ def check_logs(logs: Path, result: ProofResult, prefix: str = "") -> None:
         f"errors of our own in {', '.join(found)}" if found else "no error of our own in the logs"
     )
     result.check(f"{prefix}no error of our own", not found, f"{prefix}{what}")
-
-
-def resident_bytes(server: ServerProcess) -> float:
-    return samples(server)["process_resident_memory_bytes"]
 
 
 def expectations(corpus: Path) -> list[Namespace]:

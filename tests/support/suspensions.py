@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def cancelled_at(
-    work: Coroutine[Any, Any, object], number: int, *, as_it_ends: bool
-) -> asyncio.Task[object]:
-    """Return a coroutine's ended task, cancelled at its n-th wait, from 1 on.
+def cancelled_at(
+    work: Coroutine[Any, Any, Any], number: int, *, as_it_ends: bool = False
+) -> asyncio.Task[Any]:
+    """Return a coroutine's task, cancelled at its n-th wait, from 1 on.
 
     Args:
         work: The coroutine.
@@ -31,11 +31,10 @@ async def cancelled_at(
         else:
             task.cancel()
 
-    async def run() -> object:
+    async def run() -> Any:
         return await _watched(work, waiting)
 
     task = asyncio.get_running_loop().create_task(run())
-    await asyncio.wait([task])
     return task
 
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from broker.admin.lockouts import still_superuser
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.errors import RefusedError
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError, StoreError
 from proto.names import NamespaceName
 from server.faults.routes import ENABLED_KEY

@@ -6,12 +6,12 @@ import struct
 from typing import TYPE_CHECKING
 
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, LATEST, Position
 
 if TYPE_CHECKING:
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
 
 _POSITION = struct.Struct(">qq")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.compaction.latest_keys import LatestKeys
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
 from proto.names import TopicName
 from server.tasks.cooperative import Steps
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger, MessageStore
+    from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
 
 _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 _FLUSH_BYTES = 4 * 1024 * 1024

@@ -18,14 +18,14 @@ from broker.messages.compaction.compactor import (
     unused_ids,
 )
 from broker.messages.compaction.latest_keys import TooManyKeysError
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
     from broker.messages.compaction.compactor import Compactor
     from broker.messages.entry import Entry
-    from broker.messages.managed_ledger import ManagedLedger, MessageStore
+    from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
 

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from broker.errors import Refusal, RefusedError
 from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
 from broker.messages.compaction.topic_compaction import delete_compacted
-from broker.messages.errors import fenced, not_stored
-from broker.messages.loading.growing_topics import GrowingTopics
-from broker.messages.loading.made_topics import MOST_TOPICS, MadeTopics
-from broker.messages.loading.topic_index import TopicIndex
-from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.past_topics import PastTopics
-from broker.messages.stores.unneeded import RoomMaker
+from broker.messages.errors import MessageStoreError, fenced, not_stored
+from broker.messages.loading.topic_creation import (
+    MOST_TOPICS,
+    GrowingTopics,
+    MadeTopics,
+    TopicCreation,
+)
+from broker.messages.loading.topic_index import PastTopics, TopicIndex
+from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
+from broker.messages.unneeded import RoomMaker
 from broker.policies.followers import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
@@ -31,12 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 
     from broker.configuration.config import BrokerConfig
-    from broker.messages.loading.topic_creation import TopicCreation
-    from broker.messages.managed_ledger import MessageStore
     from broker.messages.position import Position
-    from broker.messages.subscribed import DirectSubscriptions, TopicSubscriptions
-    from broker.ownership.ownership import Bundle
+    from broker.messages.stores.managed_ledger import MessageStore
+    from broker.ownership.ownership import Bundle, Ownership
     from broker.policies.effective import EffectivePolicies
+    from broker.policies.service import PolicyService
+    from broker.stores.store import MetadataStore
+    from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
     from limiter.clock import Clock
     from proto.names import NamespaceName
@@ -51,26 +55,24 @@ class TopicParts(NamedTuple):
     """The parts of a broker used by topics.
 
     Attributes:
-        store: The message store.
-        creation: Checks the existence of topics, and creates topics.
-        owns: Returns True while this broker serves a topic.
-        topics: Deletes topics.
-        policies_of: Returns the effective policies of a topic.
-        subscriptions_of: Creates a topic's subscriptions from the ledger.
-        direct_subscriptions_of: The same for non-persistent topics.
-        alone: The broker is the only broker.
+        metadata: The names of topics.
+        topics: Creates and deletes topics.
+        topic_rules: Returns the rules of creation in a namespace.
+        policies: Effective policies of topics.
+        ownership: Knows the topics served by this broker.
+        address: Returns host and port of the broker's admin API.
+        instance: A number of this start, part of producers' names.
     """
 
     config: BrokerConfig
     clock: Clock
-    store: MessageStore
-    creation: TopicCreation
-    owns: Callable[[TopicName], bool]
+    metadata: MetadataStore
     topics: TopicService
-    policies_of: Callable[[TopicName], EffectivePolicies]
-    subscriptions_of: Callable[[PersistentTopic], TopicSubscriptions]
-    direct_subscriptions_of: Callable[[NonPersistentTopic], DirectSubscriptions]
-    alone: bool = True
+    topic_rules: Callable[[NamespaceName], TopicRules]
+    policies: PolicyService
+    ownership: Ownership
+    address: Callable[[], str]
+    instance: int = 0
 
 
 class LoadedTopics:
@@ -91,15 +93,25 @@ class LoadedTopics:
     Source: upstream BrokerService.topics.
     """
 
-    def __init__(self, parts: TopicParts) -> None:
+    def __init__(self, parts: TopicParts, store: MessageStore) -> None:
         self._parts = parts
+        self._store = store
+        self._ownership = parts.ownership
+        self._creation = TopicCreation(
+            parts.metadata, parts.topics, parts.topic_rules, parts.ownership.owns, parts.address
+        )
         self.clock = parts.clock
         self.past = PastTopics()
-        self._room = RoomMaker(self, parts.store, parts.clock)
+        self._room = RoomMaker(self, store, parts.clock)
         self._context = TopicContext(
-            parts.config, parts.clock, parts.policies_of, self._broken, self._room.make
+            parts.config,
+            parts.clock,
+            parts.policies.of,
+            self._broken,
+            self._room.make,
+            SubscriptionRules.of(parts.config),
         )
-        self._compactor = Compactor(parts.store)
+        self._compactor = Compactor(store)
         self.made = MadeTopics(parts.clock)
         self.growing = GrowingTopics()
         parts.topics.on_made(self._note_made)
@@ -150,11 +162,11 @@ class LoadedTopics:
 
     def policies_of(self, name: TopicName) -> EffectivePolicies:
         """Return the effective policies of a topic, loaded or not."""
-        return self._parts.policies_of(name)
+        return self._parts.policies.of(name)
 
     def serves(self, name: TopicName) -> bool:
         """Return True while this broker serves a topic."""
-        return self._parts.alone or self._parts.owns(name)
+        return self._ownership.alone or self._ownership.owns(name)
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a loaded topic, otherwise None."""
@@ -212,16 +224,16 @@ class LoadedTopics:
         async with self._load_places():
             if self._is_shut(name):
                 raise fenced()
-            made = await self._parts.creation.ensure(name, create=create)
+            made = await self._creation.ensure(name, create=create)
             made = made or name in self.made
             try:
                 topic = await self._opened(name, made=made)
             except MessageStoreError as error:
                 raise not_stored(error) from None
             # The bundle may be lost, or the namespace deleted, meanwhile.
-            if not self._parts.owns(name) or self._is_shut(name):
+            if not self._ownership.owns(name) or self._is_shut(name):
                 if name.persistent:
-                    self._parts.store.close_ledger(str(name))
+                    self._store.close_ledger(str(name))
                 raise fenced()
             self.made.loaded(name)
             self._topics.add(topic)
@@ -229,7 +241,7 @@ class LoadedTopics:
 
     def _note_made(self, name: TopicName, partitions: int) -> None:
         """Remember a topic created without a client, if unused topics are deleted."""
-        if not self._parts.policies_of(name).inactive_topics.delete:
+        if not self._parts.policies.of(name).inactive_topics.delete:
             return
         names = [name]
         if partitions:
@@ -243,13 +255,12 @@ class LoadedTopics:
                 self.made.add(one)
 
     async def _opened(self, name: TopicName, *, made: bool) -> Topic:
-        parts = self._parts
         if not name.persistent:
-            direct = NonPersistentTopic(name, self._context, parts.direct_subscriptions_of)
+            direct = NonPersistentTopic(name, self._context)
             direct.made_by_use = made
             return direct
-        ledger = await parts.store.open_ledger(str(name))
-        topic = PersistentTopic(name, self._context, ledger, parts.subscriptions_of)
+        ledger = await self._store.open_ledger(str(name))
+        topic = PersistentTopic(name, self._context, ledger)
         if made:
             topic.mark_made_by_use()
         await topic.compaction.open(self._compactor)
@@ -290,7 +301,7 @@ class LoadedTopics:
             An awaitable that ends when all topics are closed.
         """
         loop = asyncio.get_running_loop()
-        if self._parts.alone:
+        if self._ownership.alone:
             return loop.create_task(self._unload_all(self, belongs))
         self.made.clear()  # Other brokers may use the topics from now on.
         gone = [topic for topic in self if belongs(topic.name)]
@@ -315,18 +326,18 @@ class LoadedTopics:
             RequestError: The message store failed.
         """
         inside = str(bundle.namespace)
-        async for name in in_turns(self._parts.store.names()):
+        async for name in in_turns(self._store.names()):
             if namespace_of(name) != inside:
                 continue
             topic = topic_of(name)
             if bundle.holds(topic):
                 async with self._locks.of(str(topic)):
-                    if not self._parts.owns(topic):
+                    if not self._ownership.owns(topic):
                         await self._forget(name)
 
     async def _forget(self, name: str) -> None:
         try:
-            await self._parts.store.delete_ledger(name)
+            await self._store.delete_ledger(name)
         except MessageStoreError as error:
             raise not_stored(error) from None
 
@@ -355,7 +366,7 @@ class LoadedTopics:
             logger.warning("the last writes of %s may be lost: %s", topic.name, error)
         topic.forget_pending()
         topic.ledger.listener = None
-        self._parts.store.close_ledger(topic.full_name)
+        self._store.close_ledger(topic.full_name)
         topic.subscriptions.forget()
 
     def _broken(self, topic: Topic) -> None:
@@ -392,7 +403,7 @@ class LoadedTopics:
                 check_unused(topic)
             await self._parts.topics.check_there(name)
             if name.persistent:
-                await self._parts.store.flushed()  # Fails before closing the topic.
+                await self._store.flushed()  # Fails before closing the topic.
             if topic is not None and not force:
                 check_unused(topic)  # Clients may have connected meanwhile.
             # Messages first, as upstream: after a crash a new topic must not inherit the messages.
@@ -420,15 +431,15 @@ class LoadedTopics:
 
     async def _delete_messages(self, name: str) -> None:
         try:
-            await delete_compacted(self._parts.store, name)
+            await delete_compacted(self._store, name)
         except MessageStoreError as error:
             # A damaged topic lost its list of compacted ledgers; write failures are raised again
             # below.
             logger.warning("searching for the compacted entries of %s: %s", name, error)
-            async for left in in_turns(self._parts.store.names()):
+            async for left in in_turns(self._store.names()):
                 if is_compacted(left) and str(topic_of(left)) == name:
-                    await self._parts.store.delete_ledger(left)
-        await self._parts.store.delete_ledger(name)
+                    await self._store.delete_ledger(left)
+        await self._store.delete_ledger(name)
 
     async def delete_without_partitions(self, name: TopicName) -> None:
         """Delete a partitioned topic, unless it was imported or has partitions.
@@ -470,7 +481,7 @@ class LoadedTopics:
             MessageStoreError: The message store failed, and still has some messages.
         """
         async with self.shut(*namespaces):
-            await self._parts.store.flushed()  # A failing store must not close topics in vain.
+            await self._store.flushed()  # A failing store must not close topics in vain.
             await self._empty(frozenset(map(str, namespaces)), namespaces)
             yield
             await self.made.forget(namespaces)
@@ -480,16 +491,16 @@ class LoadedTopics:
         async for namespace in in_turns(namespaces):
             async for topic in in_turns(self.within(namespace)):
                 await to_its_end(self._drop_loaded(topic))
-        stored = in_turns(self._parts.store.names())
+        stored = in_turns(self._store.names())
         inside = [name async for name in stored if namespace_of(name) in names]
         # Compacted ledgers first: deleting a topic loses the list of its compacted ledgers.
         for name in [*filter(is_compacted, inside), *inside]:
             await self._delete_stored(name)
 
     async def _delete_stored(self, name: str) -> None:
-        if self._parts.store.holds(name):
+        if self._store.holds(name):
             async with self._locks.of(str(topic_of(name))):
-                await self._parts.store.delete_ledger(name)
+                await self._store.delete_ledger(name)
 
     async def _drop_loaded(self, topic: Topic) -> None:
         async with self._locks.of(topic.full_name):

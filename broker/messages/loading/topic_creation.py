@@ -1,7 +1,8 @@
-"""Rules for finding, creating or refusing a requested topic."""
+"""Creation of topics: for a client, without a client, and as partitions with subscriptions."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
@@ -15,44 +16,48 @@ from broker.messages.errors import (
 )
 from broker.stores.changes import StoreError
 from broker.topics.rules import partitions_around
-from proto.names import NamespaceName, is_transaction_topic
+from proto.names import NamespaceName, TopicName, is_transaction_topic, namespace_of
 from server.connection.request_errors import RequestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from broker.messages.topic import PersistentTopic
     from broker.stores.store import MetadataStore
     from broker.topics.rules import TopicRules
     from broker.topics.service import TopicService
-    from proto.names import TopicName
+    from limiter.clock import Clock
 
 _SYSTEM = NamespaceName.parse("pulsar/system")
-
-
-class CreationRules(NamedTuple):
-    """The rules of one broker.
-
-    Attributes:
-        topics: The operator's current rules for a namespace.
-        owns: Returns True while this broker serves a topic (see BundleOwnership).
-        address: Returns host and port of the admin API, named in refusals.
-    """
-
-    topics: Callable[[NamespaceName], TopicRules]
-    owns: Callable[[TopicName], bool]
-    address: Callable[[], str]
 
 
 class TopicCreation:
     """Checks the existence of topics, and creates topics for their first client.
 
     Source: upstream BrokerService.getTopic, isAllowAutoTopicCreationAsync.
+
+    Args:
+        store: The names of topics.
+        topics: Creates topics.
+        rules: Returns the operator's current rules for a namespace.
+        owns: Returns True while this broker serves a topic (see BundleOwnership).
+        address: Returns host and port of the admin API, named in refusals.
     """
 
-    def __init__(self, store: MetadataStore, topics: TopicService, rules: CreationRules) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        topics: TopicService,
+        rules: Callable[[NamespaceName], TopicRules],
+        owns: Callable[[TopicName], bool],
+        address: Callable[[], str],
+    ) -> None:
         self._store = store
         self._topics = topics
         self._rules = rules
+        self._owns = owns
+        self._address = address
 
     async def ensure(self, topic: TopicName, *, create: bool) -> bool:
         """Return True for a newly created topic, False for an existing topic.
@@ -71,7 +76,7 @@ class TopicCreation:
 
     async def _ensure(self, topic: TopicName, *, create: bool) -> bool:
         snapshot = await self._store.snapshot(topic.namespace)
-        if snapshot is None or not self._rules.owns(topic):
+        if snapshot is None or not self._owns(topic):
             raise await self._not_served(topic)
         name = str(topic)
         if name in snapshot.partitioned:
@@ -83,7 +88,7 @@ class TopicCreation:
         count = partitions_around(topic, snapshot)
         # A missing partition of an existing partitioned topic is always created.
         lacks = count is not None and topic.partition_index < count
-        if not create or not (lacks or self._rules.topics(topic.namespace).auto_creation):
+        if not create or not (lacks or self._rules(topic.namespace).auto_creation):
             raise topic_not_found(name)
         if topic.partition_index >= 0 and not lacks:
             raise no_partitioned_topic(name) if count is None else topic_not_found(name)
@@ -93,7 +98,7 @@ class TopicCreation:
         policies = await self._store.policies(topic.namespace)
         hashes = bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles)
         bundle = f"{topic.namespace}/{hashes}"
-        return not_served_here(str(topic), bundle, self._rules.address())
+        return not_served_here(str(topic), bundle, self._address())
 
     async def _create(self, topic: TopicName) -> bool:
         try:
@@ -112,3 +117,119 @@ def _check_transaction_topic(name: str) -> None:
     if is_transaction_topic(name):
         text = f"Can not create transaction system topic {name}"
         raise RequestError(pb.NotAllowedError, text)
+
+
+MOST_TOPICS = 20_000
+"""Most noted topics; the same number of partitioned topics."""
+
+
+class MadeTopics:
+    """Topics created since the broker's start and never loaded.
+
+    Bound: MOST_TOPICS topics, and as many partitioned topics; beyond, the oldest is forgotten and
+    never deleted.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._unused_since: dict[str, float] = {}
+        self._partitioned: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._unused_since) + len(self._partitioned)
+
+    def add(self, name: TopicName) -> None:
+        """Note an unused topic."""
+        _bounded(self._unused_since)
+        self._unused_since[str(name)] = self._clock.now()
+
+    def add_partitioned(self, name: TopicName) -> None:
+        """Note a partitioned topic, whose partitions may be deleted after use."""
+        _bounded(self._partitioned)
+        self._partitioned[str(name)] = None
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, TopicName):
+            return False
+        return str(name) in self._unused_since or str(name.partitioned_name) in self._partitioned
+
+    def loaded(self, name: TopicName) -> None:
+        """Forget a topic now in use."""
+        self._unused_since.pop(str(name), None)
+
+    async def deleted(self, name: TopicName) -> None:
+        """Forget a deleted topic."""
+        self._unused_since.pop(str(name), None)
+        self._partitioned.pop(str(name), None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._unused_since.clear()
+        self._partitioned.clear()
+
+    async def forget(self, namespaces: Iterable[NamespaceName]) -> None:
+        """Forget the topics of deleted namespaces."""
+        gone = frozenset(map(str, namespaces))
+        for noted in (self._unused_since, self._partitioned):
+            async for name in in_turns(tuple(noted)):
+                if namespace_of(name) in gone:
+                    noted.pop(name, None)
+
+    def unused(self) -> Iterator[tuple[TopicName, float]]:
+        """Yield the unused topics, and the clock's time of creation."""
+        for name, since in tuple(self._unused_since.items()):
+            if name in self._unused_since:
+                yield TopicName.parse(name), since
+
+
+def _bounded(noted: dict[str, float] | dict[str, None]) -> None:
+    if len(noted) >= MOST_TOPICS:
+        del noted[next(iter(noted))]
+
+
+class _Growth(NamedTuple):
+    topic: TopicName
+    first: int
+    given: Mapping[str, Mapping[str, str]]
+
+
+class GrowingTopics:
+    """The subscriptions of new partitions, created before the first client connects.
+
+    A consumer that discovers a partition late therefore misses no messages.
+    """
+
+    def __init__(self) -> None:
+        self._growths: list[_Growth] = []
+
+    @contextmanager
+    def growing(
+        self, topic: TopicName, first: int, given: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[None]:
+        """Create subscriptions on new partitions loaded during a block of code.
+
+        Args:
+            topic: The partitioned topic.
+            first: The index of the first new partition.
+            given: The properties of each subscription, by name.
+        """
+        growth = _Growth(topic, first, given)
+        self._growths.append(growth)
+        try:
+            yield
+        finally:
+            self._growths.remove(growth)
+
+    def give(self, topic: PersistentTopic) -> None:
+        """Create the missing subscriptions of a new partition; do nothing for other topics."""
+        name = topic.name
+        for growth in self._growths:
+            if name.partition_index < growth.first or name.partitioned_name != growth.topic:
+                continue
+            for subscription, properties in growth.given.items():
+                if topic.subscriptions.get(subscription) is None:
+                    # More than the topic may have are left out (recorded).
+                    with suppress(RequestError):
+                        topic.subscriptions.create(
+                            subscription, earliest=True, properties=properties
+                        )

@@ -1,16 +1,80 @@
-"""Checks of a published message, and the texts of refusals."""
+"""Checks of a published message, its publish time, and the texts of refusals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.metadata import payload_of, payload_start
+from broker.messages.metadata import parse_metadata, payload_of, payload_start
+from proto.errors import RemoteProtocolError
+from server.configuration.common import Profile
 
 if TYPE_CHECKING:
-    from broker.messages.publishing.rules import PublishRules
+    from collections.abc import Callable
+
+    from broker.configuration.config import BrokerConfig
     from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
+
+METADATA_BYTES = 262_144
+"""Largest metadata in bytes; parsing the worst case of this size takes 8 ms."""
+LEAST_BYTES = 4
+"""Least bytes of a message: the length of the metadata."""
+
+
+def whole_metadata(data: bytes) -> pb.MessageMetadata:
+    """Return the metadata of a message.
+
+    Raises:
+        RemoteProtocolError: Unreadable, or without a required field.
+    """
+    metadata = parse_metadata(data)
+    if not metadata.IsInitialized():
+        raise RemoteProtocolError("a message whose metadata lacks a required field")
+    return metadata
+
+
+def whatever_metadata(data: bytes) -> pb.MessageMetadata:
+    """Return the metadata of a message; empty metadata if unreadable.
+
+    As recorded of a real broker, which stores unreadable messages.
+
+    Raises:
+        RemoteProtocolError: Too short for the metadata's length.
+    """
+    try:
+        return parse_metadata(data)
+    except RemoteProtocolError:
+        if len(data) < LEAST_BYTES:
+            raise
+        return pb.MessageMetadata()
+
+
+class PublishRules(NamedTuple):
+    """The limits.
+
+    Attributes:
+        max_payload_bytes: maxMessageSize, compared with each payload; 0: only frames are limited,
+            as on a real broker (profile pulsar).
+        max_metadata_bytes: Most bytes of a message's metadata; 0 for no limit.
+        max_producers_being_made: Most PRODUCER requests of a connection in flight.
+        metadata_of: Reads the metadata of a message, or closes the connection.
+        compares_claims: Check a message's claims about producer and batch; otherwise claims are
+            trusted (recorded).
+    """
+
+    max_payload_bytes: int = 0
+    max_metadata_bytes: int = 0
+    max_producers_being_made: int = 10_000
+    metadata_of: Callable[[bytes], pb.MessageMetadata] = whole_metadata
+    compares_claims: bool = False
+
+    @staticmethod
+    def of(config: BrokerConfig) -> PublishRules:
+        """Return the limits of a configuration."""
+        if config.profile is Profile.PULSAR:
+            return PublishRules(metadata_of=whatever_metadata)
+        return PublishRules(config.max_message_size, METADATA_BYTES, compares_claims=True)
 
 
 LEAST_MESSAGE_BYTES = 6
@@ -117,3 +181,38 @@ def _impossible_batch(data: bytes, metadata: pb.MessageMetadata) -> SendRefusal 
 def _too_large_payload(limit: int) -> SendRefusal:
     text = f"Exceed maximum message size of {limit} bytes: send less, or raise maxMessageSize"
     return SendRefusal(pb.NotAllowedError, text)
+
+
+MOST_AHEAD_MS = 3_600_000
+"""The largest accepted lead of a producer's clock over the broker's."""
+
+
+class PublishTimes:
+    """Keeps the publish times of a topic's entries rising, despite wrong producer clocks.
+
+    Entries are found by binary search: an entry dated 1970 would make all earlier entries expire,
+    and an entry dated 3000 would keep all later entries. Consumers still receive the original
+    times.
+
+    Attributes:
+        last: The time of the last entry, in ms since 1970; 0 without entries.
+
+    Args:
+        clock: The time of day.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._believed_until = 0
+        self.last = 0
+
+    def next(self, said: int) -> int:
+        """Return the time of the next entry, corrected if the producer's time is implausible."""
+        if not self.last <= said <= self._believed_until:
+            now = self._clock.wall_ms()
+            self._believed_until = now + MOST_AHEAD_MS
+            if said > self._believed_until:
+                said = now
+            if self.last > self._believed_until:
+                self.last = 0  # The broker's clock was ahead, and was set back.
+        return max(self.last, said)

@@ -6,8 +6,9 @@ import json
 from array import array
 from itertools import chain
 
-from broker.messages.managed_ledger import CursorState, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import CursorState
 
 _WORD_RANGE = 1 << 64
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import time
 import uuid
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from broker.messages.entry import Entry
 from broker.messages.position import Position
-from broker.messages.stores.disposal import Disposal
-from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
+from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore, StoredTopic
 from broker.messages.stores.memory_ledger import MemoryLedger
-from broker.messages.stores.room import NO_BOUNDS, StoreRoom
-from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
+from broker.messages.stores.room import NO_BOUNDS
+from server.tasks.shared_turns import SharedTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.messages.managed_ledger import CursorState, ManagedLedger
     from broker.messages.metadata import MessageDigest
-    from broker.messages.stores.figures import StoreFigures
-    from broker.messages.stores.room import StoreBounds, TopicRoom
+    from broker.messages.stores.managed_ledger import CursorState
+    from broker.messages.stores.room import StoreBounds
 
 MAX_ENTRIES_PER_LEDGER = 50_000
 """managedLedgerMaxEntriesPerLedger as shipped."""
@@ -33,7 +32,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class MemoryMessageStore:
+class MemoryMessageStore(MessageStore):
     """Keeps messages and cursors in memory (``floodgateMessageStore=memory``).
 
     Args:
@@ -48,24 +47,20 @@ class MemoryMessageStore:
         max_entries_per_ledger: int = MAX_ENTRIES_PER_LEDGER,
         now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        super().__init__(bounds)
         self.identity = f"memory-{uuid.uuid4().hex}"
-        self.room = StoreRoom(bounds)
         self.max_entries_per_ledger = max_entries_per_ledger
         self.now_ms = now_ms
-        self.disposal = Disposal()
+        self._turns = SharedTurns()
         self._next_id = count(1).__next__
         self._topics: dict[str, StoredTopic[MemoryLedger]] = {}
-        self._rooms: dict[str, TopicRoom] = {}
-        self._open: dict[str, MemoryManagedLedger] = {}
 
     async def open(self) -> None:
         """Do nothing: no state to recover."""
 
     async def close(self) -> None:
         """Close all ledgers to writes."""
-        for ledger in self._open.values():
-            ledger.close("the message store is closed")
-        self._open.clear()
+        self._close_ledgers()
 
     async def flushed(self) -> None:
         """Return immediately: memory has no further durability."""
@@ -78,6 +73,13 @@ class MemoryMessageStore:
         """Return an empty ledger."""
         return MemoryLedger(self.next_id(), self.now_ms())
 
+    def free(self, ledger: MemoryLedger) -> None:
+        """Free the memory of an unused ledger in later turns.
+
+        Releasing a gigabyte in one step would block the event loop for a quarter of a second.
+        """
+        self._turns.later(partial(self._turns.in_steps, ledger.freed()))
+
     async def open_ledger(self, name: str) -> ManagedLedger:
         """Return the ledger of a topic, empty at first; the same ledger until closed."""
         found = self._open.get(name)
@@ -85,12 +87,11 @@ class MemoryMessageStore:
             return found
         topic = self._topics.get(name)
         if topic is None:
-            topic = StoredTopic(name, LedgerRow([self.new_ledger()]))
-            self._topics[name] = topic
-            self._rooms[name] = self.room.of_topic(name)
-            ledger = MemoryManagedLedger(topic, self._rooms[name], self)
+            row = LedgerRow([self.new_ledger()])
+            topic = self._topics[name] = StoredTopic(name, row, self.room.of_topic(name))
+            ledger = MemoryManagedLedger(topic, self)
         else:
-            ledger = MemoryManagedLedger(topic, self._rooms[name], self)
+            ledger = MemoryManagedLedger(topic, self)
             ledger.roll()
             topic.row.look_for_last()
         self._open[name] = ledger
@@ -101,49 +102,27 @@ class MemoryMessageStore:
         topic = self._topics.get(name)
         if topic is None or name in self._open or not topic.row.entries:
             return None
-        return MemoryManagedLedger(topic, self._rooms[name], self)
-
-    def close_ledger(self, name: str) -> None:
-        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
-        ledger = self._open.pop(name, None)
-        if ledger is not None:
-            ledger.close(f"the ledger of {name} is closed")
+        return MemoryManagedLedger(topic, self)
 
     async def delete_ledger(self, name: str) -> None:
         """Delete the messages and cursors of a topic, if any."""
         self.close_ledger(name)
         topic = self._topics.pop(name, None)
         if topic is not None:
-            self._rooms.pop(name).leave()
+            topic.room.leave()
             # An empty ledger replaces the topic's ledgers, so remaining references read no entries.
             topic.row.add(self.new_ledger())
             for ledger in topic.row.take(len(topic.row) - 1):
-                self.disposal.free(ledger)
-
-    def holds(self, name: str) -> bool:
-        """Return True if the store has data of a topic."""
-        return name in self._topics
-
-    def names(self) -> Sequence[str]:
-        """Return the topics with stored data."""
-        return list(self._topics)
-
-    def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Register a callback for scarce capacity."""
-        self.room.on_scarce = callback
-
-    def figures(self) -> StoreFigures:
-        """Return the store's figures, for metrics."""
-        return room_figures(self.room)
+                self.free(ledger)
 
 
-class MemoryManagedLedger(TopicLedger[MemoryLedger]):
+class MemoryManagedLedger(ManagedLedger):
     """The messages of one topic in memory; see ManagedLedger."""
 
-    def __init__(
-        self, topic: StoredTopic[MemoryLedger], room: TopicRoom, store: MemoryMessageStore
-    ) -> None:
-        super().__init__(topic, room)
+    _row: LedgerRow[MemoryLedger]
+
+    def __init__(self, topic: StoredTopic[MemoryLedger], store: MemoryMessageStore) -> None:
+        super().__init__(topic)
         self._store = store
 
     def append(self, data: bytes, digest: MessageDigest) -> Position:
@@ -241,4 +220,4 @@ class MemoryManagedLedger(TopicLedger[MemoryLedger]):
     def _drop(self, count: int) -> None:
         for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.bytes_before(len(ledger)))
-            self._store.disposal.free(ledger)
+            self._store.free(ledger)

@@ -1,10 +1,10 @@
-"""Bounds of stored bytes: per topic, per namespace and for the process."""
+"""Bounds of stored bytes: per topic, per namespace and for the process; figures of a store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from broker.messages.managed_ledger import MessageStoreFullError
+from broker.messages.errors import MessageStoreFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,17 @@ class StoreRoom:
         namespace = name.partition("://")[2].rpartition("/")[0]
         return TopicRoom(name, namespace, self)
 
+    def figures(self) -> StoreFigures:
+        """Return the figures common to all stores."""
+        taken = self.taken
+        return StoreFigures(
+            entries=taken.entries,
+            data_bytes=taken.data_bytes,
+            charged_bytes=taken.charged_bytes,
+            bounds=self.bounds,
+            refused=self.refused,
+        )
+
     def refuse(self, whose: str, bound: int, key: str) -> NoReturn:
         """Refuse an entry above a bound.
 
@@ -169,3 +180,57 @@ class TopicRoom:
         self._of_namespace.topics -= 1
         if not self._of_namespace.topics:
             del self._room.namespaces[self._namespace]
+
+
+class WriteFigures:
+    """Counts and durations of a database's transactions since opening.
+
+    Attributes:
+        transactions: Each has the writes of a turn, or of the duration of the previous transaction.
+        written_bytes: Bytes of the stored entries.
+        seconds: Total duration.
+        longest_seconds: The longest duration.
+        failures: Failed transactions, including later retried ones.
+    """
+
+    def __init__(self) -> None:
+        self.transactions = 0
+        self.written_bytes = 0
+        self.seconds = 0.0
+        self.longest_seconds = 0.0
+        self.failures = 0
+
+    def wrote(self, size_bytes: int, seconds: float) -> None:
+        """Count a transaction."""
+        self.transactions += 1
+        self.written_bytes += size_bytes
+        self.seconds += seconds
+        self.longest_seconds = max(self.longest_seconds, seconds)
+
+
+class StoreFigures(NamedTuple):
+    """The contents and statistics of a message store at one moment.
+
+    Attributes:
+        entries: Stored entries.
+        data_bytes: Bytes of the entries.
+        charged_bytes: Bytes including overhead; compared with the bound.
+        bounds: Most bytes; 0 is no bound.
+        refused: Appends refused for lack of capacity.
+        file_bytes: Bytes of the database's files; 0 in memory, as all below.
+        recent_bytes: Bytes of entries also in memory.
+        unwritten_bytes: Bytes waiting to be written.
+        fetched_entries: Entries read from the database.
+        writing: The transactions; None in memory.
+    """
+
+    entries: int
+    data_bytes: int
+    charged_bytes: int
+    bounds: StoreBounds
+    refused: int
+    file_bytes: int = 0
+    recent_bytes: int = 0
+    unwritten_bytes: int = 0
+    fetched_entries: int = 0
+    writing: WriteFigures | None = None

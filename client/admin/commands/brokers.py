@@ -37,6 +37,10 @@ def _imported(found: dict[str, Any]) -> Iterator[str]:
         yield f"Left out {_count(found['skipped'], 'invalid topic')}."
 
 
+def _moved(found: dict[str, Any]) -> Iterator[str]:
+    yield f"It is {found.get('time')} for the broker."
+
+
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
@@ -50,6 +54,7 @@ _IMPORT = {
                         "Skip invalid topics (default: import nothing if any is invalid).",
                         made=lambda skip: skip or None),
 }  # fmt: skip
+_ADVANCE = {"advance": Option(str, "", "By how much: 90s, 5m, 1h, 2d.", "TIME")}
 add(
     brokers,
     Verb("list", "List the brokers by the addresses of their web ports.",
@@ -85,6 +90,8 @@ add(
          "Create the topics of a file in the running broker; existing topics are not changed.",
          "POST floodgate/import {*}", "import {path}", lines(_imported),
          "/data/topics\n/data/topics.txt --skip-invalid", _IMPORT),
+    Verb("advance", "Move the broker's time ahead: expiry, delays, retention and tokens follow.",
+         "POST floodgate/clock {*}", "move the clock", lines(_moved), "1h\n90s", _ADVANCE),
     Verb("reset", "Delete all data of the broker: it is empty then, as when it was new.",
          "POST floodgate/reset", "reset the broker", Done("reset the broker")),
 )  # fmt: skip

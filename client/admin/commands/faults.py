@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from client.admin.commands.options import Option
+from client.admin.commands.options import Option, number, parsed
 from client.admin.commands.shows import lines
-from client.admin.commands.values import document
+from client.admin.commands.values import document, milliseconds
 from client.admin.commands.verbs import Function, Verb, add, group
 
 if TYPE_CHECKING:
@@ -66,11 +66,20 @@ def parsed_fault(text: str) -> dict[str, Any]:
 _FAULT = {
     "fault": Option(str, "", "The fault as JSON, or @FILE with it.", "JSON", parser=parsed_fault)
 }
+_WAIT = {
+    "fault_id": Option(str, "", "The fault's name.", "ID"),
+    "hits": number("--hits", "Actions to wait for.", 1),
+    "timeout": parsed(milliseconds, "--timeout", "Longest wait: 10s, 5m, ...", 10_000),
+}  # fmt: skip
 add(
     faults,
     Verb("set", "Inject a fault, from the next command on.", "POST floodgate/faults {fault}",
          "set the fault", lines(lambda found: [f"Set {found.get('id')}."]),
          """'{"on": ["SEND"], "do": {"action": "drop"}}'\n@slow-lookups.json""", _FAULT),
+    Verb("wait", "Wait until a fault has acted so often; print it.",
+         "GET floodgate/faults/{fault_id}/wait?hits={hits}&timeoutMs={timeout}",
+         "wait for {fault_id}", lines(lambda found: [_line(found)]),
+         "fault-1 --hits 3 --timeout 10s", _WAIT),
     Verb("list", "List the injected faults, and how often each has acted.", "GET floodgate/faults",
          "list the faults", _listed, "--json"),
     Function("clear", clear_faults),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pulsar
@@ -46,6 +47,15 @@ def test_a_refused_subscription_is_tried_again(
     assert consumer.receive(5_000).data() == b"one tea"
     (fault,) = floodgate_broker.faults()
     assert fault["fired"] == 1
+
+
+def test_an_order_comes_an_hour_later(
+    client: pulsar.Client, floodgate_broker: FloodgateServer
+) -> None:
+    consumer = client.subscribe("orders", "billing", pulsar.ConsumerType.Shared)
+    client.create_producer("orders").send(b"late tea", deliver_after=timedelta(hours=1))
+    floodgate_broker.advance("1h")
+    assert consumer.receive(5_000).data() == b"late tea"
 
 
 def subscribed(client: pulsar.Client, tries: int = 3) -> pulsar.Consumer:

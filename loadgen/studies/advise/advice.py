@@ -29,6 +29,7 @@ from loadgen.studies.advise.limits import (
     memory_knobs,
     raised,
     scaled,
+    with_waits,
 )
 from loadgen.studies.advise.obstacles import obstacles, switch_warnings
 from loadgen.studies.advise.question import LOOKUP_KEYS, LOOKUP_REFUSALS, document_text
@@ -109,6 +110,11 @@ class Advice:
         return self.setting is not None and self.promised and bool(tried) and all(tried)
 
     @property
+    def passes_today(self) -> bool:
+        """True if the present limits meet the goal as stated."""
+        return self.today is not None and not self.question.goal.misses(self.today)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences on a broker with the switch of PIP-434 on today."""
         return tuple(switch_warnings(self.question, (self.setting or self.question.today).broker))
@@ -185,8 +191,7 @@ def advise(
     tries = Tries(storm or virtual_storms(question.seconds), question.goal, on_try)
     try:
         found = replace(found, today=tries.outcome(question, question.today))
-        met = (each for each in splits(question) if not tries.misses(question, each))
-        most = next(met, None)
+        most = next((e for e in _all_memory(found) if not tries.misses(question, e)), None)
     except OutOfTimeError:
         if not tries.done:
             raise UsageError(said("no-time-at-all", question=question)) from None
@@ -202,17 +207,13 @@ def advise(
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     """Return the advice with limits that withstand all strains, as far as time permits."""
     question, borne, breaks = found.question, list[str](), list[tuple[str, Outcome]]()
-    setting, tried = start(question), strains(question)
+    setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)
     try:
         holds = all(tries.bears(each, question.today, most) for each in tried[:2])
-        found = replace(found, shaky=not holds and not tries.misses(question, question.today))
-        if _may_be_kept(question) and holds:
-            setting = larger_of(setting, question.today, question.goal.accounted_mb)
-            # The switch of PIP-434 is on if the profile can bear it.
-            pause = question.profile == "floodgate"
-            setting = replace(setting, broker=replace(setting.broker, pause=pause))
-            found = replace(found, setting=setting)
+        found = replace(found, shaky=not holds and found.passes_today)
+        setting = _first(found, tries, setting, kept=holds and _may_be_kept(question))
+        found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
         edge = tries.edge(tried[:2], setting, least_setting(question), most)
         # Slow servers justify more memory, but not any amount.
@@ -234,14 +235,49 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     return replace(found, breaks=tuple(breaks), bears=tuple(borne))
 
 
+def _all_memory(found: Advice) -> Iterator[Setting]:
+    """Yield all memory of the goal in several splits, also with waits in force that pass."""
+    yield from splits(found.question)
+    if found.passes_today:
+        yield from (with_waits(each, found.question.today) for each in splits(found.question))
+
+
+def _first(found: Advice, tries: Tries, setting: Setting, *, kept: bool) -> Setting:
+    """Return the first limits to try, never below the present limits where these are kept."""
+    question = found.question
+    if kept:
+        setting = larger_of(setting, question.today, question.goal.accounted_mb)
+        # The switch of PIP-434 is on if the profile can bear it.
+        pause = question.profile == "floodgate"
+        return replace(setting, broker=replace(setting.broker, pause=pause))
+    # Clients refused after a short wait retry, which may cost more than a long wait.
+    patient = with_waits(setting, question.today)
+    if found.passes_today and tries.misses(question, setting):
+        return setting if tries.misses(question, patient) else patient
+    return setting
+
+
 def _as_far_as_tried(
     found: Advice, tries: Tries, tried: Sequence[Question], most: Setting
 ) -> Advice:
-    """Return a cut search with limits not known to break under a strain that all memory bears."""
-    setting = found.setting
-    assert setting is not None
-    if any(tries.known_miss(each, setting) and not tries.known_miss(each, most) for each in tried):
-        setting = most
+    """Return a cut search with the smallest limits not known to break where all memory holds."""
+    start, knobs = found.setting, memory_knobs(most)
+    assert start is not None
+
+    def may_hold(setting: Setting) -> bool:
+        return all(
+            not tries.known_miss(each, setting) or tries.known_miss(each, most) for each in tried
+        )
+
+    passed = [
+        each
+        for question, each in tries.done
+        if question is tried[0]
+        and not tries.known_miss(question, each)
+        and all(knob.value(each) >= knob.value(start) for knob in knobs)
+    ]
+    passed.sort(key=lambda each: sum(knob.value(each) for knob in knobs))
+    setting = next(filter(may_hold, (start, *passed)), most)
     outcome, promised = tries.done.get((tried[0], setting)), not tries.known_miss(tried[1], setting)
     return replace(found, setting=setting, outcome=outcome, promised=promised)
 
@@ -282,7 +318,8 @@ def confirm(
 ) -> Advice:
     """Run the advised limits over sockets, and after a missed goal limits a step above.
 
-    No limits take more than may be accounted: without a further step, the missed goal stands.
+    No limits take more than may be accounted: without a further step, the missed goal stands. A
+    missed goal on a machine too slow for its clients says nothing of the limits.
 
     The servers are Floodgate's own, in the profile of the question, or a cluster with limits of its
     own, for a single storm.
@@ -306,6 +343,7 @@ def confirm(
         return replace(advice, not_confirmed=why)
     longest = question.storm_seconds + _AROUND_SECONDS
     storms: list[Confirmation] = []
+    limited = ""
     while len(storms) < _STORMS and time.perf_counter() + longest <= until:
         name = f"storm-{len(storms) + 1}"
         if at.service_url:
@@ -314,13 +352,17 @@ def confirm(
         note(name.replace("-", " "))
         options = replace(at, out=out, name=name, place="processes", say=note)
         outcome = run_storm(question, setting, options, run)
-        storms.append(Confirmation(setting, outcome, not question.goal.misses(outcome)))
+        met = not question.goal.misses(outcome)
+        if outcome.limited and not met:
+            limited = said("machine-limited", why=outcome.limited)
+            break
+        storms.append(Confirmation(setting, outcome, met))
         larger = raised(setting, STEP, question.goal.accounted_mb)
         if storms[-1].met or at.service_url or larger == setting:
             break
         setting = larger
     if not storms:
         why = said("no-time-for-a-storm", longest=longest, left=max(0.0, seconds))
-        return replace(advice, not_confirmed=why)
+        return replace(advice, not_confirmed=limited or why)
     setting, where = storms[-1].setting, at.service_url
     return replace(advice, confirmations=tuple(storms), setting=setting, stormed=where)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from loadgen.engine.rows import RUN_ENDED
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
+from loadgen.results.verdict import generator_limits
 from loadgen.units import MB_BYTES, format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Outcome:
         reasons: Texts of refusals, with the number of each.
         stalled_seconds: Seconds in which hundreds waited for heap, and hardly a request was
             answered though direct memory was free: the growth stall, also a temporary one.
+        limited: Why the clients' own machine was the limit; empty: it kept its schedule.
     """
 
     clients: int
@@ -39,6 +41,7 @@ class Outcome:
     accounted: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, int] = field(default_factory=dict)
     stalled_seconds: int = 0
+    limited: str = ""
 
     @property
     def refused_share(self) -> float:
@@ -136,6 +139,7 @@ def outcome_of(goal: Goal, directory: Path) -> Outcome:
     with Results.open(directory) as results:
         (found,) = results.sql(_CLIENTS.replace("{clients}", inner), within=within)
         stalled = results.value(_STALLED, **_STALL)
+        limited = "" if results.run.get("place") == "virtual" else generator_limits(results)
         figures = {(row["process"], row["figure"]): row["max"] for row in results.query("servers")}
         told = results.query("reasons", most=_MOST_REASONS)
     reasons = {row["reason"] or row["outcome"]: row["requests"] for row in told}
@@ -144,4 +148,10 @@ def outcome_of(goal: Goal, directory: Path) -> Outcome:
     for process, kind in product(held, ("heap", "direct")):
         used = figures.get((process, f"{kind}.used"), 0.0)
         held[process] += figures.get((process, f"{kind}.high"), used)
-    return Outcome(**found, accounted=held, reasons=reasons, stalled_seconds=int(stalled))
+    return Outcome(
+        **found,
+        accounted=held,
+        reasons=reasons,
+        stalled_seconds=int(stalled),
+        limited=limited,
+    )

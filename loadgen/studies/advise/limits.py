@@ -19,6 +19,8 @@ _SWITCH = f"{_CHANNEL}PauseReceivingRequestsIfUnwritable"
 MEMORY = ("direct_mb", "heap_mb")
 """Keys of the search, in the order in which limits bind: direct memory waits for readers."""
 
+WAITS = ("heap_timeout_millis", "direct_timeout_millis")
+
 
 def _key(name: str, shipped: Any, title: str = "") -> Any:  # noqa: ANN401 - a field of its type
     return field(default=shipped, metadata={"key": name, "title": title})
@@ -163,6 +165,13 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
         if knob not in raised and beyond > 0:
             in_force = knob.set(in_force, knob.value(in_force) - beyond)
     return in_force
+
+
+def with_waits(setting: Setting, other: Setting) -> Setting:
+    """Return a setting with the waits of another."""
+    for knob in (Knob(server, name) for server in setting.servers for name in WAITS):
+        setting = knob.set(setting, knob.value(other))
+    return setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:

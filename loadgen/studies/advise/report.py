@@ -78,7 +78,7 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
         return said(f"why-pause-{question.profile}")
     if knob.name not in MEMORY and same:
         return said("why-as-it-is")
-    if same and advice.today is not None and not question.goal.misses(advice.today):
+    if same and advice.passes_today:
         return said("why-kept")
     if knob.name not in MEMORY:
         kind = "queue" if knob.name.endswith("queue") else "timeout"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tests.differential.dialogues.run import Outcome
+from tests.differential.figures import Added, missed
 
 LEAST_AGREE, LEAST_KEPT, LEAST_PRODUCTIVE = 0.99, 0.9, 0.6
 COMMANDS = (
@@ -34,7 +35,7 @@ _JUDGED_FROM = 200
 
 
 @dataclass
-class DialogueFigures:
+class DialogueFigures(Added):
     """Counts of dialogues, and of their steps by command."""
 
     compared: int = 0
@@ -59,15 +60,6 @@ class DialogueFigures:
         if found is not None:
             self.differing[found.step.command] += 1
             self.causes[found.cause] += 1
-
-    def add(self, other: DialogueFigures) -> None:
-        self.compared += other.compared
-        self.dropped += other.dropped
-        self.agreed += other.agreed
-        self.productive += other.productive
-        self.steps += other.steps
-        self.differing += other.differing
-        self.causes += other.causes
 
     def summary(self) -> str:
         """Return the figures in a line."""
@@ -94,11 +86,7 @@ class DialogueFigures:
             ("are kept", whole / (whole + self.dropped), LEAST_KEPT),
             ("deliver messages", self.productive / whole, LEAST_PRODUCTIVE),
         ]
-        found = [
-            f"{share:.2%} {what}, at least {least:.1%} must"
-            for what, share, least in bounds
-            if share < least
-        ]
+        found = missed(bounds)
         if self.compared >= _JUDGED_FROM:
             found += [f"{name} never came" for name in COMMANDS if not self.steps[name]]
         return found

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.differential.rest.calls import RestCall, RestExchange
-from tests.differential.rest.playing import RestAnswer
+from tests.support.golden.rest import RestAnswer
 
 FIELDS = ("status", "type", "location", "allow", "body")
 """Compared parts of an answer; the first is its kind."""

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.differential.rest.calls import RestCall
-from tests.differential.rest.playing import RestAnswer
+from tests.support.golden.rest import RestAnswer
 
 _REGISTERED = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "TRACE"})
 _CONTROL = re.compile(r"%0[0-9A-Fa-f]|%1[0-9A-Fa-f]|%7[Ff]")
-_ZERO_BEFORE = re.compile(r"/[^/?]+-partition-[^/?]*-partition-0[0-9]+(?:\?|\Z)")
-_PARTITION_LIKE = re.compile(r"-partition-[+-]?[0-9]+/partitions")
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 import http.client
 import json
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from tests.differential.rest.calls import JSON_TYPE, RestCall, RestExchange
+from tests.support.golden.exchange import Rest
+from tests.support.golden.rest import RestAnswer
+from tests.support.golden.rest import ask as send
 
 ANSWER_SECONDS = 20.0
 SET_KEYS = "/admin/v2/brokers/configuration/values"
@@ -17,35 +19,6 @@ class NoAnswerError(Exception):
 
 class UnpreparedError(Exception):
     """A server refuses an exchange's tenant: an existing tenant of the name cannot be removed."""
-
-
-@dataclass(frozen=True, slots=True)
-class RestAnswer:
-    """Answer; absent headers are None.
-
-    Attributes:
-        status: 0 without an answer within 20 s, or after a connection error.
-        content_type: As received.
-        location: Of a redirect.
-        allow: The methods of ``Allow``, sorted.
-        body: As text.
-    """
-
-    status: int
-    content_type: str | None
-    location: str | None
-    allow: tuple[str, ...] | None
-    body: str
-
-
-class _PlainConnection(http.client.HTTPConnection):
-    """Sends a path unmodified, even an invalid path."""
-
-    def _validate_path(self, url: str) -> None:
-        pass
-
-    def _encode_request(self, request: str) -> bytes:
-        return request.encode("utf-8")
 
 
 def play(web_address: str, exchange: RestExchange) -> tuple[RestAnswer, ...]:
@@ -73,41 +46,18 @@ def play(web_address: str, exchange: RestExchange) -> tuple[RestAnswer, ...]:
 
 
 def ask(web_address: str, call: RestCall) -> RestAnswer:
-    """Make a call on a new connection; redirects are not followed.
+    """Make a call on a new connection; status 0 without an answer. Redirects are not followed.
 
     Raises:
         NoAnswerError: The server cannot be reached.
     """
-    connection = _PlainConnection(web_address, timeout=ANSWER_SECONDS)
+    sent = Rest(call.method, call.path, call.body, 0)
     try:
-        connection.connect()
-    except OSError as error:
+        return send(web_address, sent, dict(call.headers), ANSWER_SECONDS)
+    except ConnectionRefusedError as error:
         raise NoAnswerError(f"{web_address} cannot be reached: {error}") from None
-    try:
-        _send(connection, call)
-        answer = connection.getresponse()
-        allow = answer.getheader("Allow")
-        return RestAnswer(
-            answer.status,
-            answer.getheader("Content-Type"),
-            answer.getheader("Location"),
-            None if allow is None else tuple(sorted(allow.replace(" ", "").split(","))),
-            answer.read().decode("utf-8", "replace"),
-        )
     except (http.client.HTTPException, OSError):
-        return RestAnswer(0, None, None, None, "")
-    finally:
-        connection.close()
-
-
-def _send(connection: http.client.HTTPConnection, call: RestCall) -> None:
-    connection.putrequest(call.method, call.path, skip_accept_encoding=True)
-    for name, value in call.headers:
-        connection.putheader(name, value)
-    body = None if call.body is None else call.body.encode("utf-8", "surrogatepass")
-    if body is not None or call.method in ("PUT", "POST", "PATCH"):
-        connection.putheader("Content-Length", str(len(body or b"")))
-    connection.endheaders(body)
+        return RestAnswer(0, "")
 
 
 # -- removing -------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from tests.differential.rest.comparing import FIELDS, RestComparison, compare
 from tests.differential.rest.deviations import deviation_of
 from tests.differential.rest.endpoints import ENDPOINTS
 from tests.differential.rest.oddities import ODDITIES
-from tests.differential.rest.playing import RestAnswer, UnpreparedError, play
+from tests.differential.rest.playing import UnpreparedError, play
 from tests.differential.sides import real_side
+from tests.support.golden.rest import RestAnswer
 from tests.support.golden.targets import golden_broker
 
 SIDE_BY_SIDE = 16

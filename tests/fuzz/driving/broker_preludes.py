@@ -10,7 +10,7 @@ from tests.fuzz.driving.broker_world import LARGE_NAMESPACE, BrokerWorld
 from tests.fuzz.driving.peer import Peer
 from tests.fuzz.inputs.commands import TOPIC
 from tests.fuzz.inputs.credentials import PROXY
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 
 Type = pb.BaseCommand
 Kind = pb.CommandSubscribe

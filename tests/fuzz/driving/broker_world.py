@@ -21,7 +21,8 @@ from tests.fuzz.driving.stand_ins import stand_ins
 from tests.fuzz.driving.stepped_loop import SteppedLoop
 from tests.fuzz.inputs.credentials import ADMIN, KEYS
 from tests.fuzz.rules import BrokenRuleError
-from tests.support.peers.raw_peer import connect_command, frame
+from tests.support.peers.frames import frame
+from tests.support.peers.raw_peer import connect_command
 
 LIMIT_BYTES = 24_000
 """Heap and direct memory each: two large listings, so a third waits."""

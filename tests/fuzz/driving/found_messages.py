@@ -9,13 +9,14 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from broker.messages.managed_ledger import CursorState, ManagedLedger, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
 from broker.messages.stores.room import NO_BOUNDS
 from broker.messages.stores.sqlite import database
 from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore
-from broker.subscriptions.cursor import ManagedCursor
+from broker.messages.subscriptions.cursor import ManagedCursor
 from limiter.clock import LoopClock
 from tests.fuzz.driving import changed_file
 from tests.fuzz.driving.scratch import scratch

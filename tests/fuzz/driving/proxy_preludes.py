@@ -10,7 +10,8 @@ from tests.fuzz.driving.broker_preludes import (
 )
 from tests.fuzz.driving.peer import Peer
 from tests.fuzz.driving.proxy_world import BROKER_PORT, SILENT_PORT, ProxyWorld
-from tests.support.peers.raw_peer import connect_command, frame
+from tests.support.peers.frames import frame
+from tests.support.peers.raw_peer import connect_command
 
 BEFORE, LOOKUPS, PIPE, PRODUCING, RECEIVING, PAUSED, DRAINING, CONNECTING = range(8)
 _TARGETS = {

@@ -2,7 +2,7 @@
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import encode_payload_command
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 from tests.support.processes.commands import TYPES, complete_command
 
 

@@ -21,7 +21,6 @@ from tests.fuzz.driving.stepped_loop import SteppedLoop
 ALLOWED = (ImportFailedError, StoreError)
 FIGURES = {"imported": 0, "tables": 0}
 SKIPS, AS_FILE, AS_TEXT = 1, 2, 4
-MOST_ROWS = 40
 _NAME_TYPES: tuple[Any, ...] = (
     pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string()),
     pa.int64(), pa.list_(pa.string()), pa.string_view(), pa.null(),

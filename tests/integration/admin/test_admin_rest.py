@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from broker.admin.negotiation import METADATA_TYPE
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.stores.changes import StoreError
 from server.http import MAX_REQUEST_BYTES
 from tests.support.peers.rest_client import RestClient, rest_client

@@ -5,7 +5,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.peers.raw_peer import ping
+from tests.support.peers.frames import ping
 from tests.support.processes.cluster import cluster
 
 PATH = "/admin/v2/floodgate/connections"

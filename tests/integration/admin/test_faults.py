@@ -1,9 +1,13 @@
 """Faults on command over REST, at broker and proxy, with connected clients."""
 
+import asyncio
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.peers.raw_peer import lookup_command, ping
+from limiter.clock import LoopClock
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import lookup_command
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster, topic_names
 
@@ -28,6 +32,35 @@ async def test_a_fault_acts_on_a_connection_that_is_open(role: str) -> None:
         assert listed == {**fault, "seen": 2, "fired": 1, "over": True}
         metrics = (await rest.ask("GET", "/metrics/")).text
         assert 'floodgate_faults_acted_total{cluster="standalone",action="error"} 1.0' in metrics
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_a_test_waits_until_a_fault_has_acted(role: str) -> None:
+    twice = NOT_READY.replace('"times":1', '"times":2')
+    async with cluster(both=ON) as parts, rest_client(parts.part(role)) as rest:
+        fault = (await rest.ask("POST", FAULTS, twice)).value["id"]
+        waits = asyncio.create_task(rest.ask("GET", f"{FAULTS}/{fault}/wait?hits=2"))
+        peer = await parts.peer(role)
+        await peer.send(lookup_command(1, TOPIC), lookup_command(2, TOPIC))
+        assert (await waits).value["fired"] == 2
+        again = await rest.ask("GET", f"{FAULTS}/{fault}/wait?hits=2&timeoutMs=1")
+        assert again.status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "sentence"),
+    [
+        ("?hits=2", 412, "hits=2: fault-1 acts at most 1 times"),
+        ("?hits=none", 412, "hits='none': a number from 1 to 1000000000"),
+        ("?timeoutMs=0", 412, "timeoutMs='0': a number from 1 to 600000"),
+        ("?timeoutMs=1", 408, "fault-1 acted 0 of 1 times within 1 ms"),
+    ],
+)
+async def test_a_wait_that_cannot_succeed_says_why(query: str, status: int, sentence: str) -> None:
+    async with cluster(both=ON, clock=LoopClock()) as parts, rest_client(parts.broker) as rest:
+        await rest.ask("POST", FAULTS, NOT_READY)
+        answer = await rest.ask("GET", f"{FAULTS}/fault-1/wait{query}")
+        assert (answer.status, answer.reason) == (status, sentence)
 
 
 async def test_a_fault_acts_on_a_tunnel_that_is_open_and_no_more_once_it_is_cleared() -> None:

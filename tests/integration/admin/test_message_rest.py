@@ -15,7 +15,7 @@ from broker.admin.context import AdminContext
 from broker.admin.resources import growth
 from broker.admin.resources.messages import backlog, deletion
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.service import BrokerService
 from broker.stores.changes import TopicChanges
 from broker.stores.store import NamespaceSnapshot

@@ -14,7 +14,7 @@ from tests.support.peers.byte_broker import (
     ByteBrokerConnection,
     connected_command,
 )
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 
 CHALLENGE = pb.BaseCommand(
     type=pb.BaseCommand.AUTH_CHALLENGE, authChallenge=pb.CommandAuthChallenge(server_version="x")

@@ -1,7 +1,8 @@
 """A broker killed and restarted: clients continue, nothing is lost."""
 
 import asyncio
-from contextlib import AsyncExitStack
+import time
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,13 @@ from client.consumers.consumer import Consumer
 from client.messages.enums import ConsumerType, InitialPosition
 from client.messages.message_id import MessageId
 from client.producers.producer import Producer
+from loadgen.places.server_process import (
+    RestartableServer,
+    ServerLaunch,
+    restartable_server,
+    running_server,
+)
 from tests.integration.client.server import only_here
-from tests.support.processes.restarted_server import proxy_of, restarted_broker
 
 TOPIC = "persistent://public/default/killed"
 KILLS = 2
@@ -20,6 +26,16 @@ AHEAD = 50
 DOWN_SECONDS = 0.3
 
 pytestmark = [pytest.mark.processes, only_here("the broker is killed")]
+
+
+LOCAL = {"bindAddress": "127.0.0.1", "advertisedAddress": "127.0.0.1", "webServicePort": "0"}
+
+
+def restarted_broker(folder: Path) -> AbstractContextManager[RestartableServer]:
+    """Run a broker with messages on disk for a block."""
+    messages = f"sqlite://{folder / 'messages.db'}?fsync=true"
+    keys = {**LOCAL, "brokerServicePort": "0", "floodgateMessageStore": messages}
+    return restartable_server(ServerLaunch("broker", keys, folder / "broker.log"))
 
 
 class Published:
@@ -66,10 +82,12 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
     tmp_path: Path, through: str, kind: ConsumerType
 ) -> None:
     async with AsyncExitStack() as stack:
-        broker = await stack.enter_async_context(restarted_broker(tmp_path))
-        url = broker.service_url
+        broker = stack.enter_context(restarted_broker(tmp_path))
+        url = broker.server.service_url
         if through == "proxy":
-            url = (await stack.enter_async_context(proxy_of(broker, tmp_path))).service_url
+            keys = {**LOCAL, "servicePort": "0", "brokerServiceURL": url}
+            launch = ServerLaunch("proxy", keys, tmp_path / "proxy.log")
+            url = stack.enter_context(running_server(launch)).service_url
         client = await stack.enter_async_context(Client(url))
         consumer = await client.subscribe(
             TOPIC, "s", kind, initial_position=InitialPosition.Earliest
@@ -80,9 +98,7 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
             await published.some(AHEAD)
             under_way = asyncio.create_task(published.some(AHEAD))
             await received.all_up_to(published.stored[0] if published.stored else 0)
-            await broker.kill()
-            await asyncio.sleep(DOWN_SECONDS)
-            await broker.start()
+            await asyncio.to_thread(broker.restart, lambda: time.sleep(DOWN_SECONDS))
             await under_way
         await published.some(1)
         await received.all_up_to(published.next - 1)
@@ -96,31 +112,31 @@ async def test_producers_and_consumers_go_on_when_a_killed_broker_is_back(
 
 
 async def test_a_reader_goes_on_behind_the_message_it_read_last(tmp_path: Path) -> None:
-    async with restarted_broker(tmp_path) as broker, Client(broker.service_url) as client:
-        # A subscription keeps the messages
-        await (await client.subscribe(TOPIC, "keeps them")).close()
-        reader = await client.create_reader(TOPIC, MessageId.earliest)
-        published = Published(await client.create_producer(TOPIC))
-        await published.some(AHEAD)
-        read = [int((await reader.read_next()).data()) for _ in range(AHEAD // 2)]
-        await broker.kill()
-        await broker.start()
-        await published.some(1)
-        while len(read) < published.next:
-            read.append(int((await reader.read_next()).data()))
-        assert read == list(range(published.next))
+    with restarted_broker(tmp_path) as broker:
+        async with Client(broker.server.service_url) as client:
+            # A subscription keeps the messages
+            await (await client.subscribe(TOPIC, "keeps them")).close()
+            reader = await client.create_reader(TOPIC, MessageId.earliest)
+            published = Published(await client.create_producer(TOPIC))
+            await published.some(AHEAD)
+            read = [int((await reader.read_next()).data()) for _ in range(AHEAD // 2)]
+            await asyncio.to_thread(broker.restart)
+            await published.some(1)
+            while len(read) < published.next:
+                read.append(int((await reader.read_next()).data()))
+            assert read == list(range(published.next))
 
 
 async def test_of_several_addresses_those_that_answer_are_used(tmp_path: Path) -> None:
-    async with restarted_broker(tmp_path) as broker:
+    with restarted_broker(tmp_path) as broker:
         # No listener at the first and the last
-        address = broker.service_url.removeprefix("pulsar://")
+        address = broker.server.service_url.removeprefix("pulsar://")
         async with (
             Client(f"pulsar://127.0.0.1:1,{address},127.0.0.1:2") as client,
             await client.create_producer(TOPIC) as producer,
         ):
             await producer.send(b"one")
-            await broker.kill()
+            broker.kill()
             under_way = asyncio.create_task(producer.send(b"two"))
-            await broker.start()
+            await asyncio.to_thread(broker.restart)
             assert (await under_way).entry > (0, 0)

@@ -201,7 +201,8 @@ async def cancelled_once(
     before = asyncio.all_tasks()
     client = Client(parts.broker.service_url, memory_limit_bytes=LIMIT)
     call = await prepare(client)
-    task = await cancelled_at(call, number, as_it_ends=as_it_ends)
+    task = cancelled_at(call, number, as_it_ends=as_it_ends)
+    await asyncio.wait([task])
     reservations.check(client)
     with suppress(PulsarException):
         after = await client.create_producer(f"{TOPIC}-after", batching_enabled=False)

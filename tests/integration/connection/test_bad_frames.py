@@ -5,12 +5,11 @@ import struct
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from tests.support.peers.frames import frame, ping
 from tests.support.peers.raw_peer import (
     connect_command,
-    frame,
     lookup_command,
     partitions_command,
-    ping,
     topics_command,
 )
 from tests.support.processes.cluster import cluster, topic_names, until

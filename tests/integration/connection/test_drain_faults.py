@@ -5,7 +5,8 @@ import json
 import pytest
 
 from limiter.clock import LoopClock
-from tests.support.peers.raw_peer import lookup_command, ping
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import lookup_command
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster, until
 

@@ -8,7 +8,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from proto.parsing.command_bounds import COMMAND_BYTES, LARGER_COMMANDS, SCHEMA_BYTES
 from proto.parsing.varint import encode_varint
-from tests.support.peers.raw_peer import connect_command, frame, lookup_command
+from tests.support.peers.frames import frame
+from tests.support.peers.raw_peer import connect_command, lookup_command
 from tests.support.processes.cluster import cluster, topic_names
 from tests.support.processes.commands import type_name
 

@@ -8,13 +8,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.pulsar_client import PulsarClient
 from proto.parsing.command_bounds import COMMAND_BYTES
-from tests.support.peers.raw_peer import (
-    RawPeer,
-    frame,
-    lookup_command,
-    partitions_command,
-    topics_command,
-)
+from tests.support.peers.frames import frame
+from tests.support.peers.raw_peer import RawPeer, lookup_command, partitions_command, topics_command
 from tests.support.processes.cluster import broker_connection, cluster, topic_names
 
 NAMES = topic_names("public/default", 50)

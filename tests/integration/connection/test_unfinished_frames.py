@@ -9,7 +9,8 @@ import proto.PulsarApi_pb2 as pb
 from client.client import Client
 from server.limits.clients import ClientLimits
 from server.limits.refusals import Limit
-from tests.support.peers.raw_peer import RawPeer, connect_command, frame, ping
+from tests.support.peers.frames import frame, ping
+from tests.support.peers.raw_peer import RawPeer, connect_command
 from tests.support.processes.cluster import cluster, until
 
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])

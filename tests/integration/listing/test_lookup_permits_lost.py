@@ -17,13 +17,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
-from tests.support.peers.raw_peer import (
-    RawPeer,
-    lookup_command,
-    partitions_command,
-    ping,
-    topics_command,
-)
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import RawPeer, lookup_command, partitions_command, topics_command
 from tests.support.processes.cluster import Cluster, cluster, held, topic_names, until
 from tests.support.processes.samples import read_samples
 

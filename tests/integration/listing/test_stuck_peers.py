@@ -15,10 +15,11 @@ import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import CloseReason, PauseCause
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.memory.dual_limiter import LimitType
-from tests.proof.overload.mid_topics import COMMAND_BYTES, HEAP_BYTES, mid_names
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
-from tests.support.peers.raw_peer import RawPeer, ping, pong, topics_command
+from tests.support.mid_topics import COMMAND_BYTES, HEAP_BYTES, mid_names
+from tests.support.peers.frames import ping, pong
+from tests.support.peers.raw_peer import RawPeer, topics_command
 from tests.support.processes.cluster import Cluster, cluster, until
 
 ROLES = ["broker", "proxy"]

@@ -123,6 +123,15 @@ def test_a_folder_that_is_no_run_is_refused(session: SparkSession, tmp_path: Pat
         spark.events(session, tmp_path)
 
 
+def test_an_expectation_that_nothing_measures_is_refused_before_the_run(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    expect = {"expect": ["broker.direct.used.max <= 1MB"]}
+    document = {"topics": {"of": ["t/n"]}, "clients": [{"name": "a", "do": "list"}], **expect}
+    with pytest.raises(UsageError, match="nobody watched the broker"):
+        spark.run(session, document, service_url="pulsar://127.0.0.1:1", out=tmp_path)
+
+
 @pytest.mark.parametrize(
     "function", [spark.topics, spark.requests, lambda it: spark.run(it, "storm")]
 )

@@ -88,7 +88,7 @@ async def test_the_limiters_report_shows_what_stored_messages_take() -> None:
     async with cluster({}, broker={"floodgateMessageStoreMaxMB": "3"}) as parts:
         await publishing(parts, 5)
         table = await fetched(parts, f"{LIMITER_PATH}?format=table")
-        figures = parts.broker.messaging.store_figures()
+        figures = parts.broker.messaging.store.figures()
     assert f"  {figures.charged_bytes:,} of 3,145,728 stored; 0 were refused" in table
 
 

@@ -11,9 +11,9 @@ from broker.ownership.tables import claim, register, renew
 from broker.stores.changes import StoreError
 from broker.stores.store import DEFAULT_BUNDLES, NamespacePolicies
 from proto.names import NamespaceName, TopicName
+from tests.integration.ownership.owners import Party, party
 from tests.support.processes.cluster import until
 from tests.support.processes.postgresql import PostgresqlServer
-from tests.support.stores.owners import Party, party
 
 SPACE = NamespaceName.parse("tenant/shared")
 TOPIC = TopicName.parse("persistent://tenant/shared/x")

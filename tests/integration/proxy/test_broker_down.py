@@ -1,7 +1,6 @@
 """A proxy with its broker away: it starts, reports the absence to clients, and recovers."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 
@@ -16,6 +15,7 @@ from proxy.service import ProxyService
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.byte_broker import ByteBroker
 from tests.support.processes.cluster import broker_config, no_errors_logged, proxy_config, until
+from tests.support.processes.free_port import free_port
 
 PROFILES = ["pulsar", "floodgate"]
 TOPIC = "persistent://public/default/any"
@@ -24,12 +24,6 @@ REQUESTS: list[Callable[[PulsarClient], Awaitable[object]]] = [
     lambda client: client.lookup(TOPIC),
     lambda client: client.partitions(TOPIC),
 ]
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def broker_at(port: int) -> BrokerService:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from tests.support.peers.frames import frame
 from tests.support.peers.questioned_broker import QuestionedBroker, unchanged_frame, without_tail
 from tests.support.peers.questioned_proxy import (
     DIRECT,
@@ -23,7 +24,7 @@ from tests.support.peers.questioned_proxy import (
     is_one_list,
     questioned_proxy,
 )
-from tests.support.peers.raw_peer import frame, topics_command
+from tests.support.peers.raw_peer import topics_command
 from tests.support.peers.stand_in_broker import listing_body, listing_frame, topic_names
 from tests.support.processes.cluster import until
 

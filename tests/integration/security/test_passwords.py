@@ -10,7 +10,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from server.authentication.basic.passwords import apr1, is_password
-from tests.support.peers.raw_peer import RawPeer, lookup_command, ping
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import RawPeer, lookup_command
 from tests.support.processes.cluster import cluster
 
 SHOWN = f"Basic {b64encode(b'ann:right').decode()}"

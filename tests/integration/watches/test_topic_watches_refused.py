@@ -9,12 +9,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.watch_keys import WatchSettings
-from broker.metrics import watch_metrics
+from broker.metrics import WATCHES
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter
 from broker.watches.registry import WATCHER_BYTES
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.watched_sets import SET_BYTES
+from limiter.metrics.prometheus import Instruments
 from tests.support.clocks.settle import settle
 from tests.support.peers.raw_peer import RawPeer
 from tests.support.processes.cluster import cluster, topic_names, until
@@ -300,7 +301,7 @@ async def test_the_metrics_say_what_is_watched_and_what_was_refused() -> None:
         watches = parts.broker.watches
         parts.broker.config.watches.become(WatchSettings(max_bytes=1_000_000))
         metrics = CollectorRegistry()
-        metrics.register(watch_metrics("the-cluster", watches))
+        metrics.register(Instruments(WATCHES, lambda: watches, {"cluster": "the-cluster"}))
         samples = read_samples(generate_latest(metrics).decode())
         assert {sample.labels["cluster"] for sample in samples} == {"the-cluster"}
         assert {

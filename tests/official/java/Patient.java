@@ -15,7 +15,7 @@ import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.PulsarClientException;
 
-/** The client as a program that the proof client_patience talks to: {@code Patient FOLDER}. See tests/proof/patience/program.py. */
+/** The client as a program that the proof clients.patience talks to: {@code Patient FOLDER}. See tests/proof/patience/program.py. */
 public class Patient {
     private static final int SECONDS = 5;
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from loadgen.places.server_process import ServerProcess
 from tests.proof.abuse.crowd import Target
 from tests.proof.abuse.protection import ATTACKER, Protection, grant
-from tests.proof.overload.mid_topics import mid_names
 from tests.proof.result import ProofOptions
 from tests.proof.servers import ClusterSettings, running_cluster, server_address
+from tests.support.mid_topics import mid_names
 
 HOSTILE_NAMESPACES = tuple(f"hostile/ns-{number}" for number in range(100))
 HOSTILE_TOPICS, HEALTHY_TOPICS = 4_000, 500

@@ -3,16 +3,15 @@
 import base64
 import json
 import os
-import socket
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 import jwt
 
 from loadgen.places.server_process import ServerProcess
-from tests.proof.overload.recorded_limits import limits
+from tests.proof.servers import limits, rest
 from tests.support.certificates import PemFiles
+from tests.support.processes.free_port import free_port
 
 LIMIT_MB, TENANT_BYTES = 40, 4_000_000
 TIMEOUT_MILLIS = 5_000
@@ -102,7 +101,7 @@ def protection(folder: Path) -> Protection:
     (folder / "secret.key").write_bytes(secret)
     for role in (ADMIN, PROXY, HEALTHY, ATTACKER):
         (folder / f"{role}.jwt").write_text(jwt.encode({"sub": role}, secret, _ALGORITHM))
-    ports = {"broker": (_free_port(), _free_port()), "proxy": (_free_port(), _free_port())}
+    ports = {"broker": (free_port(), free_port()), "proxy": (free_port(), free_port())}
     both = {
         **BOTH,
         **PemFiles(folder).keys(),
@@ -126,22 +125,8 @@ def protection(folder: Path) -> Protection:
 
 def grant(broker: ServerProcess, protected: Protection) -> None:
     """Give healthy clients and the attacker a tenant each: an attacker with an account is worse."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    headers = {"Authorization": f"Bearer {protected.token(ADMIN)}"}
     for tenant, role in (("public", HEALTHY), ("hostile", ATTACKER)):
-        url = f"{broker.web_url}/admin/v2/tenants/{tenant}"
-        headers = {
-            "Authorization": f"Bearer {protected.token(ADMIN)}",
-            "Content-Type": "application/json",
-        }
-        with opener.open(urllib.request.Request(url, headers=headers), timeout=10) as answer:
-            document = json.load(answer)
+        document = rest(broker.web_url, "GET", f"tenants/{tenant}", headers=headers)
         document["adminRoles"] = [role]
-        data = json.dumps(document).encode()
-        request = urllib.request.Request(url, data, headers, method="POST")
-        opener.open(request, timeout=10).close()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+        rest(broker.web_url, "POST", f"tenants/{tenant}", document, headers)

@@ -11,6 +11,7 @@ from pathlib import Path
 from loadgen.places.server_process import ServerProcess
 from proxy.forwarding.forwarder import MAX_CONNECTIONS
 from server.tasks.freed_memory import LOOK_SECONDS, LOOKS
+from server.tasks.worker_processes import MAX_WORKERS
 from tests.proof.process_memory import resident_bytes
 from tests.proof.result import ProofResult
 from tests.proof.servers import samples
@@ -119,6 +120,8 @@ _MEMORY = {"resident bytes": "resident_bytes", "heap bytes in use": "heap_bytes"
 
 _POOLED = "socket, to broker, HTTP"
 """These alternate during forwarded requests, so that no connection idles until its timeout."""
+_INNER = "socket, of this process"
+"""Among these is one for each process that matches slow patterns, kept for the next pattern."""
 
 
 def judge_rest(rests: Sequence[Rest], result: ProofResult, *, quick: bool) -> None:
@@ -138,13 +141,17 @@ def judge_rest(rests: Sequence[Rest], result: ProofResult, *, quick: bool) -> No
             )
         pooled = [rest["proxy"].kinds.get(_POOLED, 0) for rest in rests]
         counts = [rest[module].descriptors for rest in rests]
-        others = [count - kept for count, kept in zip(counts, pooled, strict=True)]
+        inner = [rest[module].kinds.get(_INNER, 0) for rest in rests]
+        others = [count - sum(kept) for count, *kept in zip(counts, pooled, inner, strict=True)]
         result.check(
             f"descriptors of the {module}",
-            len(set(others)) == 1 and max(pooled) <= MAX_CONNECTIONS,
+            len(set(others)) == 1
+            and max(pooled) <= MAX_CONNECTIONS
+            and max(inner) <= inner[0] + MAX_WORKERS,
             f"the {module} had {', '.join(map(str, counts))} descriptors; the proxy's HTTP "
             f"connections to the broker among them, kept for the next requests, were "
-            f"{', '.join(map(str, pooled))}",
+            f"{', '.join(map(str, pooled))}, and its inner sockets, with those of processes for "
+            f"slow patterns, {', '.join(map(str, inner))}",
         )
         left = {name: value for rest in rests for name, value in rest[module].held.items() if value}
         result.check(

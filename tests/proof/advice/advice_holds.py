@@ -23,7 +23,7 @@ from loadgen.studies.advise.limits import MEMORY, Limits, Setting
 from loadgen.studies.advise.report import markdown
 from tests.proof.advice.clusters import ALL, TRIAL, ProvenCluster
 from tests.proof.advice.real_storm import limits_in_force, real_cluster, storm
-from tests.proof.client.real_broker import COMMAND
+from tests.proof.real_broker import COMMAND
 from tests.proof.result import ProofError, ProofOptions, ProofResult
 
 STORMS = {"today": 3, "advised": 3, "edge": 2, "half": 2}

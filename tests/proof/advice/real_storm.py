@@ -1,16 +1,9 @@
 """A storm of an advice against a real broker: topics, limits and result."""
 
 import asyncio
-import json
-import os
-import shlex
-import signal
-import subprocess
-import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from client.admin.pulsar_admin import PulsarAdmin
@@ -22,13 +15,12 @@ from loadgen.studies.advise.goal import Outcome
 from loadgen.studies.advise.limits import Setting
 from loadgen.topics.loading import TopicLoader
 from loadgen.topics.reading import TopicToCreate
-from tests.official.servers import free_port
 from tests.proof.advice.clusters import ProvenCluster
-from tests.proof.client.real_broker import COMMAND
+from tests.proof.real_broker import real_broker
 from tests.proof.result import ProofError
+from tests.proof.servers import rest
+from tests.support.processes.free_port import free_port
 
-_START_SECONDS = 150.0
-_STOP_SECONDS = 20.0
 _SETTLE_SECONDS, _LOOK_SECONDS, _IDLE = 90.0, 3.0, 0.15
 """The longest time for a broker to settle; idle is this share of a core."""
 _CALLS_AT_ONCE = 16
@@ -48,27 +40,11 @@ def real_cluster(cluster: ProvenCluster, setting: Setting) -> Iterator[tuple[str
         "webServicePort": str(web),
         **setting.broker.keys(),
     }
-    command = [*shlex.split(os.environ[COMMAND]), *(f"{key}={keys[key]}" for key in keys)]
-    with tempfile.TemporaryDirectory(prefix="advice-", ignore_cleanup_errors=True) as folder:
-        started = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=_START_SECONDS,
-            check=False,
-            env={**os.environ, "TMPDIR": folder},
-        )
-        ready, _, rest = started.stdout.partition(" ")
-        if ready != "READY":
-            raise ProofError(f"{COMMAND} started no broker: {started.stdout[:200]!r}")
-        pid = int(rest.split()[0])
-        try:
-            admin_url = f"http://127.0.0.1:{web}"
-            asyncio.run(_make_topics(cluster, admin_url))
-            _settle(pid)
-            yield f"pulsar://127.0.0.1:{service}", admin_url
-        finally:
-            _end(pid)
+    with real_broker(keys) as pid:
+        admin_url = f"http://127.0.0.1:{web}"
+        asyncio.run(_make_topics(cluster, admin_url))
+        _settle(pid)
+        yield f"pulsar://127.0.0.1:{service}", admin_url
 
 
 def _settle(pid: int) -> None:
@@ -80,16 +56,6 @@ def _settle(pid: int) -> None:
         before, spent = spent, books.samples()["process_cpu_seconds_total"]
         if spent - before < _IDLE * _LOOK_SECONDS:
             return
-
-
-def _end(pid: int) -> None:
-    os.kill(pid, signal.SIGTERM)
-    give_up = time.monotonic() + _STOP_SECONDS
-    with suppress(ProcessLookupError):
-        while time.monotonic() < give_up:
-            os.kill(pid, 0)
-            time.sleep(0.2)
-        os.kill(pid, signal.SIGKILL)
 
 
 async def _make_topics(cluster: ProvenCluster, admin_url: str) -> None:
@@ -119,7 +85,5 @@ def storm(
 
 def limits_in_force(admin_url: str) -> dict[str, str]:
     """Return the effective configuration of a broker."""
-    url = f"{admin_url}/admin/v2/brokers/configuration/runtime"
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        told: dict[str, str] = json.load(answer)
+    told: dict[str, str] = rest(admin_url, "GET", "brokers/configuration/runtime")
     return told

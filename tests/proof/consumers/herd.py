@@ -11,7 +11,6 @@ import os
 import re
 import threading
 import time
-import urllib.request
 from collections import defaultdict
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,10 +21,10 @@ import pulsar
 
 from client import Client, MessageId, Producer
 from loadgen.places.server_process import ServerLaunch, running_server
-from tests.official.servers import free_port
-from tests.proof.client.real_broker import COMMAND, real_broker
+from tests.proof.real_broker import COMMAND, real_broker
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.servers import LOCAL, check_logs
+from tests.proof.servers import LOCAL, check_logs, rest
+from tests.support.processes.free_port import free_port
 
 NAMESPACE = "public/herd"
 TOPICS, QUICK_TOPICS = 150, 20
@@ -35,7 +34,6 @@ BACK_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 ALONE, OFFICIAL = "consumers alone", "official consumers alone"
 KEYS = {"maxConcurrentLookupRequest": "1"}
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Where(NamedTuple):
@@ -45,11 +43,7 @@ class Where(NamedTuple):
 
     def put(self, path: str) -> None:
         """Send a PUT to its REST API."""
-        headers = {"Content-Type": "application/json"}
-        url = f"{self.web_url}/admin/v2/{path}"
-        request = urllib.request.Request(url, b"{}", headers, method="PUT")
-        with _OPENER.open(request, timeout=BACK_SECONDS):
-            pass
+        rest(self.web_url, "PUT", path, {}, seconds=BACK_SECONDS)
 
 
 @dataclass

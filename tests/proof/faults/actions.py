@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-LANGUAGES = ("python", "java", "go")
-
 
 class Case(NamedTuple):
     """A fault.

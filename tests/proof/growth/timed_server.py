@@ -23,8 +23,8 @@ from server.connection.listener import raise_open_files_limit
 from server.imports import Imports
 from server.logs import LogFormat, LogLevel, configure_logs
 from server.loop import COLLECT_AFTER
+from tests.proof.growth.turns import TimedTurns, timed_turns
 from tests.proof.process_memory import peak_resident_bytes, reset_peak, resident_bytes
-from tests.proof.rest.explained_turns import TimedTurns, timed_turns
 
 LOADED_BEFORE = (postgresql_store,)
 """Otherwise imported by a store's URL: a long turn before clients are served."""

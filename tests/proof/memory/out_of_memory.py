@@ -1,7 +1,8 @@
 """A broker with 400 MB: the storm without limits kills it; with limits all clients are served.
 
 The same storm three times, each against a new broker in the same memory bound. The transcript of
-the results is shown by docs/out-of-memory.md.
+the results is shown by docs/out-of-memory.md: ``python -m tests.proof.memory.out_of_memory`` puts
+the last one there, if the proof ran in the checkout's folder.
 """
 
 import signal
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.imports.memory_import import write_topics
+from benchmarks.processes import ROOT
 from loadgen.documents.model import Document
 from loadgen.errors import LoadgenError
+from loadgen.places.experiment import experiment
 from loadgen.places.operator_files import local_broker
 from loadgen.places.options import RunOptions
 from loadgen.places.server_process import await_ready, log_tail, start, stop
-from tests.proof.loads import carried_out
+from loadgen.results.results import Results
 from tests.proof.memory.rooms import LaunchInRoom, Room, room
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import limited
@@ -28,7 +31,11 @@ READ_RATE_BYTES_PER_SECOND = 1_000_000
 RECEIVE_BUFFER_BYTES = 65_536
 MEASURE_SECONDS = 60.0
 READY_SECONDS = 60.0
-SEEN = ("answered", "back", "refused", "lost", "unfinished")
+PAGE = ROOT / "docs" / "out-of-memory.md"
+TRANSCRIPT = ROOT / "out" / "proof" / "demo" / "memory" / "transcript.txt"
+_ENDS = """SELECT what, text, count(*) AS n FROM events WHERE what IN ('refused', 'lost')
+  GROUP BY what, text ORDER BY n DESC, text"""
+_BEGIN, _END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"
 _LINE = 120
 
 
@@ -141,10 +148,29 @@ def _clients(corpus: Path, told: RunOptions) -> tuple[dict[str, Any], str]:
         }
     )
     try:
-        figures = carried_out(document, told)
+        return _seen(experiment(document, told)), ""
     except LoadgenError as error:
         return {}, str(error)
-    return {name: figures[name] for name in SEEN}, ""
+
+
+def _seen(directory: Path) -> dict[str, Any]:
+    """Return the numbers of answers, and of clients by their end; refusals and losses by reason."""
+    with Results.open(directory) as results:
+        (total,) = results.query("all") or [{"answered": 0}]
+        groups, ends = results.query("back"), results.sql(_ENDS)
+    back = sum(row["back"] for row in groups)
+    refused, lost = (
+        {row["text"]: row["n"] for row in ends if row["what"] == what}
+        for what in ("refused", "lost")
+    )
+    left = sum(row["clients"] for row in groups) - back - sum((refused | lost).values())
+    return {
+        "answered": total["answered"],
+        "back": back,
+        "refused": refused,
+        "lost": lost,
+        "unfinished": left,
+    }
 
 
 def _told(run: Storm, fate: Fate) -> list[str]:
@@ -185,3 +211,16 @@ def _judge(fates: dict[str, Fate], result: ProofResult) -> None:
             f"{name}: with limits the broker {fate.end_in_words()}, {answered} of {CLIENTS} "
             f"clients were answered, {(fate.peak_bytes or 0) / 1024**2:.0f} MiB at most",
         )
+
+
+def main() -> None:
+    """Put the last transcript into the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(_BEGIN)
+    _, _, behind = rest.partition(_END)
+    shown = TRANSCRIPT.read_text(encoding="utf-8").strip()
+    PAGE.write_text(f"{before}{_BEGIN}```\n{shown}\n```\n{_END}{behind}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,12 @@
 """A memory bound for a process: a control group where possible, else RLIMIT_DATA.
 
+``python -m tests.proof.memory.rooms GROUP|BYTES COMMAND...`` bounds itself and becomes the command.
+
 Source: the kernel's admin guides to cgroup v1 (memory) and v2, getrlimit(2).
 """
 
 import os
+import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -111,4 +114,18 @@ class LaunchInRoom(ServerLaunch):
         """Return the command line: a process that enters the bound and becomes the server."""
         assert self.room is not None
         where = str(self.room.group) if self.room.group else str(self.room.limit_bytes)
-        return [sys.executable, "-m", "tests.proof.memory.entering", where, *super().command()]
+        return [sys.executable, "-m", "tests.proof.memory.rooms", where, *super().command()]
+
+
+def main() -> None:
+    """Enter a control group, or set RLIMIT_DATA; then run the command in this process."""
+    where, *command = sys.argv[1:]
+    if where.isdigit():
+        resource.setrlimit(resource.RLIMIT_DATA, (int(where), int(where)))
+    else:
+        (Path(where) / "cgroup.procs").write_text(str(os.getpid()))
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main()

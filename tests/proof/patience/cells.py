@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from client import Client
 from loadgen.places.server_process import ServerProcess
-from tests.proof.faults.asking import rest
+from tests.proof.faults.beside_clients import FAULTS
 from tests.proof.patience.program import OK, Program
+from tests.proof.servers import rest
 
 TIMES = 2
 ACTING_SECONDS = 5.0
@@ -64,8 +65,7 @@ class Place:
 
     async def ask(self, method: str, document: object = None, path: str = "") -> Any:
         """Send a REST request about faults, or to another path."""
-        path = path or "floodgate/faults"
-        return await asyncio.to_thread(rest, self.server, method, document, path)
+        return await asyncio.to_thread(rest, self.server.web_url, method, path or FAULTS, document)
 
     async def connect(self) -> None:
         """Open the publishing connection."""
@@ -153,7 +153,7 @@ class Playing:
 
     async def _clear(self) -> None:
         if self._fault:
-            await self._place.ask("DELETE", None, f"floodgate/faults/{self._fault}")
+            await self._place.ask("DELETE", None, f"{FAULTS}/{self._fault}")
             self._fault = ""
 
     async def _used(self, said: str) -> str:

@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 
 from loadgen.places.server_process import ServerLaunch, ServerProcess, running_server
-from tests.proof.faults.actions import LANGUAGES
-from tests.proof.faults.asking import ON
-from tests.proof.faults.beside_clients import official_command
+from tests.proof.faults.beside_clients import ON
 from tests.proof.patience.cells import AGAIN, CELLS, CONNECT, FIRST, STEPS, Cell, Place, Playing
 from tests.proof.patience.program import Program, running_program
 from tests.proof.patience.table import Outcomes, less_patient, table_of
+from tests.proof.programs import LANGUAGES, official_command
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import LOCAL, check_logs
 

@@ -4,82 +4,45 @@ Common protocol: ``COMMAND FOLDER WAY=URL ...`` reports its start, publishes, co
 until a line on its standard input, and then reports its calls.
 """
 
-import json
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import ROOT
-from tests.official.clients import ClientMissingError, go_client, java_client
+from tests.proof.programs import Program, official_command, running_programs
 from tests.proof.restarts.servers import Fleet
-from tests.proof.result import ProofError
-
-PYTHON = (sys.executable, "-m", "tests.proof.restarts.load")
-Loads = dict[str, subprocess.Popen[str]]
-
-
-def _java() -> tuple[str, ...]:
-    *start, _ = java_client().command
-    return (*start, "Load")
-
-
-def _go() -> tuple[str, ...]:
-    return (str(Path(go_client().command[0]).with_name("loading")),)
-
-
-COMMANDS: Mapping[str, Callable[[], tuple[str, ...]]] = {
-    "python": lambda: PYTHON,
-    "java": _java,
-    "go": _go,
-}
 
 
 @contextmanager
-def running_loads(out: Path, fleet: Fleet, languages: Sequence[str]) -> Iterator[Loads]:
+def running_loads(
+    out: Path, fleet: Fleet, languages: Sequence[str]
+) -> Iterator[dict[str, Program]]:
     """Run clients directly and through the proxies for a block.
 
     Raises:
         ProofError: A language's client is not available, or did not start.
     """
-    loads: Loads = {}
-    with ExitStack() as stack:
-        for language in languages:
-            try:
-                command = COMMANDS[language]()
-            except ClientMissingError as error:
-                raise ProofError(str(error)) from None
-            ways = [
-                f"{language}-direct={fleet.url('broker')}",
-                f"{language}-proxied={fleet.url('proxy')}",
-            ]
-            log = stack.enter_context((out / f"load-{language}.err").open("wb"))
-            process = subprocess.Popen(
-                [*command, str(out.resolve()), *ways],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=ROOT,
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            loads[language] = process
-        for language in loads:
-            _line(language, loads[language])
+    commands = {
+        language: (
+            *official_command(language, "tests.proof.restarts.load", "Load", "loading"),
+            str(out.resolve()),
+            f"{language}-direct={fleet.url('broker')}",
+            f"{language}-proxied={fleet.url('proxy')}",
+        )
+        for language in languages
+    }
+    with running_programs(commands, out) as loads:
+        for load in loads.values():
+            load.line()
         yield loads
 
 
-def finished_loads(loads: Loads) -> dict[str, Any]:
+def finished_loads(loads: dict[str, Program]) -> dict[str, Any]:
     """End the producing, and return the results, of all together and of each language."""
-    for process in loads.values():
-        assert process.stdin is not None
-        process.stdin.write("stop\n")
-        process.stdin.flush()
-    found = {language: _line(language, process) for language, process in loads.items()}
+    for load in loads.values():
+        load.say("stop")
+    found = {language: load.line() for language, load in loads.items()}
     longest: dict[str, float] = {}
     calls: Counter[str] = Counter()
     for language, one in found.items():
@@ -97,11 +60,3 @@ def finished_loads(loads: Loads) -> dict[str, Any]:
         },
         "calls_by_language": {name: sum(one["calls"].values()) for name, one in found.items()},
     }
-
-
-def _line(language: str, process: subprocess.Popen[str]) -> Any:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        raise ProofError(f"the process of {language} clients ended; see load-{language}.err")
-    return json.loads(line)

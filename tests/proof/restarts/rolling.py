@@ -9,7 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from tests.proof.restarts.loads import COMMANDS, finished_loads, running_loads
+from tests.proof.programs import LANGUAGES
+from tests.proof.restarts.loads import finished_loads, running_loads
 from tests.proof.restarts.servers import Fleet, running_fleet
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs
@@ -29,7 +30,7 @@ def prove(options: ProofOptions) -> ProofResult:
     with (
         running_postgresql() as database,
         running_fleet(options.out, database.url()) as fleet,
-        running_loads(options.out, fleet, tuple(COMMANDS)) as loads,
+        running_loads(options.out, fleet, LANGUAGES) as loads,
     ):
         drains = [
             _restarted(fleet, name, options) for _ in range(rounds) for name in fleet.processes

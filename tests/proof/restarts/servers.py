@@ -3,12 +3,11 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.places.server_process import ServerLaunch
-from tests.proof.servers import LOCAL, Restartable
+from loadgen.places.server_process import RestartableServer, ServerLaunch, restartable_server
+from tests.proof.servers import LOCAL
 
 LEASE_MILLIS = 4000
 
@@ -17,12 +16,12 @@ LEASE_MILLIS = 4000
 class Fleet:
     """The processes by name: broker-1, broker-2, proxy-1, proxy-2."""
 
-    processes: dict[str, Restartable]
+    processes: dict[str, RestartableServer]
 
     def url(self, role: str) -> str:
         """Return the service URL with both addresses of a role."""
         addresses = [
-            "{}:{}".format(*process.address)
+            process.server.service_url.removeprefix("pulsar://")
             for name, process in self.processes.items()
             if name.startswith(role)
         ]
@@ -39,26 +38,21 @@ def running_fleet(out: Path, database: str) -> Iterator[Fleet]:
         for name in ("broker-1", "broker-2"):
             settings = {
                 **LOCAL,
+                "brokerServicePort": "0",
                 "metadataStoreUrl": database,
                 "metadataStoreSessionTimeoutMillis": str(LEASE_MILLIS),
                 "floodgateMessageStore": f"sqlite://{(out / f'messages-{name}.db').resolve()}",
             }
-            launch = partial(_launch, "broker", "brokerServicePort", settings, out / f"{name}.log")
-            fleet.processes[name] = Restartable(stack, launch)
+            launch = ServerLaunch("broker", settings, out / f"{name}.log")
+            fleet.processes[name] = stack.enter_context(restartable_server(launch))
         brokers = fleet.url("broker")
         for name in ("proxy-1", "proxy-2"):
             settings = {
                 **LOCAL,
+                "servicePort": "0",
                 "brokerServiceURL": brokers,
                 "brokerProxyAllowedTargetPorts": "*",
             }
-            launch = partial(_launch, "proxy", "servicePort", settings, out / f"{name}.log")
-            fleet.processes[name] = Restartable(stack, launch)
+            launch = ServerLaunch("proxy", settings, out / f"{name}.log")
+            fleet.processes[name] = stack.enter_context(restartable_server(launch))
         yield fleet
-
-
-def _launch(
-    module: str, port_key: str, settings: dict[str, str], log: Path, port: int
-) -> ServerLaunch:
-    launch = ServerLaunch(module, settings, log)
-    return replace(launch, settings={**settings, port_key: str(port)})

@@ -1,19 +1,16 @@
 """A history of four topics whose broker ends in one way after the other."""
 
 import asyncio
-import json
 import os
 import signal
-import socket
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.error import HTTPError
 
 from limiter.clock import LoopClock, deadline
@@ -24,13 +21,14 @@ from loadgen.places.server_process import (
     ServerStartError,
     running_server,
 )
-from tests.proof.servers import LOCAL, server_address
+from tests.proof.servers import LOCAL, rest, server_address
+from tests.proof.soaks.killed_broker import NEVER, POINTS
+from tests.proof.soaks.wire_clients import SUBSCRIPTION, WireClients
+from tests.proof.soaks.wire_history import WireHistory
+from tests.proof.soaks.wire_peer import RefusedError, WirePeer
 from tests.support.messages.model import ALONE, SubType
 from tests.support.messages.truth import Truth, Wrong
-from tests.support.messages.wire_clients import SUBSCRIPTION, WireClients
-from tests.support.messages.wire_history import WireHistory
-from tests.support.messages.wire_peer import RefusedError, WirePeer
-from tests.support.stores.killed_broker import NEVER, POINTS
+from tests.support.processes.free_port import free_port
 
 KINDS = (*ALONE, SubType.Shared, SubType.Key_Shared)
 ANY_MOMENT, STOPPED = "any-moment", "stopped"
@@ -54,7 +52,7 @@ class KilledLaunch(ServerLaunch):
 
     def command(self) -> list[str]:
         python, m, _, *rest = super().command()
-        return [python, m, "tests.support.stores.killed_broker", *self.how, *rest]
+        return [python, m, "tests.proof.soaks.killed_broker", *self.how, *rest]
 
 
 class Start(NamedTuple):
@@ -90,7 +88,7 @@ class History:
             Truth(kind, f"persistent://public/default/{number}-{kind}", retained=retained)
             for kind in KINDS
         ]
-        self._port, self._web_port = _free_ports()
+        self._port, self._web_port = free_port(), free_port()
         self._settings = self._broker_settings(retained)
         self._through: tuple[str, int] | None = None
         if number % 3 == 2:
@@ -202,12 +200,9 @@ class History:
     async def _unload(self, topic: str) -> None:
         await asyncio.to_thread(self._rest, "PUT", f"{topic.replace('://', '/')}/unload")
 
-    def _rest(self, method: str, path: str) -> bytes:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        url = f"http://127.0.0.1:{self._web_port}/admin/v2/{path}"
+    def _rest(self, method: str, path: str) -> Any:
         try:
-            with opener.open(urllib.request.Request(url, method=method), timeout=10) as response:
-                return bytes(response.read())
+            return rest(f"http://127.0.0.1:{self._web_port}", method, path)
         except HTTPError as error:
             raise RefusedError(f"{method} {path}: {error}") from None
 
@@ -265,7 +260,7 @@ class History:
     def _finish(self, truth: Truth) -> None:
         """Check that a topic is empty, and delete it."""
         path = truth.topic.replace("://", "/")
-        stats = json.loads(self._rest("GET", f"{path}/stats"))["subscriptions"][SUBSCRIPTION]
+        stats = self._rest("GET", f"{path}/stats")["subscriptions"][SUBSCRIPTION]
         for name in ("msgBacklog", "unackedMessages"):
             if stats[name]:
                 truth.wrong.not_zero.append(f"{truth.name} {name} {stats[name]}")
@@ -280,11 +275,3 @@ def _has_ended(pid: int) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def _free_ports() -> tuple[int, int]:
-    """Return two free ports; successive brokers keep them."""
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        two.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]

@@ -22,9 +22,9 @@ from random import Random
 from loadgen.places.server_process import ServerStartError
 from tests.proof.result import ProofOptions, ProofResult
 from tests.proof.servers import check_logs
+from tests.proof.soaks.killed_broker import POINTS
 from tests.proof.soaks.killed_history import ANY_MOMENT, WAYS, History, Totals
 from tests.support.messages.truth import Wrong
-from tests.support.stores.killed_broker import POINTS
 
 LIVES, QUICK_LIVES = 10, 3
 KILLS = 200

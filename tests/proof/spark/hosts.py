@@ -8,9 +8,8 @@ rows, the servers' clock and the same topics and storm on one host.
 import shutil
 
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.secrets.planted import Planted
-from tests.proof.secrets.searching import ProcessWatch, Search
 from tests.proof.spark.ends import abort_early, interrupt, kill_load, kill_topics
+from tests.proof.spark.planted import Planted, ProcessWatch, Search
 from tests.proof.spark.play import Play
 from tests.proof.spark.stage import running_stage
 from tests.proof.spark.storms import make_topics, play_storm

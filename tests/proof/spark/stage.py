@@ -25,11 +25,10 @@ from loadgen.spark.java import find_java
 from loadgen.spark.packaging import JOB
 from loadgen.spark.settings import EVERYWHERE, ON_A_CLUSTER, Setting, as_properties
 from tests.proof.result import ProofError
-from tests.proof.secrets.planted import Planted
-from tests.proof.secrets.stage import PROVIDER
 from tests.proof.spark.cluster import SPARK_HOME
 from tests.proof.spark.fast_clock import written_python
 from tests.proof.spark.network import Host, network, run_on, wait_until
+from tests.proof.spark.planted import Planted
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 FAST, DOOMED = WORKERS[0], WORKERS[2]
@@ -38,6 +37,7 @@ CORES = 4
 PORTS, BACKLOG = 400, 16
 """Ports and queue for connections of the driver's host."""
 COMMAND_SECONDS = 300.0
+TOKENS = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
 _MASTER_PORT, _WEB_PORT, _HISTORY_PORT = 7077, 8080, 18_080
 _SERVER_SECONDS = 120.0
 _READ = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=20).read().decode())"
@@ -116,7 +116,7 @@ class Stage:
             "bindAddress": host.address,
             "advertisedAddress": host.address,
             "authenticationEnabled": "true",
-            "authenticationProviders": f"{PROVIDER}Token",
+            "authenticationProviders": TOKENS,
             "tokenSecretKey": f"file://{self.planted.secret_key}",
             "authenticateMetricsEndpoint": "false",
         }

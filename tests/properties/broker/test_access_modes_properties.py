@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.access_modes import AccessModes
+from broker.messages.producers import AccessModes
 from server.connection.request_errors import RequestError
 
 SHARED, EXCLUSIVE = pb.Shared, pb.Exclusive
@@ -82,7 +82,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_access_is_given_as_the_table_says(steps: Sequence[tuple[str, int]]) -> None:
-    modes: AccessModes[Asks] = AccessModes()
+    modes: AccessModes = AccessModes()
     model = Model()
     there: dict[str, Asks] = {}
     for number, (step, value) in enumerate(steps):
@@ -103,7 +103,7 @@ def test_access_is_given_as_the_table_says(steps: Sequence[tuple[str, int]]) -> 
         assert not modes.waiting or modes.holder is not None or modes.sharers
 
 
-def _answer(modes: AccessModes[Asks], asks: Asks) -> str:
+def _answer(modes: AccessModes, asks: Asks) -> str:
     try:
         return "ready" if modes.ask(asks).ready else "waits"
     except RequestError as error:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.message_frames import MessageFrames
+from broker.messages.subscriptions.message_frames import MessageFrames
 from proto.frames import split_body
 
 ids = st.integers(0, 2**63 - 1)

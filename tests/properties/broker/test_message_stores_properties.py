@@ -21,8 +21,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from broker.messages.managed_ledger import CursorState, ManagedLedger
 from broker.messages.position import EARLIEST, LATEST, Position
+from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
 from tests.support.stores.message_stores import Noting, digest, message_store
 
 NAMES = [f"persistent://t/n/{letter}" for letter in "ab"]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import to_wire
-from broker.messages.publishing.receipts import producer_prefix, receipt_frame
+from broker.messages.producer import producer_prefix, receipt_frame
 from proto.frames import encode_command
 
 UNSIGNED = st.integers(0, 2**64 - 1)

@@ -23,9 +23,9 @@ from client.exceptions import PulsarException, Timeout
 from client.messages.enums import ConsumerType
 from client.messages.message_id import MessageId
 from client.table_view import open_table_view
-from tests.support.clocks.cancelled import cancelled_at
 from tests.support.clocks.settle import settle
 from tests.support.peers.model_broker import LEDGER, TOPIC, ModelBroker
+from tests.support.suspensions import cancelled_at
 
 Opening = "Callable[[ModelBroker], Awaitable[Any]]"
 MOST_SUSPENSIONS = 60
@@ -107,7 +107,7 @@ async def at_every_suspension(
             what = await opening(broker)
             await settle()
         broker.hold = Slowly()  # type: ignore[assignment]
-        task = cancelled_at(suspension, call(what))  # type: ignore[arg-type]
+        task = cancelled_at(call(what), suspension)  # type: ignore[arg-type]
         was_cancelled = await finished(broker, task)
         if opening is None and not was_cancelled:
             what = task.result()

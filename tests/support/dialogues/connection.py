@@ -11,6 +11,7 @@ from typing import Self
 from limiter.clock import LoopClock, deadline
 from proto import PulsarApi_pb2 as pb
 from tests.support.dialogues import wire
+from tests.support.peers.frames import frame, pong, split_frame
 
 CONNECT_SECONDS = 20.0
 _LOST_AT_ONCE = struct.pack("ii", 1, 0)
@@ -70,7 +71,7 @@ class DialogueConnection(asyncio.Protocol):
                 return
             body = bytes(self._buffer[4:end])
             del self._buffer[:end]
-            self._take(*wire.parse(body))
+            self._take(*split_frame(body))
 
     def _take(self, command: pb.BaseCommand, behind: bytes) -> None:
         if not self.is_open:
@@ -80,7 +81,7 @@ class DialogueConnection(asyncio.Protocol):
             self._connected.set_result(None)
             return
         if command.type == pb.BaseCommand.PING:
-            self.send(wire.pong_bytes())
+            self.send(frame(pong()))
         self._on_frame(command, behind)
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -7,11 +7,12 @@ connection. Wire format is in ``wire``, playing in ``player``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from tests.support.golden.exchange import load_lines
 
 RESET = "reset, and opened again"
 """An abrupt loss of the connection, instead of a command."""
@@ -90,12 +91,11 @@ class Dialogue:
 
 def load_dialogues(path: Path) -> list[Dialogue]:
     """Read a recording: a dialogue a line."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
         Dialogue(
             row["case"],
             row["topic"],
             tuple(Step(one["connection"], one["does"], tuple(one["then"])) for one in row["steps"]),
         )
-        for row in rows
+        for row in load_lines(path)
     ]

@@ -8,11 +8,11 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import google_crc32c
 from google.protobuf.json_format import ParseDict
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.dialogues.dialogue import Seen
+from tests.support.peers.frames import frame, split_message, with_checksum
 
 MessageIds = dict[int, pb.MessageIdData]
 """Ids of stored messages by sequence id: message 3 is ``m3``."""
@@ -25,7 +25,6 @@ NO_NUMBER = (1 << 64) - 1
 """A Java long of -1."""
 NO_ENTRY_RECORDED = 1 << 32
 """An entry id of -1 in a recording."""
-_MAGIC = b"\x0e\x01"
 _TAIL_BYTES = 40
 _PRODUCER, _PUBLISH_TIME = "p", 1
 _BATCH = 3
@@ -57,14 +56,7 @@ def connect_bytes() -> bytes:
     command = pb.BaseCommand(type=pb.BaseCommand.CONNECT)
     command.connect.client_version = "dialogue"
     command.connect.protocol_version = PROTOCOL_VERSION
-    return _frame(command)
-
-
-def pong_bytes() -> bytes:
-    """Return the answer to the server's PING."""
-    command = pb.BaseCommand(type=pb.BaseCommand.PONG)
-    command.pong.SetInParent()
-    return _frame(command)
+    return frame(command)
 
 
 def command_bytes(does: Mapping[str, Any], ids: MessageIds) -> bytes:
@@ -89,7 +81,7 @@ def command_bytes(does: Mapping[str, Any], ids: MessageIds) -> bytes:
         if name not in _NOT_FIELDS:
             _set(body, name, value)
     _name_messages(command, does, ids)
-    return _frame(command)
+    return frame(command)
 
 
 def _set(body: Any, name: str, value: Any) -> None:
@@ -149,27 +141,13 @@ def _send(does: Mapping[str, Any], number: int) -> bytes:
         payload = b"".join(map(_in_batch, [f"m{number}.{index}" for index in range(size)]))
     ParseDict(does.get("metadata", {}), metadata)
     ParseDict(does.get("of_command", {}), command.send)
-    head = metadata.SerializeToString()
-    summed = struct.pack(">I", len(head)) + head + payload
-    checksum = google_crc32c.value(summed) ^ bool(does["bad_checksum"])
-    return _frame(command, _MAGIC + struct.pack(">I", checksum) + summed)
+    return frame(command, with_checksum(metadata, payload, wrong=bool(does["bad_checksum"])))
 
 
 def _in_batch(text: str) -> bytes:
     payload = text.encode()
     single = pb.SingleMessageMetadata(payload_size=len(payload)).SerializeToString()
     return struct.pack(">I", len(single)) + single + payload
-
-
-def _frame(command: pb.BaseCommand, behind: bytes = b"") -> bytes:
-    body = command.SerializeToString()
-    return struct.pack(">II", 4 + len(body) + len(behind), len(body)) + body + behind
-
-
-def parse(body: bytes) -> tuple[pb.BaseCommand, bytes]:
-    """Return a frame's command and the bytes behind it; the first length was already read."""
-    end = 4 + int.from_bytes(body[:4], "big")
-    return pb.BaseCommand.FromString(body[4:end]), body[end:]
 
 
 def seen(connection: int, command: pb.BaseCommand, behind: bytes) -> Seen:
@@ -234,13 +212,10 @@ def _last_message_id(command: pb.BaseCommand, _: bytes) -> Seen:
 
 def _message(command: pb.BaseCommand, behind: bytes) -> Seen:
     message = command.message
-    if behind.startswith(_MAGIC):
-        behind = behind[6:]
-    end = 4 + int.from_bytes(behind[:4], "big")
-    metadata = pb.MessageMetadata.FromString(behind[4:end])
+    metadata, payload = split_message(behind)
     return {
         "consumer_id": message.consumer_id,
-        "payload_tail": behind[end:][-_TAIL_BYTES:].decode("latin-1"),
+        "payload_tail": payload[-_TAIL_BYTES:].decode("latin-1"),
         "redelivery_count": message.redelivery_count,
         "num_messages_in_batch": metadata.num_messages_in_batch,
         "partition": message.message_id.partition,

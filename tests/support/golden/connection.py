@@ -40,6 +40,7 @@ from tests.support.golden.message_frames import (
 )
 from tests.support.golden.rest import RECORDED_WEB, ask
 from tests.support.golden.watches import WatchedTopics, updates_of_one_change, without_hash
+from tests.support.peers.frames import frame, pong, split_frame
 
 ANSWER_SECONDS = 60.0
 """Limit for an answer or a close; Pulsar's first lookup loads a bundle."""
@@ -47,7 +48,6 @@ ANSWER_SECONDS = 60.0
 SILENCE_SECONDS = 0.3
 """Silence that counts as the answer ``(nothing)``."""
 
-_PONG = pb.BaseCommand.PONG
 SURPLUS_SECONDS = 0.02
 """Waiting time for surplus answers after the last recorded one."""
 
@@ -111,7 +111,7 @@ class GoldenConnection:
         try:
             command = self._command()
             while command.type == pb.BaseCommand.PING:
-                self._socket.sendall(frame(pb.BaseCommand(type=_PONG, pong=pb.CommandPong())))
+                self._socket.sendall(frame(pong()))
                 command = self._command()
         except TimeoutError:
             assert not self._received, f"half a frame came: {bytes(self._received)!r}"
@@ -123,8 +123,11 @@ class GoldenConnection:
     def _command(self) -> pb.BaseCommand:
         (length,) = struct.unpack(">I", self._take(4))
         body = self._take(length)
-        self.payload = body[4 + int.from_bytes(body[:4], "big") :]
-        return parse_frame(body)
+        try:
+            command, self.payload = split_frame(body)
+        except DecodeError as error:
+            raise AssertionError(f"an answer that is not a BaseCommand: {body[:80]!r}") from error
+        return command
 
     def _take(self, count: int) -> bytes:
         while len(self._received) < count:
@@ -141,25 +144,6 @@ def _bytes(step: Send) -> bytes:
     if step.delivered_in_ms:
         return delayed_send(int(time.time() * 1_000), step.delivered_in_ms)
     return step.raw if step.command is None else frame(step.command)
-
-
-def frame(command: pb.BaseCommand) -> bytes:
-    """Return a simple frame: both lengths, then the command."""
-    body = command.SerializeToString()
-    return struct.pack(">II", len(body) + 4, len(body)) + body
-
-
-def parse_frame(body: bytes) -> pb.BaseCommand:
-    """Parse a frame's command; the first length was already read.
-
-    Raises:
-        AssertionError: The frame does not hold a command.
-    """
-    (length,) = struct.unpack(">I", body[:4])
-    try:
-        return pb.BaseCommand.FromString(body[4 : 4 + length])
-    except DecodeError as error:
-        raise AssertionError(f"an answer that is not a BaseCommand: {body[:80]!r}") from error
 
 
 @dataclass(frozen=True)

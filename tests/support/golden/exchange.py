@@ -180,11 +180,15 @@ def _read_cases(path: Path, groups: frozenset[str]) -> Iterator[Case]:
     target = next((name for name in ("broker", "proxy") if path.name.startswith(name)), None)
     if target is None:
         raise ValueError(f"{path.name}: a recording's name begins with 'broker' or 'proxy'")
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in load_lines(path):
         if "exchange" in row and row["case"].partition("/")[0] in groups:
             steps = tuple(parse_row(each) for each in row["exchange"])
             yield Case(name=row["case"], target=target, steps=steps)
+
+
+def load_lines(path: Path) -> list[dict[str, Any]]:
+    """Read a recording's lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def load_deviations(path: Path) -> dict[tuple[str, str], Deviation]:

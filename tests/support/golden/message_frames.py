@@ -4,24 +4,20 @@ Ledger ids are the server's: a replay learns them from answers and puts them int
 Entry ids are compared.
 """
 
-import struct
 from collections.abc import Iterator, Sequence
 
-import google_crc32c
 from google.protobuf.message import Message
 
 from proto import PulsarApi_pb2 as pb
 from tests.support.golden.exchange import Answer, Case, Expect, Send, Step
 from tests.support.golden.masks import Difference
+from tests.support.peers.frames import MAGIC, frame, split_message, with_checksum
 
-_MAGIC = b"\x0e\x01"
 _RANKS = {
     pb.BaseCommand.PRODUCER_SUCCESS: 1,
     pb.BaseCommand.WATCH_TOPIC_UPDATE: 2,
     pb.BaseCommand.MESSAGE: 3,
 }
-_HEAD_BYTES = 10
-"""Magic number, checksum, length of the metadata."""
 
 
 class LedgerIds:
@@ -106,14 +102,13 @@ def payload_difference(step: int, recorded: bytes | int | None, came: bytes) -> 
 
 def _comparable(payload: bytes) -> str:
     """Return a payload for comparison: whole, without the time of a delayed delivery."""
-    if not payload.startswith(_MAGIC):
+    if not payload.startswith(MAGIC):
         return payload.hex()
-    size = int.from_bytes(payload[6:_HEAD_BYTES], "big")
-    metadata = pb.MessageMetadata.FromString(payload[_HEAD_BYTES : _HEAD_BYTES + size])
+    metadata, content = split_message(payload)
     if not metadata.HasField("deliver_at_time"):
         return payload.hex()
     metadata.ClearField("deliver_at_time")
-    return f"delayed {metadata} {payload[_HEAD_BYTES + size :].hex()}"
+    return f"delayed {metadata} {content.hex()}"
 
 
 def delayed_send(now_ms: int, milliseconds: int) -> bytes:
@@ -122,7 +117,4 @@ def delayed_send(now_ms: int, milliseconds: int) -> bytes:
     command.send.producer_id, command.send.sequence_id, command.send.num_messages = 1, 0, 1
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1_700_000_000_000)
     metadata.deliver_at_time = now_ms + milliseconds
-    head, body = metadata.SerializeToString(), command.SerializeToString()
-    summed = struct.pack(">I", len(head)) + head + b"later"
-    behind = _MAGIC + struct.pack(">I", google_crc32c.value(summed)) + summed
-    return struct.pack(">II", 4 + len(body) + len(behind), len(body)) + body + behind
+    return frame(command, with_checksum(metadata, b"later"))

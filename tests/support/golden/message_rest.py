@@ -13,17 +13,17 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.golden.connection import Place, Replay
-from tests.support.golden.exchange import Case, Deviation, Rest, parse_request, parse_row
+from tests.support.golden.exchange import Case, Deviation, load_lines, parse_row
 from tests.support.golden.masks import Difference, complaint
 from tests.support.golden.message_frames import LedgerIds
-from tests.support.golden.rest import RestAnswer, ask
+from tests.support.golden.rest import Call, RestAnswer, ask, call_of
 from tests.support.golden.targets import FOREIGN_BROKER, golden_broker, prepare_namespace
 
 AGAIN_SECONDS = 0.05
@@ -73,31 +73,17 @@ _CONNECTION_OF = {
 _LEAVE_BEFORE = frozenset({"msg stats after they left", "msg partitioned stats"})
 
 
-@dataclass(frozen=True)
-class Call:
-    name: str
-    request: Rest
-    recorded: RestAnswer
-
-
 def load_rows(path: Path) -> list[Call | Case]:
     """Read the recording: calls, and exchanges on the wire."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [_row(row) for row in rows]
+    return [_row(row) for row in load_lines(path)]
 
 
 def _row(row: dict[str, Any]) -> Call | Case:
     if "exchange" in row:
         # The group's note: messages may come beside answers.
         return Case(f"messaging/{row['case']}", "broker", tuple(map(parse_row, row["exchange"])))
-    answer = RestAnswer(
-        row["status"],
-        row["body"],
-        row.get("type"),
-        row.get("location"),
-        pulsar_headers=tuple(sorted(row.get("headers", {}).items())),
-    )
-    return Call(row["case"], parse_request(row["request"], row["status"]), answer)
+    call, headers = call_of(row), tuple(sorted(row.get("headers", {}).items()))
+    return replace(call, recorded=replace(call.recorded, pulsar_headers=headers))
 
 
 def row_name(row: Call | Case) -> str:

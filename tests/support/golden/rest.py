@@ -12,11 +12,11 @@ the beginning.
 import http.client
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.support.golden.exchange import RECORDED_BROKER, Rest, parse_request
+from tests.support.golden.exchange import RECORDED_BROKER, Rest, load_lines, parse_request
 from tests.support.golden.masks import Difference
 
 RECORDED_WEB = "127.0.0.1:8080"
@@ -29,6 +29,8 @@ OF_THE_MOMENT = ("topic stats", "topic internal info", "broker stats topics", "b
 
 @dataclass(frozen=True)
 class RestAnswer:
+    """An answer; absent headers are None."""
+
     status: int
     body: str
     content_type: str | None = None
@@ -38,7 +40,7 @@ class RestAnswer:
 
 
 @dataclass(frozen=True)
-class RestCase:
+class Call:
     """A recorded call.
 
     Attributes:
@@ -54,24 +56,27 @@ class RestCase:
     headers: Mapping[str, str] | None = None
 
 
-def load_rest_cases(directory: Path) -> list[RestCase]:
+def load_calls(directory: Path) -> list[Call]:
     """Read all recorded calls of a broker, in order."""
-    lines = [
-        json.loads(line)
-        for path in sorted(directory.glob("broker*.jsonl"))
-        for line in path.read_text(encoding="utf-8").splitlines()
-    ]
-    return [_case(row) for row in lines if "request" in row]
+    rows = [row for path in sorted(directory.glob("broker*.jsonl")) for row in load_lines(path)]
+    return [replace(call_of(row), headers=row.get("headers")) for row in rows if "request" in row]
 
 
-def _case(row: dict[str, Any]) -> RestCase:
+def call_of(row: dict[str, Any]) -> Call:
+    """Return a recorded row without its headers."""
     allow = tuple(row["allow"]) if "allow" in row else None
-    return RestCase(
-        row["case"],
-        parse_request(row["request"], row["status"]),
-        RestAnswer(row["status"], row["body"], row.get("type"), row.get("location"), allow),
-        row.get("headers"),
-    )
+    answer = RestAnswer(row["status"], row["body"], row.get("type"), row.get("location"), allow)
+    return Call(row["case"], parse_request(row["request"], row["status"]), answer)
+
+
+class _PlainConnection(http.client.HTTPConnection):
+    """Sends a path unmodified, even an invalid path."""
+
+    def _validate_path(self, url: str) -> None:
+        pass
+
+    def _encode_request(self, request: str) -> bytes:
+        return request.encode("utf-8")
 
 
 def ask(
@@ -91,14 +96,21 @@ def ask(
     Raises:
         TimeoutError: The limit was exceeded.
     """
-    connection = http.client.HTTPConnection(web_address, timeout=timeout_seconds)
+    body = None if request.body is None else request.body.encode("utf-8", "surrogatepass")
+    if body is None and request.method in ("PUT", "POST", "PATCH"):
+        body = b""
+    if headers is None:
+        headers = {"Content-Type": _media_type(request)} if body is not None else {}
+    connection = _PlainConnection(web_address, timeout=timeout_seconds)
     try:
-        body = request.body or ("" if request.method in ("PUT", "POST") else None)
-        if headers is None:
-            headers = {"Content-Type": _media_type(request)} if body is not None else {}
-        connection.request(request.method, request.path, body, dict(headers))
+        connection.putrequest(request.method, request.path, skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
         answer = connection.getresponse()
-        text, allow = answer.read().decode(), answer.getheader("Allow")
+        text, allow = answer.read().decode("utf-8", "replace"), answer.getheader("Allow")
         return RestAnswer(
             answer.status,
             text,
@@ -116,9 +128,7 @@ def _media_type(request: Rest) -> str:
     return PARTITIONED_METADATA if with_metadata else "application/json"
 
 
-def rest_differences(
-    case: RestCase, answered: RestAnswer, broker: str, web: str
-) -> list[Difference]:
+def rest_differences(case: Call, answered: RestAnswer, broker: str, web: str) -> list[Difference]:
     """Return every part of an answer that differs after the masks.
 
     Args:
@@ -140,7 +150,7 @@ def rest_differences(
     return [Difference(0, field, *pair) for field, pair in pairs.items() if pair[0] != pair[1]]
 
 
-def comparable(case: RestCase, body: str) -> str:
+def comparable(case: Call, body: str) -> str:
     """Return a body for comparison: JSON by value, masked."""
     if case.name == "version":
         return "<version>"

@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.consumer import ANY_HASHES, Consumer, ConsumerOptions
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.subscription import Subscription
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS, EffectivePolicies
-from broker.subscriptions.consumer import Consumer, ConsumerOptions
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscription import Subscription
-from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from proto.frames import FrameDecoder, encode_payload_command, split_body
 from proto.names import TopicName
 from proto.transport.turn_writer import TurnWriter
+from server.tasks.shared_turns import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 
 NAME = TopicName.parse("persistent://public/default/t")
@@ -99,6 +100,8 @@ class KeptTopic:
     name: TopicName = NAME
     terminated: bool = False
     published: int = 0
+    rules: SubscriptionRules = field(default_factory=SubscriptionRules)
+    turns: SharedTurns = field(default_factory=SharedTurns)
 
     def confirmed(self, last: Position) -> None:
         """Immediately."""
@@ -109,7 +112,8 @@ class KeptTopic:
 
     def subscriptions(self, rules: SubscriptionRules | None = None) -> Subscriptions:
         """Return the stored subscriptions."""
-        return Subscriptions(self, rules or SubscriptionRules())
+        self.rules = rules or self.rules
+        return Subscriptions(self)
 
     def publish(
         self, count: int = 1, *, batch: int = 0, key: str = "", deliver_at: int = 0
@@ -154,7 +158,11 @@ def consume(
     """Connect a consumer on its own connection."""
     cnx = cnx or KeptConnection()
     options = ConsumerOptions(
-        len(cnx.consumers) + 1, name, kind, priority_level=priority, key_shared=key_shared
+        len(cnx.consumers) + 1,
+        name,
+        kind,
+        priority_level=priority,
+        key_shared=key_shared or ANY_HASHES,
     )
     consumer = subscription.add_consumer(cnx, options)
     cnx.consumers[options.consumer_id] = consumer

@@ -4,8 +4,6 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import google_crc32c
-
 import proto.PulsarApi_pb2 as pb
 from client.messages.batch import BatchBuilder
 from client.messages.entry import Entry, EntrySource, read_entry
@@ -65,13 +63,6 @@ def compacted(messages: int, out: set[int]) -> OutgoingEntry:
         at = start + single.payload_size
         payload += struct.pack(">I", len(head)) + head + entry.payload[start:at]
     return replace(entry, payload=payload)
-
-
-def with_checksum(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
-    """Return a stored message: checksum, metadata, payload."""
-    head = metadata.SerializePartialToString()
-    tail = struct.pack(">I", len(head)) + head + payload
-    return b"\x0e\x01" + struct.pack(">I", google_crc32c.value(tail)) + tail
 
 
 def entry_bytes(entry: OutgoingEntry) -> bytes:

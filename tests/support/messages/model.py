@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import proto.PulsarApi_pb2 as pb
 from broker.messages.position import Position
-from broker.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.consumer import Consumer
 from tests.support.messages.consumers import KeptConnection
 
 SubType = pb.CommandSubscribe

@@ -5,11 +5,10 @@ from typing import Any
 
 import proto.PulsarApi_pb2 as pb
 from broker.configuration.config import BrokerConfig
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of, parse_metadata
 from broker.messages.position import Position
-from broker.messages.producer import Producer
-from broker.messages.publishing.closed_producers import ClosedProducers
+from broker.messages.producer import ClosedProducers, Producer
 from broker.messages.publishing.throttling import (
     ConnectionPublishes,
     PublishBuffer,
@@ -19,8 +18,6 @@ from broker.messages.publishing.throttling import (
 from broker.messages.stores.memory import MemoryManagedLedger, MemoryMessageStore
 from broker.messages.topic import PersistentTopic, Topic, TopicContext
 from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscriptions import Subscriptions
 from limiter.flow.read_gate import ReadGate
 from proto.frames import encode_payload_command
 from proto.names import TopicName
@@ -126,8 +123,7 @@ class TopicOnHand:
         ledger = await self.store.open_ledger(str(NAME))
         if slow:
             ledger.__class__ = SlowLedger
-        rules = SubscriptionRules()
-        topic = PersistentTopic(NAME, self.context, ledger, lambda made: Subscriptions(made, rules))
+        topic = PersistentTopic(NAME, self.context, ledger)
         await topic.recover()
         return topic
 

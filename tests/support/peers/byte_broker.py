@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 import proto.PulsarApi_pb2 as pb
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 
 GREETING_BYTES = 4
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-import google_crc32c
-
 import proto.PulsarApi_pb2 as pb
-from tests.support.peers.raw_peer import RawPeer, connect_command, pong
+from tests.support.peers.frames import frame, pong, split_frame, split_message, with_checksum
+from tests.support.peers.raw_peer import RawPeer, connect_command
 
 Type = pb.BaseCommand
-MAGIC = b"\x0e\x01"
-_HEAD_BYTES = 10
 
 
 class Received(NamedTuple):
@@ -120,14 +116,12 @@ class MessagePeer:
     async def _until(self, wanted: Callable[[pb.BaseCommand], bool]) -> pb.BaseCommand:
         """Read until a wanted command comes; keep messages, answer PINGs."""
         while True:
-            body = await self.raw.frame()
-            (size,) = struct.unpack_from(">I", body)
-            command = pb.BaseCommand.FromString(body[4 : 4 + size])
+            command, behind = split_frame(await self.raw.frame())
             if command.type == Type.PING:
                 await self.raw.send(pong())
             elif command.type == Type.MESSAGE:
                 position = command.message.message_id
-                payload = _payload(body[4 + size :])
+                _, payload = split_message(behind)
                 self.received.append(Received((position.ledgerId, position.entryId), payload))
             if wanted(command):
                 return command
@@ -136,17 +130,5 @@ class MessagePeer:
 def send_frame(sequence_id: int, payload: bytes, producer_id: int = 1) -> bytes:
     """Return a single message's SEND."""
     send = pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, num_messages=1)
-    command = Type(type=Type.SEND, send=send).SerializeToString()
-    metadata = pb.MessageMetadata(
-        producer_name="raw", sequence_id=sequence_id, publish_time=1
-    ).SerializeToString()
-    body = struct.pack(">I", len(metadata)) + metadata + payload
-    checked = MAGIC + struct.pack(">I", google_crc32c.value(body)) + body
-    total = 4 + len(command) + len(checked)
-    return struct.pack(">II", total, len(command)) + command + checked
-
-
-def _payload(rest: bytes) -> bytes:
-    assert rest[:2] == MAGIC
-    (size,) = struct.unpack_from(">I", rest, 6)
-    return rest[_HEAD_BYTES + size :]
+    metadata = pb.MessageMetadata(producer_name="raw", sequence_id=sequence_id, publish_time=1)
+    return frame(Type(type=Type.SEND, send=send), with_checksum(metadata, payload))

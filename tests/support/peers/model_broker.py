@@ -18,7 +18,8 @@ from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from proto.frames import Frame, FrameDecoder
 from proto.transport.turn_writer import TurnWriter
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.messages.entries import batch_of, plain, with_checksum
+from tests.support.messages.entries import batch_of, plain
+from tests.support.peers.frames import with_checksum
 
 Type = pb.BaseCommand
 TOPIC = "persistent://public/default/t"

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 import proto.PulsarApi_pb2 as pb
+from tests.support.peers.frames import frame, pong, split_frame
 
 RECEIVE_BUFFER_BYTES = 4_096
 GET_TOPICS = pb.BaseCommand.GET_TOPICS_OF_NAMESPACE
@@ -104,9 +105,7 @@ class RawPeer:
         return await self.read(size)
 
     async def command(self) -> pb.BaseCommand:
-        body = await self.frame()
-        (size,) = struct.unpack_from(">I", body)
-        return pb.BaseCommand.FromString(body[4 : 4 + size])
+        return split_frame(await self.frame())[0]
 
     async def answer(self) -> pb.BaseCommand:
         """Read the next command except PINGs, which are answered."""
@@ -129,25 +128,11 @@ class RawPeer:
         self._socket.close()
 
 
-def frame(command: pb.BaseCommand) -> bytes:
-    """Return a simple frame, required fields unchecked: both lengths, then the command."""
-    body = command.SerializePartialToString()
-    return struct.pack(">II", len(body) + 4, len(body)) + body
-
-
 def connect_command(target: str | None = None, protocol_version: int = 20) -> pb.BaseCommand:
     connect = pb.CommandConnect(client_version="raw-peer", protocol_version=protocol_version)
     if target is not None:
         connect.proxy_to_broker_url = target
     return pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=connect)
-
-
-def ping() -> pb.BaseCommand:
-    return pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())
-
-
-def pong() -> pb.BaseCommand:
-    return pb.BaseCommand(type=pb.BaseCommand.PONG, pong=pb.CommandPong())
 
 
 def topics_command(request_id: int, namespace: str, **fields: object) -> pb.BaseCommand:

@@ -8,8 +8,8 @@ from google.protobuf.message import Message
 import proto.PulsarApi_pb2 as pb
 from proto.transport.connection import Connection
 from tests.support.clocks.settle import settle
+from tests.support.peers.frames import frame
 from tests.support.peers.memory_transport import MemoryTransport
-from tests.support.peers.raw_peer import frame
 
 TYPES: list[int] = sorted(pb.BaseCommand.Type.values())
 _TEXT = "x"

@@ -5,7 +5,6 @@ Blocking, like the recorder: servers in the same process run in another thread.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from unittest.mock import Mock
@@ -13,7 +12,7 @@ from unittest.mock import Mock
 from broker.admin.paths import PathTable
 from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.routes import endpoints
-from tests.support.golden.exchange import Rest
+from tests.support.golden.exchange import Rest, load_lines
 from tests.support.golden.rest import ask
 from tests.support.security.binary import (
     ANSWERED_BY_PROXY,
@@ -101,8 +100,7 @@ def one_of(count: int) -> Chosen:
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    lines = (DATA / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return load_lines(DATA / f"{name}.jsonl")
 
 
 def replay_connects(address: str, name: str) -> Replayed:

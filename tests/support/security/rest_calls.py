@@ -10,7 +10,7 @@ from unittest.mock import Mock
 from broker.admin.context import AdminContext
 from broker.admin.paths import REST, Endpoint, Takes
 from broker.admin.routes import endpoints
-from tests.support.golden.exchange import Rest
+from tests.support.golden.exchange import Rest, load_lines
 from tests.support.golden.rest import PARTITIONED_METADATA, RestAnswer, ask
 from tests.support.security.credentials import Credential
 from tests.support.security.world import build
@@ -165,8 +165,7 @@ def sentence(text: str, asker: Credential) -> str:
 def _sample_bodies(path: Path) -> dict[tuple[str, str], str]:
     """Return each call's first successful body, by method and end of path."""
     found: dict[tuple[str, str], str] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in load_lines(path):
         if "request" not in row or row["status"] >= 300:
             continue
         method, called, *body = row["request"].split(" ", 2)

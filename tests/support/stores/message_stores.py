@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from broker.messages.managed_ledger import ManagedLedger, MessageStore, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger, MessageStore
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import NO_BOUNDS
 from broker.messages.stores.sqlite.store import DatabaseOptions, SqliteMessageStore

@@ -3,7 +3,7 @@
 import proto.PulsarApi_pb2 as pb
 from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
-from broker.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.consumer import Consumer
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
 from tests.support.subscriptions.messages import message
 

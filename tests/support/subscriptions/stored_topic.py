@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from broker.messages.compaction.compactor import Compactor
 from broker.messages.compaction.topic_compaction import TopicCompaction
-from broker.messages.managed_ledger import ManagedLedger
 from broker.messages.metadata import digest_of, parse_metadata
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.policies.effective import DEFAULTS
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.subscriptions import Subscriptions
 from proto.names import TopicName
+from server.tasks.shared_turns import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.subscriptions.messages import message
 
@@ -27,8 +28,10 @@ class StoredTopic:
         self.ledger = ledger
         self.policies = DEFAULTS
         self.clock = ManualClock()
+        self.rules = SubscriptionRules()
+        self.turns = SharedTurns()
         self.compaction = TopicCompaction(self)
-        self.subscriptions = Subscriptions(self, SubscriptionRules())
+        self.subscriptions = Subscriptions(self)
 
     @classmethod
     async def loaded(cls, store: MemoryMessageStore) -> StoredTopic:

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from broker.cnx import LEAVING_A_STEP
 from broker.ownership.sole import SoleOwnership
 from tests.support.clocks.settle import settle
-from tests.support.peers.raw_peer import connect_command, ping
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import connect_command
 from tests.unit.broker.commands.test_table import CONNECTED, FAILED, START, parts, wire
 
 

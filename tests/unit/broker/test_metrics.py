@@ -11,11 +11,15 @@ from prometheus_client import CollectorRegistry
 
 from broker.messages.loading.loaded_topics import LoadedTopics
 from broker.metrics import (
-    broker_metrics,
-    listing_cache_metrics,
-    lookup_metrics,
-    store_metrics,
-    topic_load_metrics,
+    CONNECTIONS,
+    LISTING_CACHE,
+    LOOKUP_TIMES,
+    LOOKUPS,
+    PENDING_LOOKUPS,
+    SNAPSHOTS,
+    TOPIC_LOAD_TIMES,
+    TOPIC_LOADS,
+    load_figures,
 )
 from broker.ownership.ownership import Owner
 from broker.patterns.cache import ListingCache
@@ -23,12 +27,12 @@ from broker.stores.snapshots.cache import SNAPSHOT_BYTES
 from broker.stores.sqlite.store import SqliteStore
 from broker.topic_lists.sequence import TopicSequence
 from broker.topics.lookup_outcomes import LookupOutcomes
-from limiter.flow.totals import FlowTotals
+from limiter.flow.lookup_semaphore import LookupSemaphore
+from limiter.metrics.prometheus import Instruments
 from limiter.metrics.wait_times import WaitTimes
 from proto.names import NamespaceName
 from server.configuration.addresses import NO_URLS
 from server.connection.counters import ConnectionCounters
-from server.metrics.flow import flow_metrics
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import SampleLine, exposition, prometheus_type, read_samples
 
@@ -51,45 +55,37 @@ def assert_as_recorded(samples: Iterable[SampleLine]) -> None:
 
 def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> None:
     connections = ConnectionCounters()
-    flow = FlowTotals(ManualClock())
-    registry = CollectorRegistry()
-    registry.register(broker_metrics("c1", "10.0.0.1", connections, lambda: 9, lambda: 4, flow))
+    lookups, registry = LookupSemaphore(10), CollectorRegistry()
+    labels = {"cluster": "c1", "broker": "10.0.0.1", "metric": "broker_connection"}
+    registry.register(Instruments(CONNECTIONS, lambda: connections, labels))
+    registry.register(Instruments(PENDING_LOOKUPS, lambda: lookups, {"cluster": "c1"}))
+    for _ in range(9):
+        lookups.try_acquire("client")
     for _ in range(5):
         connections.opened()
     for _ in range(3):
         connections.create_success += 1
     connections.create_fail += 1
     connections.closed()
-    flow.outbound.change(500)
-    flow.outbound.change(-400)
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     assert_as_recorded(samples.values())
-    of_flow = {family.name for family in flow_metrics("c1", flow)}
-    assert {
-        name: sample.value
-        for name, sample in samples.items()
-        if name.removesuffix("_total") not in of_flow
-    } == {
+    assert {name: sample.value for name, sample in samples.items()} == {
         "pulsar_active_connections": 4,
         "pulsar_connection_created_total_count": 5,
         "pulsar_connection_create_success_count": 3,
         "pulsar_connection_create_fail_count": 1,
         "pulsar_connection_closed_total_count": 1,
         "pulsar_broker_lookup_pending_requests": 9,
-        "pulsar_broker_throttled_connections": 0,
-        "floodgate_unanswered_requests_total": 4,
     }
-    assert samples["pulsar_active_connections"].labels == {
-        "cluster": "c1",
-        "broker": "10.0.0.1",
-        "metric": "broker_connection",
-    }
+    assert samples["pulsar_active_connections"].labels == labels
 
 
 async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
     clock, registry = ManualClock(), CollectorRegistry()
     outcomes = LookupOutcomes(clock, clock.now)
-    registry.register(lookup_metrics("c1", outcomes))
+    labels = {"cluster": "c1"}
+    registry.register(Instruments(LOOKUP_TIMES, lambda: outcomes, labels))
+    registry.register(Instruments(LOOKUPS, lambda: outcomes, labels, outcomes.since))
 
     async def here() -> Owner:
         clock.advance(0.0004)
@@ -112,9 +108,12 @@ async def test_lookups_are_shown_as_a_real_broker_shows_them() -> None:
 
 def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
     times = WaitTimes(ManualClock())
-    topics = SimpleNamespace(load_times=times, opened_at=5_000, failed_loads=2)
+    topics = SimpleNamespace(load_times=times, failed_loads=2)
     registry = CollectorRegistry()
-    registry.register(topic_load_metrics("c1", "10.0.0.1", cast("LoadedTopics", topics)))
+    loaded, labels = cast("LoadedTopics", topics), {"cluster": "c1"}
+    registry.register(Instruments(TOPIC_LOAD_TIMES, lambda: loaded, labels, 5))
+    labels = {**labels, "broker": "10.0.0.1", "metric": "pulsar_topic_load_times"}
+    registry.register(Instruments(TOPIC_LOADS, lambda: load_figures(loaded), labels))
     before = list(read_samples(exposition(registry).decode()))
     for millis in (10, 20, 30):
         times.record(millis / 1000)
@@ -131,7 +130,7 @@ def test_loads_of_topics_are_shown_as_a_real_broker_shows_them() -> None:
 async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "topics.sqlite", 10_000)
     registry = CollectorRegistry()
-    registry.register(store_metrics("c1", store, 10_000))
+    registry.register(Instruments(SNAPSHOTS, lambda: (store, 10_000), {"cluster": "c1"}))
     await store.open()
     try:
         await store.create_namespace(NamespaceName.parse("a/b"))
@@ -148,7 +147,7 @@ async def test_what_a_store_keeps_in_memory_is_exported(tmp_path: Path) -> None:
 def test_what_is_remembered_of_listings_is_exported() -> None:
     cache, scope = ListingCache(10_000), TopicSequence()
     registry = CollectorRegistry()
-    registry.register(listing_cache_metrics("c1", cache))
+    registry.register(Instruments(LISTING_CACHE, lambda: cache, {"cluster": "c1"}))
     for key in range(20):
         cache.put(scope, key, "value", 100)
     for key in range(20):

@@ -4,8 +4,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
-from broker.metrics import plugin_metrics
+from broker.metrics import PLUGIN
 from broker.plugins.calls import ResourceCalls, ResourcesError
+from limiter.metrics.prometheus import Instruments
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -20,7 +21,7 @@ async def test_calls_are_counted_under_way_overdue_and_failed() -> None:
     plug_in.go_on.clear()
     calls = ResourceCalls(plug_in, "m:C", 30.0, clock)
     registry = CollectorRegistry()
-    registry.register(plugin_metrics("c", calls))
+    registry.register(Instruments(PLUGIN, lambda: calls, {"cluster": "c"}))
 
     def figures() -> list[float | None]:
         names = ("calls", "overdue_calls", "failures_total")

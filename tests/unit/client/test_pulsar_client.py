@@ -15,7 +15,7 @@ from proto.names import NamespaceName
 from proto.topic_hash import topics_hash
 from tests.support.clocks.settle import started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 from tests.support.processes.cluster import cluster, topic_names
 
 NAMES = topic_names("public/default", 30)

@@ -77,6 +77,21 @@ def test_a_server_that_cannot_be_emptied_is_started_again(
     assert [kept.empty().pid for _ in range(2)] == [1, 2]
 
 
+def test_a_broker_whose_time_was_moved_ends_with_its_test(tmp_path: Path, web: Web) -> None:
+    kept = Kept("broker", [], tmp_path)
+    kept.empty().advance("1h")
+    assert kept.empty().pid == 2
+    assert web.asked == ["POST http://h:2/admin/v2/floodgate/clock"]
+
+
+def test_a_fault_that_does_not_act_in_time_is_told(web: Web) -> None:
+    web.answer = refusal(b"fault-1 acted 2 of 3 times within 10000 ms")
+    with pytest.raises(FloodgateError, match="2 of 3 times"):
+        SERVER.wait_for_fault("fault-1", hits=3)
+    (asked,) = web.asked
+    assert asked.endswith("/faults/fault-1/wait?hits=3&timeoutMs=10000")
+
+
 def test_a_fault_is_set_and_looked_at(web: Web) -> None:
     web.answer = b'{"id": "fault-1"}'
     assert SERVER.set_fault({"on": ["SEND"]}) == "fault-1"

@@ -1,7 +1,8 @@
 """A client's connection to the proxy, from beginning to end."""
 
 from tests.support.clocks.settle import settle
-from tests.support.peers.raw_peer import connect_command, ping
+from tests.support.peers.frames import ping
+from tests.support.peers.raw_peer import connect_command
 from tests.unit.proxy.commands.test_table import State, wire
 
 

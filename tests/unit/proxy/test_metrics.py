@@ -5,13 +5,14 @@ import dataclasses
 from prometheus_client import CollectorRegistry
 
 from limiter.flow.lookup_semaphore import LookupSemaphore
-from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
+from limiter.metrics.prometheus import Instruments
+from proxy import metrics
 from proxy.listing.live_answers import LiveAnswers
-from proxy.metrics import ProxyMetrics
-from server.connection.counters import ConnectionCounters, ProxyCounters
+from proxy.metrics import ProxyCounters
+from server.connection.counters import ConnectionCounters
 from server.connection.unanswered_requests import UnansweredRequests
-from server.metrics.flow import flow_metrics
+from server.instruments import UNANSWERED
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import exposition, read_samples
 
@@ -45,7 +46,7 @@ def test_every_counter_is_exported_with_its_total() -> None:
     connections = ConnectionCounters()
     connections.opened()
     clock = ManualClock()
-    flow, unanswered = FlowTotals(clock), UnansweredRequests(clock)
+    unanswered = UnansweredRequests(clock)
     lookups = LookupSemaphore(10)
     for _ in range(9):
         lookups.try_acquire("client")
@@ -53,19 +54,21 @@ def test_every_counter_is_exported_with_its_total() -> None:
     live = LiveAnswers(AsyncDualMemoryLimiter(limit, limit, clock), remembers=True)
     unanswered.total, live.reused_total = 4, 5
     registry = CollectorRegistry()
-    registry.register(
-        ProxyMetrics("c1", connections, counters, lookups, unanswered, live, flow, "12")
-    )
+    sources = {
+        metrics.CONNECTIONS: connections,
+        metrics.REQUESTS: counters,
+        metrics.LOOKUPS: lookups,
+        metrics.LIVE_ANSWERS: live,
+        metrics.ROLE_POOLS: "12",
+        UNANSWERED: unanswered,
+    }
+    for table, source in sources.items():
+        registry.register(Instruments(table, lambda source=source: source, {"cluster": "c1"}))
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     for number, name in enumerate(fields, start=1):
         sample = samples.pop(f"pulsar_proxy_{name}_total")
         assert (sample.type, sample.value) == ("counter", number)
-    of_flow = {family.name for family in flow_metrics("c1", flow)}
-    assert {
-        name: sample.value
-        for name, sample in samples.items()
-        if name.removesuffix("_total") not in of_flow
-    } == {
+    assert {name: sample.value for name, sample in samples.items()} == {
         "pulsar_proxy_active_connections": 1,
         "floodgate_proxy_lookup_pending_requests": 9,
         "floodgate_proxy_role_pools": 2,

@@ -9,9 +9,9 @@ from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.messages.position import Position
 
 if TYPE_CHECKING:
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
+    from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.messages.topic import PersistentTopic
-    from broker.subscriptions.cursor import ManagedCursor
     from proto.names import TopicName
 
 MOST_ANALYZED = 10_000

@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.messages.producer import Producer
-    from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.dispatchers.dispatcher import Dispatcher
+    from broker.messages.subscriptions.consumer import Consumer
+    from broker.messages.subscriptions.dispatchers.dispatcher import Dispatcher
 
 
 NOTHING_DRAINS = {

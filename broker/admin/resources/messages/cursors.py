@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import PersistentTopic
-    from broker.subscriptions.subscription import Subscription
 
 _CONSUMERS_CHECK = 1_000
 """A smaller backlog with consumers is expired only if its first message is old enough."""

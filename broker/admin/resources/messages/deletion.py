@@ -12,8 +12,8 @@ from broker.admin.paths import Endpoint
 from broker.admin.requests import done, flag, topic_name
 from broker.admin.resources.messages.subjects import TOPIC_PATH
 from broker.authorization.operations import NamespaceOperation
+from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import check_unused
-from broker.messages.managed_ledger import MessageStoreError
 from broker.topics.rules import partition_name
 from proto.names import TopicName
 from server.http import RestError

@@ -18,10 +18,11 @@ from broker.messages.topic import PersistentTopic
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from broker.messages.managed_ledger import CursorState, LedgerInfo
     from broker.messages.position import Position
+    from broker.messages.stores.ledger_row import LedgerInfo
+    from broker.messages.stores.managed_ledger import CursorState
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
-    from broker.subscriptions.subscription import Subscription
     from proto.names import TopicName
 
 MOST_HOLES = 1_000

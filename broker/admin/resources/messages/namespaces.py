@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
+    from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
-    from broker.subscriptions.subscription import Subscription
 
 _PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 _BUNDLE = f"{_PATH}/{{bundle}}"

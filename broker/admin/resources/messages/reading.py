@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.context import AdminContext
-    from broker.messages.managed_ledger import ManagedLedger
+    from broker.messages.stores.managed_ledger import ManagedLedger
 
 _NONE = "Message not found"
 

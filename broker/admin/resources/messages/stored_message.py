@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from broker.admin.requests import FailsUpstreamError
-from broker.messages.compaction.decompression import DecompressionError, decompressed
+from broker.messages.compaction.batches import DecompressionError, decompressed
 from broker.messages.metadata import parse_metadata, payload_of
 from proto.errors import RemoteProtocolError
 

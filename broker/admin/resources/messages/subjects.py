@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
 from broker.admin.requests import FailsUpstreamError, segment, topic_name
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
+from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import PersistentTopic, Topic
-from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import no_namespace, not_found, partition_name
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from broker.admin.context import AdminContext
     from broker.messages.loading.loaded_topics import LoadedTopics
-    from broker.subscriptions.subscription import Subscription
+    from broker.messages.subscriptions.subscription import Subscription
 
 T = TypeVar("T", bound=Topic)
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.resources.messages.consumer_stats import NOTHING_DRAINS, consumer_stats
-from broker.subscriptions.dispatchers.key_shared import KeySharedDispatcher
-from broker.subscriptions.dispatchers.shared import SharedDispatcher
-from broker.subscriptions.dispatchers.single_active import SingleActiveDispatcher
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.messages.subscriptions.dispatchers.shared import SharedDispatcher
+from broker.messages.subscriptions.dispatchers.single_active import SingleActiveDispatcher
 from server.tasks.cooperative import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from broker.subscriptions.consumer import Consumer
-    from broker.subscriptions.non_persistent.subscription import NonPersistentSubscription
-    from broker.subscriptions.subscription import Subscription
+    from broker.messages.subscriptions.consumer import Consumer
+    from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscription
+    from broker.messages.subscriptions.subscription import Subscription
 
 
 class Wanted(NamedTuple):

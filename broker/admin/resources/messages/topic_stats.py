@@ -15,14 +15,14 @@ from broker.admin.resources.messages.subscription_stats import (
     direct_subscription_stats,
     subscription_stats,
 )
+from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from broker.admin.resources.messages.subscription_stats import Wanted
-    from broker.messages.subscribed import Sent
+    from broker.messages.subscriptions.consumer import Sent
     from broker.messages.topic import Topic
 
 _HOLES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.messages.stores.sqlite.database import ENTRY_BITS, PAGE_BYTES, head_of, row_checksum
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Container
 
-    from broker.messages.managed_ledger import MessageStoreError
+    from broker.messages.errors import MessageStoreError
     from broker.messages.metadata import MessageDigest
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
@@ -24,8 +24,8 @@ ROWS_A_STATEMENT = 128
 DELETED_BYTES, DELETED_ROWS = 4 * 1024 * 1024, 2_000
 """Most deletions of a dropped ledger in one transaction."""
 
-_StateKey: TypeAlias = tuple[str, int] | tuple[str, int, str]
-"""The kind of a state, the id of the topic or ledger, and the name."""
+_KEYS = {"store": 1, "topics": 1, "ledgers": 1, "cursors": 2, "properties": 2}
+"""The tables of the catalog, and the number of columns of their keys."""
 
 
 class Writing(Protocol):
@@ -88,7 +88,7 @@ class Batch:
         self.last: dict[Writing, Position] = {}
         self.added: dict[SqliteLedger, list[int]] = {}
         self.changed: dict[SqliteLedger, None] = {}
-        self.states: dict[_StateKey, tuple[str, tuple[object, ...]]] = {}
+        self.states: dict[tuple[Any, ...], tuple[str, tuple[object, ...]]] = {}
         self.dropped: list[DroppedLedger] = []
         self.waiting: list[asyncio.Future[None]] = []
         self.size_bytes = 0
@@ -121,7 +121,7 @@ class Batch:
         added[1] += len(data)
         self.size_bytes += len(data)
 
-    def set_state(self, key: _StateKey, statement: str, *values: object) -> None:
+    def set_state(self, key: tuple[Any, ...], statement: str, *values: object) -> None:
         """Add a statement, replacing a statement with the same key."""
         self.states.pop(key, None)
         self.states[key] = statement, values
@@ -139,13 +139,8 @@ class Batch:
                 self._set_ledger(ledger)
 
     def _set_ledger(self, ledger: SqliteLedger) -> None:
-        row = (
-            *(ledger.ledger_id, ledger.topic_id, len(ledger)),
-            *(ledger.size_bytes, ledger.closed_at),
-        )
-        key = ("ledger", ledger.ledger_id)
-        statement = "REPLACE INTO ledgers VALUES (?, ?, ?, ?, ?, ?)"
-        self.set_state(key, statement, *row, row_checksum(*row))
+        sizes = len(ledger), ledger.size_bytes, ledger.closed_at
+        self.put("ledgers", ledger.ledger_id, ledger.topic_id, *sizes)
 
     def take_states(self, batch: Batch, growing: Container[int]) -> None:
         """Move all states independent of a later batch's entries to this batch.
@@ -154,7 +149,7 @@ class Batch:
             batch: Keeps its entries, and the states of their ledgers.
             growing: Numbers of the ledgers with unstored entries.
         """
-        keys = [key for key in batch.states if not (key[0] == "ledger" and key[1] in growing)]
+        keys = [key for key in batch.states if not (key[0] == "ledgers" and key[1] in growing)]
         for key in keys:
             statement, values = batch.states.pop(key)
             self.set_state(key, statement, *values)
@@ -188,36 +183,15 @@ class Batch:
 
     # -- states -------------------------------------------------------------------------------
 
-    def set_ids(self, reserved: int) -> None:
-        """Store the upper bound of possibly used ids."""
-        row = ("ids", str(reserved))
-        key = ("ids", 0)
-        self.set_state(key, "REPLACE INTO store VALUES (?, ?, ?)", *row, row_checksum(*row))
-
-    def set_topic(self, topic_id: int, name: str) -> None:
-        """Store a topic."""
-        row = (topic_id, name)
-        key = ("topic", topic_id)
-        self.set_state(key, "REPLACE INTO topics VALUES (?, ?, ?)", *row, row_checksum(*row))
-
-    def set_cursor(self, topic_id: int, name: str, state: bytes) -> None:
-        """Store a subscription."""
-        row = (topic_id, name, state)
-        key = ("cursor", topic_id, name)
-        self.set_state(key, "REPLACE INTO cursors VALUES (?, ?, ?, ?)", *row, row_checksum(*row))
-
-    def set_property(self, topic_id: int, name: str, value: str) -> None:
-        """Store a property of a topic."""
-        row = (topic_id, name, value)
-        key = ("property", topic_id, name)
-        statement = "REPLACE INTO properties VALUES (?, ?, ?, ?)"
-        self.set_state(key, statement, *row, row_checksum(*row))
+    def put(self, table: str, *row: Any) -> None:  # noqa: ANN401
+        """Store a row of the catalog, with a checksum."""
+        statement = f"REPLACE INTO {table} VALUES ({'?, ' * len(row)}?)"
+        self.set_state((table, *row[: _KEYS[table]]), statement, *row, row_checksum(*row))
 
     def forget(self, table: str, topic_id: int, name: str) -> None:
         """Delete a subscription or a property of a topic."""
-        key = ("cursor" if table == "cursors" else "property", topic_id, name)
         statement = f"DELETE FROM {table} WHERE topic_id = ? AND name = ?"
-        self.set_state(key, statement, topic_id, name)
+        self.set_state((table, topic_id, name), statement, topic_id, name)
 
     def forget_topic(self, topic_id: int) -> None:
         """Delete a topic with all subscriptions and properties."""

@@ -1,4 +1,4 @@
-"""The file of a message database: tables, connections, and errors."""
+"""The file of a message database: tables, connections, errors, and temporary files."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import logging
 import os
 import shutil
 import sqlite3
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.own_files import make_own_files
 
 if TYPE_CHECKING:
     from io import FileIO
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
@@ -300,3 +301,32 @@ def _locked(path: Path) -> FileIO:
         lock.truncate(0)
         lock.write(str(os.getpid()).encode())
     return lock
+
+
+_PREFIX = "floodgate-messages-"
+DATABASE_NAME = "messages.db"
+
+
+def temporary_database(place: Path) -> Path:
+    """Return the path of a new database, in an exclusive folder.
+
+    Folders of killed brokers are deleted first.
+
+    Raises:
+        OSError: The folder cannot be created.
+    """
+    for folder in place.glob(f"{_PREFIX}*"):
+        _delete_left(folder)
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place)) / DATABASE_NAME
+
+
+def _delete_left(folder: Path) -> None:
+    """Delete a folder without a running broker, detected by the free lock."""
+    try:
+        with open(folder / f"{DATABASE_NAME}.lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # An empty lock file belongs to a starting broker.
+            if lock.read(1):
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return

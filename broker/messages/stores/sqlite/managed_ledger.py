@@ -6,19 +6,19 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.cursor_bytes import cursor_bytes
+from broker.messages.stores.managed_ledger import ManagedLedger, StoredTopic
 from broker.messages.stores.sqlite.database import FROM_A_COPY
 from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
-from broker.messages.stores.topic_ledger import StoredTopic, TopicLedger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from broker.messages.managed_ledger import CursorState
     from broker.messages.metadata import MessageDigest
     from broker.messages.stores.ledger_row import LedgerRow
+    from broker.messages.stores.managed_ledger import CursorState
     from broker.messages.stores.room import TopicRoom
     from broker.messages.stores.sqlite.batch import Batch
     from broker.messages.stores.sqlite.reads import DatabaseReads
@@ -30,18 +30,16 @@ class SqliteTopic(StoredTopic[SqliteLedger]):
 
     Attributes:
         topic_id: The topic's number; a recreated topic has a new number.
-        room: The capacity taken by the entries.
         is_read: Cursors and properties are in memory, including unwritten changes.
     """
 
-    __slots__ = ("is_read", "room", "topic_id")
+    __slots__ = ("is_read", "topic_id")
 
     def __init__(
         self, name: str, topic_id: int, row: LedgerRow[SqliteLedger], room: TopicRoom
     ) -> None:
-        super().__init__(name, row)
+        super().__init__(name, row, room)
         self.topic_id = topic_id
-        self.room = room
         self.is_read = False
 
 
@@ -78,11 +76,13 @@ def _damaged(damage: str) -> MessageStoreError:
     )
 
 
-class SqliteManagedLedger(TopicLedger[SqliteLedger]):
+class SqliteManagedLedger(ManagedLedger):
     """The messages of one topic in a database; see ManagedLedger."""
 
+    _row: LedgerRow[SqliteLedger]
+
     def __init__(self, topic: SqliteTopic, parts: DatabaseParts) -> None:
-        super().__init__(topic, topic.room)
+        super().__init__(topic)
         self._topic_id = topic.topic_id
         self._parts = parts
         self._writer = parts.writer
@@ -138,7 +138,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         """Store a subscription's state."""
         self._check_open()
         self._topic.cursors[subscription] = state
-        self._writer.batch().set_cursor(self._topic_id, subscription, cursor_bytes(state))
+        self._writer.batch().put("cursors", self._topic_id, subscription, cursor_bytes(state))
 
     def delete_cursor(self, subscription: str) -> None:
         """Delete a subscription's state."""
@@ -151,7 +151,7 @@ class SqliteManagedLedger(TopicLedger[SqliteLedger]):
         self._check_open()
         if value is not None:
             self._topic.properties[key] = value
-            self._writer.batch().set_property(self._topic_id, key, value)
+            self._writer.batch().put("properties", self._topic_id, key, value)
         elif self._topic.properties.pop(key, None) is not None:
             self._writer.batch().forget("properties", self._topic_id, key)
 

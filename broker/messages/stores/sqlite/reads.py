@@ -10,7 +10,7 @@ from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.stores.sqlite.database import (
     ENTRY_BITS,
     ERRORS,

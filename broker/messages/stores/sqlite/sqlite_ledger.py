@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from broker.messages.stores.stored_ledger import StoredLedger
+from broker.messages.stores.ledger_row import StoredLedger
 
 if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
@@ -29,14 +29,8 @@ class SqliteLedger(StoredLedger):
     """
 
     __slots__ = (
-        "_confirmed_bytes",
-        "_count",
-        "_marks",
-        "_stride",
-        "recent",
-        "recent_from",
-        "size_bytes",
-        "topic_id",
+        *("topic_id", "size_bytes", "recent_from", "recent"),
+        *("_count", "_confirmed_bytes", "_marks", "_stride"),
     )
 
     def __init__(self, ledger_id: int, topic_id: int, opened_at: int = 0) -> None:

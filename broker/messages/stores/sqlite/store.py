@@ -6,11 +6,10 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.stores.cursor_bytes import cursor_state
-from broker.messages.stores.figures import room_figures
 from broker.messages.stores.ledger_row import LedgerRow
-from broker.messages.stores.room import StoreBounds, StoreRoom
+from broker.messages.stores.managed_ledger import MessageStore
 from broker.messages.stores.sqlite.batch import NOBODY, DroppedLedger
 from broker.messages.stores.sqlite.database import (
     ENTRY_BITS,
@@ -20,6 +19,7 @@ from broker.messages.stores.sqlite.database import (
     DatabaseFile,
     is_intact,
     row_checksum,
+    temporary_database,
     what_to_do,
 )
 from broker.messages.stores.sqlite.managed_ledger import (
@@ -30,17 +30,16 @@ from broker.messages.stores.sqlite.managed_ledger import (
 )
 from broker.messages.stores.sqlite.reads import DatabaseReads
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
-from broker.messages.stores.sqlite.temporary import temporary_database
 from broker.messages.stores.sqlite.writer import DatabaseWriter
 from proto.excerpts import one_line
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from broker.messages.managed_ledger import ManagedLedger
-    from broker.messages.stores.figures import StoreFigures
+    from broker.messages.stores.managed_ledger import ManagedLedger
+    from broker.messages.stores.room import StoreBounds, StoreFigures
     from limiter.clock import Clock
 
 RECENT_BYTES = 16 * 1024 * 1024
@@ -78,7 +77,7 @@ class _Catalog(NamedTuple):
     ledgers: list[tuple[int, int, int, int, int]]
 
 
-class SqliteMessageStore:
+class SqliteMessageStore(MessageStore):
     """Keeps messages and cursors in a database (``floodgateMessageStore=sqlite:///path``).
 
     Args:
@@ -97,14 +96,12 @@ class SqliteMessageStore:
         options: DatabaseOptions,
         recent_bytes: int = RECENT_BYTES,
     ) -> None:
-        self.identity = ""
-        self.room = StoreRoom(bounds)
+        super().__init__(bounds)
         self._path = path
         self._clock = clock
         self._options = options
         self._recent = RecentEntries(recent_bytes)
         self._topics: dict[str, SqliteTopic] = {}
-        self._open: dict[str, SqliteManagedLedger] = {}
         self._next_id = self._reserved = 1
         self._file: DatabaseFile | None = None
         self._parts: DatabaseParts
@@ -231,22 +228,12 @@ class SqliteMessageStore:
         if self._file is None:
             return
         file, self._file = self._file, None
-        for ledger in self._open.values():
-            ledger.close("the message store is closed")
-        self._open.clear()
+        self._close_ledgers()
         await self._parts.reads.close()
         await self._parts.writer.close()
         await asyncio.to_thread(file.release)
 
     # -- topics -------------------------------------------------------------------------------
-
-    def names(self) -> Sequence[str]:
-        """Return the topics with stored data."""
-        return list(self._topics)
-
-    def holds(self, name: str) -> bool:
-        """Return True if the store has data of a topic."""
-        return name in self._topics
 
     async def flushed(self) -> None:
         """Wait until all previous writes are stored.
@@ -268,7 +255,7 @@ class SqliteMessageStore:
                 "to begin with an empty one"
             )
         if self._next_id >= self._reserved:
-            self._parts.writer.batch().set_ids(self._next_id + IDS_AT_ONCE)
+            self._parts.writer.batch().put("store", "ids", str(self._next_id + IDS_AT_ONCE))
             self._reserved = self._next_id + IDS_AT_ONCE
         self._next_id += 1
         return self._next_id - 1
@@ -324,7 +311,7 @@ class SqliteMessageStore:
         topic = self._topics.get(name)
         if topic is None:
             topic_id = self.next_id()
-            self._parts.writer.batch().set_topic(topic_id, name)
+            self._parts.writer.batch().put("topics", topic_id, name)
             topic = SqliteTopic(name, topic_id, LedgerRow([]), self.room.of_topic(name))
             topic.is_read = True
             self._topics[name] = topic
@@ -333,12 +320,6 @@ class SqliteMessageStore:
         topic.row.look_for_last()
         self._open[name] = ledger
         return ledger
-
-    def close_ledger(self, name: str) -> None:
-        """Close a topic's ledger to writes, keeping stored entries; reopening adds a new ledger."""
-        ledger = self._open.pop(name, None)
-        if ledger is not None:
-            ledger.close(f"the ledger of {name} is closed")
 
     async def delete_ledger(self, name: str) -> None:
         """Delete the messages and cursors of a topic, if any.
@@ -372,13 +353,9 @@ class SqliteMessageStore:
 
     # -- the store as a whole -----------------------------------------------------------------
 
-    def when_scarce(self, callback: Callable[[], object]) -> None:
-        """Register a callback for scarce capacity."""
-        self.room.on_scarce = callback
-
     def figures(self) -> StoreFigures:
         """Return the contents and write statistics, for metrics."""
-        figures = room_figures(self.room)
+        figures = super().figures()
         if self._file is None:
             return figures
         return figures._replace(

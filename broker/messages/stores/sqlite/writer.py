@@ -10,8 +10,8 @@ from threading import Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from broker.messages.managed_ledger import MessageStoreError
-from broker.messages.stores.figures import WriteFigures
+from broker.messages.errors import MessageStoreError
+from broker.messages.stores.room import WriteFigures
 from broker.messages.stores.sqlite.batch import Batch
 from broker.messages.stores.sqlite.database import is_damage, is_locked
 from proto.excerpts import one_line

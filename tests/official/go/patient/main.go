@@ -1,4 +1,4 @@
-// The client as a program that the proof client_patience talks to: patient FOLDER. See tests/proof/patience/program.py.
+// The client as a program that the proof clients.patience talks to: patient FOLDER. See tests/proof/patience/program.py.
 package main
 
 import (

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.messages.position import Position
-from broker.subscriptions.batch_acks import BatchAcks
+from broker.messages.subscriptions.batch_acks import BatchAcks
 
 SIZES = (1, 3, 64, 65, 130)
 ACKS = st.tuples(st.integers(0, 3), st.sets(st.integers(0, 129)))

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.messages.history import STEPS, History
+from tests.properties.broker.subscriptions.history import STEPS, History
 from tests.support.messages.model import SubType
 
 STEPS_EACH = 60

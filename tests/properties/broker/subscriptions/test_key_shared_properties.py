@@ -7,11 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker.subscriptions.key_shared import hash_ring
-from broker.subscriptions.key_shared.draining import DrainingHashes
-from broker.subscriptions.key_shared.fixed_ranges import FixedRanges
-from broker.subscriptions.key_shared.hash_ring import ConsistentHashRing
-from broker.subscriptions.key_shared.moved_hashes import MovedHashes
+from broker.messages.subscriptions.key_shared import hash_ring
+from broker.messages.subscriptions.key_shared.draining import DrainingHashes
+from broker.messages.subscriptions.key_shared.hash_ring import ConsistentHashRing
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges, MovedHashes
 from server.connection.request_errors import RequestError
 from tests.support.stepwise import finished
 

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from broker.subscriptions.places.place_map import NOTHING, PIECE_BITS, PlaceMap
+from broker.messages.subscriptions.place_map import NOTHING, PIECE_BITS, PlaceMap
 
 PIECE = 1 << PIECE_BITS
 # Few ledgers, and entries at both ends of few pieces, so that changes meet.

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.messages.position import Position
-from broker.subscriptions.acknowledged import AcknowledgedEntries
-from broker.subscriptions.delayed import DelayedMessages
-from broker.subscriptions.position_set import PositionSet
-from broker.subscriptions.replay import ReplayQueue
+from broker.messages.subscriptions.delayed import DelayedMessages
+from broker.messages.subscriptions.position_set import PositionSet
+from broker.messages.subscriptions.replay import ReplayQueue
 
 # Few ledgers and entries around the borders of bytes, so that changes meet.
 LEDGERS = st.integers(1, 4)
@@ -35,7 +34,7 @@ class PositionSetMachine(RuleBasedStateMachine):
     @rule(ledger=LEDGERS, ends=st.tuples(ENTRIES, ENTRIES).map(sorted))
     def add_range(self, ledger: int, ends: list[int]) -> None:
         new = {Position(ledger, entry) for entry in range(ends[0], ends[1] + 1)}
-        assert self.positions.add_range(ledger, *ends) == len(new - self.model)
+        assert sum(map(self.positions.add, sorted(new))) == len(new - self.model)
         self.model |= new
 
     @rule(position=POSITIONS)
@@ -50,9 +49,7 @@ class PositionSetMachine(RuleBasedStateMachine):
 
     @rule()
     def store(self) -> None:
-        stored = self.positions.as_bitmaps()
-        self.positions = PositionSet()
-        self.positions.fill(stored)
+        self.positions = PositionSet.of_bitmaps(self.positions.as_bitmaps())
 
     @rule()
     def clear(self) -> None:
@@ -91,11 +88,11 @@ TestPositionSet = PositionSetMachine.TestCase
 
 @given(st.lists(POSITIONS, max_size=60), BEHIND)
 def test_what_is_acknowledged_survives_the_store(added: list[Position], behind: Position) -> None:
-    acknowledged = AcknowledgedEntries()
+    acknowledged = PositionSet()
     for position in added:
         acknowledged.add(position)
     acknowledged.discard_through(behind)
-    stored = AcknowledgedEntries.of_bitmaps(acknowledged.as_bitmaps())
+    stored = PositionSet.of_bitmaps(acknowledged.as_bitmaps())
     assert stored.ranges() == acknowledged.ranges()
     assert stored.count == len({one for one in added if one > behind})
 

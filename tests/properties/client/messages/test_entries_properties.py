@@ -16,14 +16,8 @@ from client.messages.errors import BrokenEntryError
 from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.messages.entries import (
-    NOW,
-    SOURCE,
-    batch_of,
-    entry_bytes,
-    received,
-    with_checksum,
-)
+from tests.support.messages.entries import NOW, SOURCE, batch_of, entry_bytes, received
+from tests.support.peers.frames import with_checksum
 
 MANY = settings(max_examples=150, deadline=None)
 MOST = settings(max_examples=400, deadline=None)

@@ -13,8 +13,8 @@ from broker.commands.consuming import IDS_A_STEP, IDS_A_TURN
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST
-from broker.subscriptions.consumer import Consumer
-from broker.subscriptions.subscription import INDIVIDUALLY
+from broker.messages.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.subscription import INDIVIDUALLY
 from tests.unit.broker.commands.test_producing import (
     LEDGER,
     NAME,

@@ -5,7 +5,7 @@ from broker.messages.position import signed
 from proto.frames import encode_payload_command
 from tests.fuzz.driving.broker_preludes import prelude
 from tests.fuzz.driving.broker_world import BrokerWorld
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 
 Type = pb.BaseCommand
 WITH_A_PRODUCER_AND_CONSUMERS = 2

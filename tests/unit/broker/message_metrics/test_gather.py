@@ -10,8 +10,8 @@ from broker.configuration.config import BrokerConfig
 from broker.configuration.metric_keys import MetricKeys
 from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.stores.room import StoreBounds
+from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
-from broker.subscriptions.consumer import ConsumerOptions
 from proto.names import TopicName
 from server.metrics.exposition import openmetrics_lines, prometheus_lines
 from tests.support.clocks.settle import settle

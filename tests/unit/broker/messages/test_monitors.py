@@ -11,6 +11,7 @@ from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.monitors import TopicMonitors
 from broker.messages.position import EARLIEST
+from broker.messages.subscriptions.consumer import ConsumerOptions
 from broker.messages.topic import PersistentTopic
 from broker.policies.effective import (
     DEFAULTS,
@@ -20,7 +21,6 @@ from broker.policies.effective import (
     InactiveTopics,
 )
 from broker.stores.changes import TopicChanges
-from broker.subscriptions.consumer import ConsumerOptions
 from proto.names import TopicName
 from tests.support.clocks.settle import settle
 from tests.support.messages.producing import add, publish

@@ -26,7 +26,8 @@ from client.exceptions import (
 from proto.errors import RemoteProtocolError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
-from tests.support.peers.raw_peer import frame, lookup_command, ping, topics_command
+from tests.support.peers.frames import frame, ping
+from tests.support.peers.raw_peer import lookup_command, topics_command
 from tests.support.processes.cluster import no_errors_logged, topic_names
 from tests.support.processes.commands import TYPES, Wire, complete_command, type_name
 

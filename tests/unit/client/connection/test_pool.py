@@ -21,7 +21,7 @@ from limiter.clock import LoopClock
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker, connected_command
-from tests.support.peers.raw_peer import frame
+from tests.support.peers.frames import frame
 from tests.support.processes.cluster import until
 
 

@@ -23,7 +23,7 @@ from client.interceptors import ConsumerInterceptor
 from client.messages.enums import ConsumerType, InitialPosition, KeySharedMode
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle, started
-from tests.support.messages.entries import with_checksum
+from tests.support.peers.frames import with_checksum
 from tests.support.peers.model_broker import TOPIC, ModelBroker, Stored
 from tests.support.peers.model_consumers import after, kinds, numbers, opened
 

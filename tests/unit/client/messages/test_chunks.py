@@ -11,7 +11,8 @@ from client.messages.errors import BrokenEntryError, TooLargeEntryError
 from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.messages.entries import NOW, PRODUCER, received, with_checksum
+from tests.support.messages.entries import NOW, PRODUCER, received
+from tests.support.peers.frames import with_checksum
 
 LIMIT = 300
 DATA = random.Random(15).randbytes(1_000)

@@ -23,8 +23,8 @@ from tests.support.messages.entries import (
     entry_bytes,
     plain,
     received,
-    with_checksum,
 )
+from tests.support.peers.frames import with_checksum
 
 Reason = pb.CommandAck
 # A batch of "a" (key x, property k=v) and "bb", as sent by the official Python client.

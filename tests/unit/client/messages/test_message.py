@@ -2,15 +2,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
-from tests.support.messages.entries import (
-    BYTES,
-    NOW,
-    PRODUCER,
-    TOPIC,
-    batch_of,
-    received,
-    with_checksum,
-)
+from tests.support.messages.entries import BYTES, NOW, PRODUCER, TOPIC, batch_of, received
+from tests.support.peers.frames import with_checksum
 
 FULL = OutgoingMessage(b"x", 3, {"a": "1"}, "key", "order", 5)
 NULL = OutgoingMessage(None, 4, partition_key="key")

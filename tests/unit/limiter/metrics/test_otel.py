@@ -22,7 +22,7 @@ from limiter.flow.causes import PauseCause
 from limiter.flow.read_gate import ReadGate
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import DualStatistics, LimitType
-from limiter.metrics.otel import TopicListInstruments, create_rate_limit_counter
+from limiter.metrics.otel import RATE_LIMITS, TopicListInstruments, create
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
 from tests.support.clocks.manual_clock import ManualClock
@@ -229,7 +229,7 @@ def test_pauses_are_counted_under_the_name_of_a_real_broker() -> None:
     reader = InMemoryMetricReader()
     meter = MeterProvider([reader], shutdown_on_exit=False).get_meter("test")
     totals = FlowTotals(ManualClock())
-    create_rate_limit_counter(meter, totals)
+    create(meter, RATE_LIMITS, lambda: totals)
     gate = ReadGate(lambda: None, lambda: None, totals)
     # Two causes make one pause; publishes are counted separately
     gate.close_for(PauseCause.OUTBOUND_BUFFER_FULL)

@@ -11,7 +11,7 @@ MEASURES_ONLY = {
     "broker.patterns.worker",  # another process
     "broker.topics.lookup_outcomes",  # reports the duration of a lookup
     # Messages on a disk, absent in virtual time.
-    "broker.messages.stores.disposal",
+    "broker.messages.stores.memory_ledger",
     "broker.messages.stores.sqlite.writer",
 }
 

@@ -3,7 +3,7 @@
 import pytest
 from yarl import URL
 
-from proxy.forwarding.redirects import (
+from proxy.forwarding.headers import (
     RedirectError,
     is_redirect,
     redirected_method,

@@ -3,7 +3,7 @@
 import asyncio
 
 from proxy.pipe.direct_handler import PipeLeg
-from proxy.pipe.ending import MOST_LOOKS, QUIET_SECONDS, end_pipe
+from proxy.pipe.leg import MOST_LOOKS, QUIET_SECONDS, end_pipe
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 from tests.support.peers.memory_transport import MemoryTransport

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.pipe.frame_boundary import FrameBoundary
+from proxy.pipe.faulty_pipe import FrameBoundary
 
 BODIES = st.lists(st.binary(max_size=20), min_size=1, max_size=8)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from broker.configuration.config import known_keys
+from limiter.metrics.prometheus import family
 from server.authentication.errors import AuthenticationError
-from server.authentication.metrics import AuthenticationMetrics
 from server.authentication.service import AuthenticationService, open_service
 from server.authentication.session import FAILED
 from server.configuration.authentication import authentication_settings
+from server.instruments import AUTHENTICATION
 from tests.support.authentication.requests import VARIANTS, Keys, cases
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -89,8 +90,8 @@ def test_outcomes_are_counted_by_the_recorded_names(tmp_path: Path) -> None:
     played(service, "plain")
     shown: Samples = {
         (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in AuthenticationMetrics("standalone", service.counters).collect()
-        for sample in family.samples
+        for row in AUTHENTICATION
+        for sample in family(row, service.counters, {"cluster": "standalone"}).samples
     }
     expected = recorded_samples()
     assert set(shown) == set(expected)

@@ -6,10 +6,10 @@ import pytest
 
 from server.authentication.refused import (
     TOLD_SECONDS,
-    RefusedMetrics,
     RefusedOperations,
     Subject,
 )
+from server.instruments import AUTHORIZATION
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.security.peers import session
 
@@ -21,8 +21,7 @@ def test_refusals_are_counted_by_subject() -> None:
     for _ in range(3):
         refused.add(session("ann"), Subject.TOPIC, "PRODUCE", TOPIC)
     refused.add(None, Subject.NAMESPACE, "GET_TOPICS", "acme/shop")
-    (family,) = RefusedMetrics("c", refused).collect()
-    found = {sample.labels["of"]: sample.value for sample in family.samples}
+    found = {sample.labels["of"]: sample.value for sample in AUTHORIZATION[0].read(refused)}
     assert found == {**dict.fromkeys(Subject, 0), "topic": 3, "namespace": 1}
 
 

@@ -4,10 +4,14 @@ import base64
 
 import pytest
 
-from server.authentication.certificate import CertificateProvider
 from server.authentication.errors import AuthenticationError
 from server.authentication.principal import Principal
-from server.authentication.service import METHOD_HEADER, AuthenticationService, open_service
+from server.authentication.service import (
+    METHOD_HEADER,
+    AuthenticationService,
+    CertificateProvider,
+    open_service,
+)
 from server.configuration.authentication import AuthenticationSettings
 from tests.support.clocks.manual_clock import ManualClock
 

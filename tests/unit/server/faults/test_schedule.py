@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.faults.fault import When
-from server.faults.schedule import Schedule
+from server.faults.registry import Schedule
 
 WHENS = st.builds(
     When,

@@ -9,11 +9,12 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from limiter.metrics.prometheus import family
 from server.http import HttpPort, Readiness, application, serve_http
 from server.http_connection import HttpConnection
+from server.instruments import HTTP
 from server.limits.http import UNREAD_SECONDS, HttpBounds, HttpLimits
 from server.limits.refusals import Limit
-from server.metrics.http import HttpMetrics
 from tests.support.clocks.manual_clock import ManualClock
 
 
@@ -94,8 +95,7 @@ async def test_requests_are_counted_whatever_comes_of_them() -> None:
         unknown = await port.answer(b"GET /no HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         refused = await port.put(b"")
         assert (one[0], unknown[0], refused[0]) == (200, 404, 429)
-        [family] = HttpMetrics("c1", port.limits).collect()
-        [sample] = family.samples
+        [sample] = family(HTTP[0], port.limits, {"cluster": "c1"}).samples
         assert (sample.name, sample.labels) == ("jetty_requests_total", {"cluster": "c1"})
         assert sample.value == 3
 

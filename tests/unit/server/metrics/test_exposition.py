@@ -8,7 +8,8 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from server.metrics.connections import counter, gauge
+from limiter.metrics.instruments import counter, gauge
+from limiter.metrics.prometheus import family
 from server.metrics.exposition import wants_openmetrics
 from tests.support.processes.samples import exposition, openmetrics
 
@@ -74,7 +75,8 @@ def test_openmetrics_is_for_who_asks_for_it(accept: str, asked: bool) -> None:
 
 
 def test_labels_keep_their_order_and_are_escaped() -> None:
-    assert written(gauge("g", 'two\nlines \\ "', {"z": 'a"b', "a": "c\\d\ne"}, 1))[:3] == [
+    row = gauge("g", 'two\nlines \\ "', int)
+    assert written(family(row, 1, {"z": 'a"b', "a": "c\\d\ne"}))[:3] == [
         '# HELP g two\\nlines \\\\ "',
         "# TYPE g gauge",
         r'g{z="a\"b",a="c\\d\ne"} 1.0',
@@ -89,7 +91,8 @@ def test_numbers_are_written_as_floats() -> None:
 
 
 def test_prometheus_own_parser_reads_it() -> None:
-    text = "\n".join(written(counter("c", "help", {"cluster": "a,b"}, 2))) + "\n"
+    row = counter("c", "help", int)
+    text = "\n".join(written(family(row, 2, {"cluster": "a,b"}))) + "\n"
     families = text_string_to_metric_families(text)
     (sample,) = (sample for family in families for sample in family.samples)
     assert (sample.name, sample.labels, sample.value) == ("c_total", {"cluster": "a,b"}, 2.0)

@@ -2,7 +2,9 @@
 
 from prometheus_client import CollectorRegistry
 
-from server.metrics.process import EventLoopLag, HeapMetrics, ProcessMetrics
+from limiter.metrics.prometheus import Instruments
+from server.instruments import EVENT_LOOP, HEAP, PYTHON
+from server.metrics.process import EventLoopLag, ProcessMetrics
 from server.tasks.freed_memory import HeapSize
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.samples import exposition, read_samples
@@ -26,15 +28,11 @@ def test_process_samples_have_the_names_of_a_real_broker_and_its_cluster() -> No
 
 
 def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
-    class FixedHeap:
-        def size(self) -> HeapSize:
-            return HeapSize(in_use_bytes=7, free_bytes=5)
-
-        def trim(self) -> None: ...
-
     registry = CollectorRegistry()
-    registry.register(HeapMetrics("c1", FixedHeap()))
-    samples = read_samples(exposition(registry).decode())
+    size = HeapSize(in_use_bytes=7, free_bytes=5)
+    registry.register(Instruments(HEAP, lambda: size, {"cluster": "c1"}))
+    registry.register(Instruments(PYTHON, object, {"cluster": "c1"}))
+    samples = list(read_samples(exposition(registry).decode()))
     heap = {s.labels["state"]: s.value for s in samples if s.name == "floodgate_heap_bytes"}
     assert heap == {"in_use": 7, "free": 5}
     assert [s.value > 1_000 for s in samples if s.name == "floodgate_python_blocks"] == [True]
@@ -42,9 +40,9 @@ def test_memory_in_use_is_told_apart_from_what_is_kept() -> None:
 
 def test_a_late_event_loop_is_seen_in_the_histogram() -> None:
     clock = ManualClock()
-    lag = EventLoopLag("c1", clock)
+    lag = EventLoopLag(clock)
     registry = CollectorRegistry()
-    registry.register(lag)
+    registry.register(Instruments(EVENT_LOOP, lag.buckets, {"cluster": "c1"}))
     lag.start()
     # Five punctual callbacks, then some 60 ms late, then none
     clock.advance(0.55)

@@ -2,9 +2,9 @@
 
 import proto.PulsarApi_pb2 as pb
 from proto.frames import FrameDecoder, encode_command
-from server.seeing.last_commands import COMMANDS, LastCommands
+from server.seeing.connections import COMMANDS, LastCommands
 from tests.support.clocks.manual_clock import ManualClock
-from tests.support.peers.raw_peer import ping
+from tests.support.peers.frames import ping
 
 
 def test_the_oldest_command_gives_way() -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from server.tasks.child_process import ChildProcess
+from server.tasks.worker_processes import ChildProcess
 
 ECHO = (sys.executable, "-c", "print(input(), flush=True); input()")
 

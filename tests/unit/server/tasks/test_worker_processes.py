@@ -3,8 +3,13 @@
 import os
 import sys
 
-from server.tasks.child_process import ChildProcess
-from server.tasks.worker_processes import MOST_NICENESS, NICENESS, WorkerProcess, WorkerProcesses
+from server.tasks.worker_processes import (
+    MOST_NICENESS,
+    NICENESS,
+    ChildProcess,
+    WorkerProcess,
+    WorkerProcesses,
+)
 
 
 class _Worker(WorkerProcess):

@@ -8,9 +8,10 @@ import pytest
 
 from broker.messages.compaction.compacted_entries import CompactedEntries
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStore, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import EARLIEST, LATEST, Position
+from broker.messages.stores.managed_ledger import MessageStore
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.sqlite.database import ENTRY_BITS
 from tests.support.stores.message_stores import KINDS, message_store, opened, sqlite_store

@@ -7,7 +7,7 @@ import pytest
 from broker.messages.compaction.latest_keys import LatestKeys, TooManyKeysError
 from broker.messages.entry import Entry
 from broker.messages.metadata import digest_of, parse_metadata
-from broker.messages.publishing.rules import whatever_metadata
+from broker.messages.publishing.checks import whatever_metadata
 from tests.support.subscriptions.messages import message, single
 
 ONE_TURN = 0.02

@@ -14,13 +14,13 @@ from broker.messages.compaction.topic_compaction import (
     delete_compacted,
 )
 from broker.messages.entry import Entry
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import parse_metadata
 from broker.messages.position import EARLIEST, Position
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.room import StoreBounds
+from broker.messages.subscriptions.consumer import Consumer, ConsumerOptions
 from broker.policies.effective import DEFAULTS
-from broker.subscriptions.consumer import Consumer, ConsumerOptions
 from tests.support.clocks.settle import settle
 from tests.support.subscriptions.messages import message, single
 from tests.support.subscriptions.recording_client import RecordingClient

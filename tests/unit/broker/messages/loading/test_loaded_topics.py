@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,19 +11,16 @@ from broker.bundles import ALL_HASHES
 from broker.configuration.config import BrokerConfig
 from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
+from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
-from broker.messages.loading.topic_creation import CreationRules, TopicCreation
-from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
 from broker.messages.position import Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.topic import NonPersistentTopic, PersistentTopic
 from broker.ownership.ownership import Bundle
 from broker.policies.effective import DEFAULTS, InactiveTopics, Rate
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
-from broker.subscriptions.context import SubscriptionRules
-from broker.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.subscriptions.subscriptions import Subscriptions
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName, TopicName
@@ -34,7 +32,6 @@ from tests.support.messages.producing import ProducingConnection, SlowLedger, ad
 NAMESPACE = NamespaceName("public", "default")
 NAME = TopicName.parse("t")
 FOREIGN = TopicName.parse("foreign")
-RULES = SubscriptionRules()
 """A topic of a bundle not owned by this broker."""
 Type = pb.BaseCommand
 
@@ -70,20 +67,18 @@ class Loaded:
         self.names, self.store, self.clock = MemoryStore(), HeldStore(), ManualClock()
         service = self.service = TopicService(self.names, lambda _: TopicRules())
         self.policies = DEFAULTS
-        rules = CreationRules(lambda _: TopicRules(), lambda _: True, lambda: "here:8080")
         self.topics = LoadedTopics(
             TopicParts(
                 config=BrokerConfig.from_properties(keys),
-                owns=lambda name: name != FOREIGN,
-                alone=alone,
                 clock=self.clock,
-                store=self.store,
-                creation=TopicCreation(self.names, service, rules),
+                metadata=self.names,
                 topics=service,
-                policies_of=lambda _: self.policies,
-                subscriptions_of=lambda topic: Subscriptions(topic, RULES),
-                direct_subscriptions_of=lambda topic: NonPersistentSubscriptions(topic, RULES),
-            )
+                topic_rules=lambda _: TopicRules(),
+                policies=SimpleNamespace(of=lambda _: self.policies),
+                ownership=SimpleNamespace(owns=lambda name: name != FOREIGN, alone=alone),
+                address=lambda: "here:8080",
+            ),
+            self.store,
         )
 
     async def topic(self) -> PersistentTopic:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.messages.loading.topic_creation import CreationRules, TopicCreation
+from broker.messages.loading import topic_creation
+from broker.messages.loading.topic_creation import MadeTopics, TopicCreation
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
 from proto.names import NamespaceName, TopicName
 from server.connection.request_errors import RequestError
+from tests.support.clocks.manual_clock import ManualClock
 
 NAMESPACE = NamespaceName("public", "default")
 
@@ -23,7 +25,9 @@ class Creation:
         self.creation = TopicCreation(
             self.store,
             service,
-            CreationRules(lambda _: rules, lambda _: owns, lambda: "127.0.0.1:8080"),
+            lambda _: rules,
+            lambda _: owns,
+            lambda: "127.0.0.1:8080",
         )
 
     async def prepared(self) -> Creation:
@@ -136,3 +140,43 @@ async def test_there_is_room_for_no_more_topics_than_the_rules_say() -> None:
         pb.NotAllowedError,
         "Exceed maximum number of topics in namespace.",
     )
+
+
+A, B, C = (TopicName.parse(name) for name in "abc")
+PARTITION = TopicName.parse("c-partition-3")
+
+
+async def test_a_topic_is_noted_until_it_is_used_or_gone() -> None:
+    clock = ManualClock(5.0)
+    made = MadeTopics(clock)
+    made.add(A)
+    made.add(B)
+    made.add_partitioned(C)
+    assert list(made.unused()) == [(A, 5.0), (B, 5.0)]
+    assert A in made
+    assert PARTITION in made
+    made.loaded(A)
+    await made.deleted(B)
+    await made.deleted(C)
+    assert len(made) == 0
+    assert PARTITION not in made
+
+
+async def test_a_namespace_that_is_gone_is_forgotten() -> None:
+    made, other = MadeTopics(ManualClock()), TopicName.parse("persistent://public/default2/a")
+    made.add(A)
+    made.add_partitioned(C)
+    made.add(other)
+    await made.forget([NamespaceName("public", "default")])
+    assert [name for name, _ in made.unused()] == [other]
+    assert len(made) == 1
+
+
+def test_the_oldest_is_forgotten_when_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(topic_creation, "MOST_TOPICS", 2)
+    made = MadeTopics(ManualClock())
+    for name in (A, B, C):
+        made.add(name)
+    assert [name for name, _ in made.unused()] == [B, C]

@@ -8,12 +8,13 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.messages.metadata import parse_metadata
 from broker.messages.publishing.checks import (
+    PublishRules,
     SendRefusal,
     refusal_of,
     refusal_of_claims,
     refusal_of_metadata,
+    whatever_metadata,
 )
-from broker.messages.publishing.rules import PublishRules, whatever_metadata
 from broker.policies.effective import DEFAULTS, EffectivePolicies
 from proto.errors import RemoteProtocolError
 from tests.support.clocks.manual_clock import ManualClock

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStore
+from broker.messages.stores.managed_ledger import MessageStore
 from tests.support.stores.message_stores import KINDS, message_store, opened
 
 

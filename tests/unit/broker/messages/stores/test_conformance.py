@@ -2,13 +2,9 @@
 
 import pytest
 
-from broker.messages.managed_ledger import (
-    CursorState,
-    MessageStore,
-    MessageStoreError,
-    MessageStoreFullError,
-)
+from broker.messages.errors import MessageStoreError, MessageStoreFullError
 from broker.messages.position import EARLIEST, LATEST, Position
+from broker.messages.stores.managed_ledger import CursorState, MessageStore
 from broker.messages.stores.room import ENTRY_COST_BYTES
 from tests.support.stores.message_stores import OTHER_TOPIC, TOPIC, Noting, digest, filled
 

@@ -4,9 +4,10 @@ from time import process_time
 
 import pytest
 
-from broker.messages.managed_ledger import CursorState, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.cursor_bytes import cursor_bytes, cursor_state
+from broker.messages.stores.managed_ledger import CursorState
 
 
 @pytest.mark.parametrize(

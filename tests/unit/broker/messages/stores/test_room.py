@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreFullError
+from broker.messages.errors import MessageStoreFullError
 from broker.messages.stores.room import ENTRY_COST_BYTES, StoreBounds, StoreRoom
 
 ONE = 100 + ENTRY_COST_BYTES

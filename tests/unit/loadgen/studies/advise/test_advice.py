@@ -48,6 +48,18 @@ def test_limits_in_force_that_a_slower_broker_misses_are_no_luck_to_rely_on() ->
     assert advice.setting.broker.heap_mb >= 20
 
 
+def test_waits_in_force_are_kept_where_shorter_waits_miss_the_goal() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        patient = setting.broker.heap_timeout_millis == TIGHT.broker.heap_timeout_millis
+        slow = asked.times != QUESTION.times
+        return needs(*((20 if slow else 5,) * 2 if patient else (1_000,) * 2))(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert advice.met
+    assert advice.setting is not None
+    assert advice.setting.broker.heap_timeout_millis == TIGHT.broker.heap_timeout_millis
+
+
 def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
     tries = iter([1, 2])
 
@@ -79,6 +91,22 @@ def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(
     assert advice.setting is not None
     assert advice.setting.broker.accounted_mb == GOAL.accounted_mb
     assert advice.met
+
+
+def test_a_cut_search_advises_the_smallest_limits_that_passed_its_storms() -> None:
+    tried: list[Setting] = []
+
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        tried.append(setting)
+        if len(tried) > 11:
+            raise OutOfTimeError
+        return needs(30, 30)(asked, setting)
+
+    advice = advise(QUESTION, storm)
+    assert not advice.complete
+    assert advice.setting is not None
+    assert advice.setting in tried[:-1]
+    assert 30 <= advice.setting.broker.heap_mb < GOAL.accounted_mb // 8
 
 
 def test_a_cut_search_says_that_a_slow_broker_misses_with_all_memory() -> None:
@@ -187,6 +215,23 @@ def test_a_storm_that_misses_the_goal_is_run_again_with_larger_limits(
     assert len(tried) == storms
     assert found.met is (storms == 1)
     assert word in " ".join(sure(found))
+
+
+def test_a_storm_missed_by_a_machine_too_slow_for_its_clients_says_nothing_of_the_limits(
+    tmp_path: Path,
+) -> None:
+    late = {"task": 0, "clients": 1, "moments": 0, "lag_p99_seconds": 0.0, "cpu_seconds": 0.0,
+            "measured_seconds": 0.0, "loop_lag_max_seconds": 9.0}  # fmt: skip
+
+    def run(document: Document, options: RunOptions) -> Path:
+        del document
+        return record_run(
+            options.out / "r", [request()], [event("back", value=70.0)], tasks=[late], place="local"
+        )
+
+    advice = confirm(advise(QUESTION, needs(5, 5)), tmp_path, 10_000, run=run)
+    assert advice.met
+    assert "this machine was too slow or too busy" in sure(advice)[-1]
 
 
 def test_no_real_storm_has_more_memory_than_may_be_accounted(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from broker.admin.resources.messages.backlog import analyzed
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import Position
-from broker.messages.stores.open_store import message_store_for
-from broker.subscriptions.cursor import ManagedCursor
+from broker.messages.subscriptions.cursor import ManagedCursor
+from broker.messaging import message_store_for
 from limiter.clock import LoopClock
 from tests.support.processes.cluster import broker_config
 

@@ -12,7 +12,7 @@ from broker.admin.resources.messages.consumer_stats import (
 )
 from broker.admin.resources.messages.topic_stats import _clients
 from broker.configuration.config import BrokerConfig
-from broker.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.context import SubscriptionRules
 from tests.support.messages.consumers import consume, kept_topic
 
 T = TypeVar("T")

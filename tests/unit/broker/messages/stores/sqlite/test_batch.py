@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.sqlite.batch import (
     DELETED_ROWS,
@@ -53,9 +53,9 @@ def add(batch: Batch, topic: Topic, ledger: SqliteLedger, *entries: bytes) -> No
 def test_of_a_state_that_changes_often_the_last_one_counts(connection: sqlite3.Connection) -> None:
     batch = Batch()
     for state in (b"1", b"2", b"3"):
-        batch.set_cursor(1, "s", state)
-    batch.set_cursor(2, "s", b"4")
-    batch.set_property(1, "s", "5")
+        batch.put("cursors", 1, "s", state)
+    batch.put("cursors", 2, "s", b"4")
+    batch.put("properties", 1, "s", "5")
     batch.write(connection)
     assert rows(connection, "cursors") == [(1, "s", b"3"), (2, "s", b"4")]
     assert rows(connection, "properties") == [(1, "s", "5")]
@@ -66,12 +66,12 @@ def test_what_is_deleted_behind_a_change_is_gone_and_what_is_set_behind_that_is_
     connection: sqlite3.Connection,
 ) -> None:
     batch = Batch()
-    batch.set_cursor(1, "gone", b"1")
+    batch.put("cursors", 1, "gone", b"1")
     batch.forget("cursors", 1, "gone")
-    batch.set_property(1, "gone", "1")
+    batch.put("properties", 1, "gone", "1")
     batch.forget("properties", 1, "gone")
     batch.forget("cursors", 1, "there")
-    batch.set_cursor(1, "there", b"2")
+    batch.put("cursors", 1, "there", b"2")
     batch.write(connection)
     assert rows(connection, "cursors") == [(1, "there", b"2")]
     assert not rows(connection, "properties")
@@ -80,15 +80,15 @@ def test_what_is_deleted_behind_a_change_is_gone_and_what_is_set_behind_that_is_
 def test_a_topic_is_forgotten_with_all_that_was_kept_of_it(connection: sqlite3.Connection) -> None:
     kept = Batch()
     for topic_id in (1, 2):
-        kept.set_topic(topic_id, "persistent://t/n/x")
-        kept.set_cursor(topic_id, "s", b"1")
-        kept.set_property(topic_id, "k", "v")
+        kept.put("topics", topic_id, "persistent://t/n/x")
+        kept.put("cursors", topic_id, "s", b"1")
+        kept.put("properties", topic_id, "k", "v")
     kept.write(connection)
     batch = Batch()
-    batch.set_cursor(1, "late", b"2")
-    batch.set_cursor(1, "again", b"2")
+    batch.put("cursors", 1, "late", b"2")
+    batch.put("cursors", 1, "again", b"2")
     batch.forget_topic(1)
-    batch.set_cursor(1, "again", b"3")
+    batch.put("cursors", 1, "again", b"3")
     batch.write(connection)
     assert [row[0] for row in rows(connection, "topics")] == [2]
     assert rows(connection, "cursors") == [(1, "again", b"3"), (2, "s", b"1")]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores.sqlite.database import (
     FORMAT_VERSION,

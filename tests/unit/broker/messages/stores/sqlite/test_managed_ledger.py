@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from tests.support.stores.held_connection import held_writers
 from tests.support.stores.message_stores import (

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import ManagedLedger, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.sqlite.database import ENTRY_BITS, DatabaseFile
 from broker.messages.stores.sqlite.reads import Read
 from tests.support.stores.message_stores import (

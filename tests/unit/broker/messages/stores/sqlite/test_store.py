@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.messages.managed_ledger import CursorState, MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
+from broker.messages.stores.managed_ledger import CursorState
 from broker.messages.stores.sqlite.database import ENTRY_BITS, FROM_A_COPY, DatabaseFile
 from broker.messages.stores.sqlite.store import IDS_AT_ONCE, MOST_IDS
 from broker.messages.stores.sqlite.writer import RETRY_SECONDS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from broker.messages.managed_ledger import MessageStoreError
+from broker.messages.errors import MessageStoreError
 from broker.messages.position import Position
 from broker.messages.stores.sqlite.batch import Batch, DroppedLedger
 from broker.messages.stores.sqlite.database import ENTRY_BITS, RESERVE_BYTES, DatabaseFile
@@ -477,7 +477,7 @@ async def test_while_entries_wait_for_room_cursors_are_stored_and_dropped_ledger
     await nearly_filled(world)
     batch = world.writer.batch()
     batch.drop(world.other.ledger)
-    batch.set_cursor(1, "s", b"new")
+    batch.put("cursors", 1, "s", b"new")
     await world.tried_again()
     assert world.cursors() == [b"new"]
     assert world.entries() == []
@@ -493,10 +493,10 @@ async def test_what_was_stored_ahead_is_not_stored_again_in_place_of_what_is_new
     world: World,
 ) -> None:
     await nearly_filled(world)
-    world.writer.batch().set_cursor(1, "s", b"old")
+    world.writer.batch().put("cursors", 1, "s", b"old")
     world.leave_free(0)
     await world.tried_again()
-    world.writer.batch().set_cursor(1, "s", b"new")
+    world.writer.batch().put("cursors", 1, "s", b"new")
     world.leave_free(2 * RESERVE_BYTES)
     await world.tried_again()
     await world.writer.flushed()

@@ -1,0 +1,196 @@
+"""Topic discovery: listings, watches, lookups and partitions.
+
+GET_TOPICS_OF_NAMESPACE, WATCH_TOPIC_LIST, LOOKUP, PARTITIONED_METADATA.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.authorization.questions import Asked
+from broker.errors import TOO_MANY_LOOKUPS
+from proto.commands import (
+    error_command,
+    lookup_failed,
+    partitions_failed,
+    success_command,
+    with_body,
+)
+from proto.errors import RemoteProtocolError
+from proto.names import InvalidNameError, NamespaceName, TopicName
+from server.connection.permitted_requests import Request
+from server.connection.request_errors import ErrorForm, RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from broker.cnx import ServerCnx
+    from broker.watches.service import Check
+
+NAMESPACE_ERRORS = ErrorForm(error_command, TOO_MANY_LOOKUPS)
+"""Error forms of requests with a namespace."""
+
+
+def named_or_refused(name: str) -> NamespaceName:
+    """Return a request's namespace.
+
+    Raises:
+        RequestError: The name is malformed.
+    """
+    try:
+        return NamespaceName.parse(name)
+    except InvalidNameError as error:
+        text = f"{error}; expected tenant/namespace"
+        raise RequestError(pb.InvalidTopicName, text) from None
+
+
+def named_or_closed(name: str) -> NamespaceName:
+    """Return a request's namespace, ignoring trailing slashes as a real broker does.
+
+    Raises:
+        RemoteProtocolError: The name is malformed; the connection closes.
+    """
+    try:
+        return NamespaceName.parse_with_slashes(name)
+    except InvalidNameError as error:
+        raise RemoteProtocolError(str(error)) from None
+
+
+def get_topics(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Answer a listing immediately if possible, otherwise start a request."""
+    asked = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace
+    handler = cnx.parts.topics_handler
+    try:
+        namespace = cnx.parts.namespace_named(asked.namespace)
+        allowed = _may_surely_list(cnx, namespace)
+        if allowed and _answered_at_once(cnx, asked, namespace):
+            return
+        properties = handler.properties_of(asked)
+    except RequestError as error:
+        cnx.requests.refuse(Request(asked.request_id, NAMESPACE_ERRORS), error)
+        return
+    cnx.requests.start(
+        Request(asked.request_id, NAMESPACE_ERRORS, str(namespace)),
+        partial(_serve, cnx, asked, namespace, properties, allowed=allowed),
+        handler.expected_bytes(namespace, asked.mode, properties),
+    )
+
+
+def _may_surely_list(cnx: ServerCnx, namespace: NamespaceName) -> bool:
+    authorization = cnx.parts.authorization
+    return authorization is None or authorization.lists_surely(cnx.session, namespace)
+
+
+async def _serve(
+    cnx: ServerCnx,
+    asked: pb.CommandGetTopicsOfNamespace,
+    namespace: NamespaceName,
+    properties: Mapping[str, str],
+    *,
+    allowed: bool,
+) -> None:
+    if not allowed and cnx.parts.authorization is not None:
+        await cnx.parts.authorization.check_namespace(cnx.session, namespace, Asked.LIST)
+    await cnx.parts.topics_handler.serve(asked, namespace, cnx, properties)
+
+
+def _answered_at_once(
+    cnx: ServerCnx, asked: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
+) -> bool:
+    """Answer a listing that needs no wait, one per chunk.
+
+    Further listings of a chunk become tasks, for fairness between connections.
+    """
+    alone = cnx.listed_in_chunk != cnx.chunks_received and cnx.requests.idle
+    answered = cnx.parts.topics_handler.answer_at_once(asked, namespace, cnx, alone=alone)
+    if answered:
+        cnx.listed_in_chunk = cnx.chunks_received
+    return answered
+
+
+PERSISTENT = pb.CommandGetTopicsOfNamespace.PERSISTENT
+
+
+def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Start a WATCH_TOPIC_LIST."""
+    asked = with_body(command, "watchTopicList").watchTopicList
+    request, parts = Request(asked.request_id, NAMESPACE_ERRORS), cnx.parts
+    try:
+        namespace = parts.namespace_named(asked.namespace)
+    except RequestError as error:
+        cnx.requests.refuse(request, error)
+        return
+    expected_bytes = parts.topics_handler.expected_bytes(namespace, PERSISTENT)
+    permit = cnx.requests.permit(request, expected_bytes)
+    if permit is None:
+        return
+    cnx.turn_ended = True  # Compiling the watch's pattern may take long.
+    try:
+        # In the current turn, so that an immediately following close finds the watch.
+        noted = parts.watches.ask(asked, namespace, cnx, _watch_check(cnx, namespace))
+    except RequestError as error:
+        with permit:
+            cnx.requests.refuse(request, error)
+    else:
+        cnx.requests.run(request, permit, partial(parts.watches.answer, noted))
+
+
+def _watch_check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
+    """Return the authorization check to run before the watch; None if already decided."""
+    authorization = cnx.parts.authorization
+    if authorization is None or authorization.lists_surely(cnx.session, namespace):
+        return None
+    return partial(authorization.check_namespace, cnx.session, namespace, Asked.WATCH)
+
+
+def close_watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """End a watch; always succeeds."""
+    asked = with_body(command, "watchTopicListClose").watchTopicListClose
+    cnx.parts.watches.close(asked.watcher_id, cnx)
+    cnx.send(success_command(asked.request_id))
+
+
+LOOKUP_ERRORS = ErrorForm(lookup_failed, TOO_MANY_LOOKUPS)
+PARTITIONS_ERRORS = ErrorForm(partitions_failed, TOO_MANY_LOOKUPS)
+
+
+def lookup(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Start a LOOKUP."""
+    asked = with_body(command, "lookupTopic").lookupTopic
+    cnx.requests.begin(Request(asked.request_id, LOOKUP_ERRORS), partial(_lookup, cnx, asked))
+
+
+async def _lookup(cnx: ServerCnx, asked: pb.CommandLookupTopic) -> None:
+    await _check_topic(cnx, asked.topic, Asked.LOOKUP)
+    response = await cnx.parts.lookup_handler.lookup(asked)
+    cnx.send(pb.BaseCommand(type=pb.BaseCommand.LOOKUP_RESPONSE, lookupTopicResponse=response))
+
+
+def partitioned_metadata(cnx: ServerCnx, command: pb.BaseCommand) -> None:
+    """Start a PARTITIONED_METADATA."""
+    asked = with_body(command, "partitionMetadata").partitionMetadata
+    request = Request(asked.request_id, PARTITIONS_ERRORS, asked.topic)
+    cnx.requests.begin(request, partial(_partitions, cnx, asked))
+
+
+async def _partitions(cnx: ServerCnx, asked: pb.CommandPartitionedTopicMetadata) -> None:
+    await _check_topic(cnx, asked.topic, Asked.PARTITIONS)
+    response = await cnx.parts.lookup_handler.partitions(asked)
+    kind = pb.BaseCommand.PARTITIONED_METADATA_RESPONSE
+    cnx.send(pb.BaseCommand(type=kind, partitionMetadataResponse=response))
+
+
+async def _check_topic(cnx: ServerCnx, topic: str, asked: Asked) -> None:
+    """Check a client's permission for a topic; invalid names are refused later.
+
+    Raises:
+        RequestError: Not permitted.
+    """
+    if cnx.parts.authorization is None:
+        return
+    with suppress(InvalidNameError):
+        name = TopicName.parse(topic)
+        await cnx.parts.authorization.check_topic(cnx.session, name, asked)

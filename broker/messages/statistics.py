@@ -1,0 +1,153 @@
+"""Statistics of messages: counters since loading, and rates of the last period."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIZE_BUCKETS = {
+    "128": 128,
+    "512": 512,
+    "1_kb": 1024,
+    "2_kb": 2 * 1024,
+    "4_kb": 4 * 1024,
+    "16_kb": 16 * 1024,
+    "100_kb": 100 * 1024,
+    "1_mb": 1024 * 1024,
+}
+"""The largest entry of each bucket in bytes, by suffix of the metric (pulsar_entry_size_le_...)."""
+LATENCY_BUCKETS_MS = {
+    "0_5": 0.5,
+    "1": 1.0,
+    "5": 5.0,
+    "10": 10.0,
+    "20": 20.0,
+    "50": 50.0,
+    "100": 100.0,
+    "200": 200.0,
+    "1000": 1_000.0,
+}
+"""The longest time from SEND until stored of each bucket, by suffix of the metric."""
+
+
+class PublishStatistics:
+    """Counts the messages of a producer, or of all producers of a topic.
+
+    Attributes:
+        messages: Since the beginning (msgInCounter).
+        size_bytes: As stored (bytesInCounter).
+        chunked_messages: Chunked messages, counted at the first chunk.
+        message_rate: Per second, in the last period (msgRateIn).
+        byte_rate: As ``message_rate`` (msgThroughputIn).
+        chunked_message_rate: As ``message_rate``.
+        average_size: Bytes per message in the last period (averageMsgSize).
+    """
+
+    def __init__(self) -> None:
+        self.messages = self.size_bytes = self.chunked_messages = 0
+        self.message_rate = self.byte_rate = self.chunked_message_rate = 0.0
+        self.average_size = 0.0
+        self._seen_messages = self._seen_bytes = self._seen_chunked = 0
+
+    def period_ended(self, seconds: float) -> None:
+        """Work out the rates of a period (statsUpdateFrequencyInSecs)."""
+        messages, size = self.messages - self._seen_messages, self.size_bytes - self._seen_bytes
+        chunked = self.chunked_messages - self._seen_chunked
+        self._seen_messages, self._seen_bytes = self.messages, self.size_bytes
+        self._seen_chunked = self.chunked_messages
+        self.message_rate, self.byte_rate = messages / seconds, size / seconds
+        self.chunked_message_rate = chunked / seconds
+        self.average_size = size / messages if messages else 0.0
+
+
+class Counters(NamedTuple):
+    """Totals since the beginning, or rates per second."""
+
+    messages_out: float = 0
+    bytes_out: float = 0
+    redelivered: float = 0
+    acknowledged: float = 0
+
+
+NOTHING = Counters()
+
+
+class Rates:
+    """Rates per second over the last whole period; 0 in the first (as upstream's statistics).
+
+    Attributes:
+        current: The rates.
+    """
+
+    __slots__ = ("_counted", "current")
+
+    def __init__(self) -> None:
+        self._counted = NOTHING
+        self.current = NOTHING
+
+    def update(self, counted: Counters, seconds: float) -> None:
+        """End a period."""
+        before, self._counted = self._counted, counted
+        self.current = Counters(
+            *((now - then) / seconds for now, then in zip(counted, before, strict=True))
+        )
+
+
+class Histogram:
+    """Counts values in the buckets of Pulsar's metrics.
+
+    Attributes:
+        counts: The number of values of each bucket, then of larger values.
+        total: The sum of all values.
+        last_counts, last_total: The same, for the last period.
+
+    Args:
+        bounds: The largest value of each bucket, in order.
+    """
+
+    def __init__(self, bounds: Iterable[float]) -> None:
+        self._bounds = tuple(bounds)
+        self.counts = [0] * (len(self._bounds) + 1)
+        self.total: float = 0
+        self.last_counts = self._seen_counts = tuple(self.counts)
+        self.last_total: float = 0
+        self._seen_total: float = 0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def add_all(self, other: Histogram) -> None:
+        """Add the values of another histogram with the same buckets."""
+        for bucket, count in enumerate(other.counts):
+            self.counts[bucket] += count
+        self.total += other.total
+
+    def period_ended(self) -> None:
+        """End a period (statsUpdateFrequencyInSecs)."""
+        counts = tuple(self.counts)
+        self.last_counts = tuple(
+            now - then for now, then in zip(counts, self._seen_counts, strict=True)
+        )
+        self.last_total = self.total - self._seen_total
+        self._seen_counts, self._seen_total = counts, self.total
+
+    @property
+    def count(self) -> int:
+        """All values."""
+        return sum(self.counts)
+
+    def quantile(self, part: float) -> float:
+        """Return the bound of the bucket of a quantile; NaN without values."""
+        count = self.count
+        if not count:
+            return float("nan")
+        reached = zip(accumulate(self.counts), self._bounds, strict=False)
+        return next(
+            (bound for seen, bound in reached if seen and seen >= part * count), float("inf")
+        )

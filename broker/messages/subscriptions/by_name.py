@@ -1,0 +1,107 @@
+"""The subscriptions of a topic by name, with or without stored messages."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from broker.messages.compaction.topic_compaction import SUBSCRIPTION as COMPACTION
+from broker.messages.subscriptions.consumer import AnySubscription, Sent
+from server.configuration.addresses import NO_URLS, ServerUrls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import proto.PulsarApi_pb2 as pb
+    from broker.messages.subscriptions.consumer import Consumer
+
+
+S = TypeVar("S", bound=AnySubscription)
+
+
+class SubscriptionsByName(ABC, Generic[S]):
+    """The subscriptions of one topic; may change during iteration.
+
+    Attributes:
+        gone: Messages sent by past subscriptions; True: by the broker's own.
+    """
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, S] = {}
+        self.gone = {False: Sent(), True: Sent()}
+
+    def __iter__(self) -> Iterator[S]:
+        return iter(tuple(self._by_name.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @abstractmethod
+    def get(self, name: str) -> S | None:
+        """Return a subscription; None if unknown."""
+
+    @abstractmethod
+    async def open(self, asked: pb.CommandSubscribe, host: str) -> S:
+        """Return the subscription named by a client, created and stored if missing.
+
+        Args:
+            asked: The client's request.
+            host: The client's address, without the port.
+
+        Raises:
+            RequestError: Creation is forbidden, the topic's policies refuse the consumer, or the
+                consumer subscribes too often.
+        """
+
+    @abstractmethod
+    def policies_changed(self) -> None:
+        """Follow the effective policies."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop all timers; saves no state."""
+
+    @property
+    def consumers(self) -> Iterator[Consumer]:
+        """The consumers of all subscriptions."""
+        for subscription in self:
+            yield from subscription.consumers
+
+    @property
+    def consumer_count(self) -> int:
+        """Connected consumers of all subscriptions."""
+        return sum(len(one.consumers) for one in self._by_name.values())
+
+    def sent(self) -> Mapping[bool, Sent]:
+        """Return the messages sent since the topic was loaded; True: by the broker's own."""
+        found = dict(self.gone)
+        for subscription in self:
+            _add(found, subscription)
+        return found
+
+    def _has_gone(self, subscription: S) -> None:
+        """Add the counts of a removed subscription to ``gone``."""
+        _add(self.gone, subscription)
+
+    def _is_back(self, subscription: S) -> None:
+        """Subtract the counts of a subscription that reappears with a late consumer."""
+        _add(self.gone, subscription, -1)
+
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Close all consumers, and notify their clients."""
+        for subscription in self:
+            subscription.close_consumers(new_owner)
+
+    def update_rates(self, seconds: float) -> None:
+        """End a period of the statistics."""
+        for consumer in self.consumers:
+            consumer.update_rates(seconds)
+
+
+def _add(sums: dict[bool, Sent], subscription: AnySubscription, sign: int = 1) -> None:
+    own, more = subscription.name == COMPACTION, subscription.sent()
+    messages, size_bytes = sums[own]
+    sums[own] = Sent(messages + sign * more.messages, size_bytes + sign * more.size_bytes)

@@ -1,0 +1,396 @@
+"""A consumer: a client's attachment to a subscription."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.statistics import Counters, Rates
+from broker.messages.subscriptions.context import Waits
+from broker.messages.subscriptions.key_shared.ranges import FixedRanges, MovedHashes
+from broker.messages.subscriptions.message_frames import MessageFrames
+from broker.messages.subscriptions.place_map import PlaceMap
+from broker.ownership.handing_over import tell_new_owner
+from proto.commands import NO_REQUEST
+from server.configuration.addresses import NO_URLS, ServerUrls
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.messages.subscriptions.context import Hashes, SubscribedTopic
+    from broker.messages.subscriptions.cursor import ManagedCursor
+    from limiter.flow.outbound_buffer import OutboundBuffer
+    from proto.transport.turn_writer import TurnWriter
+
+
+SubType = pb.CommandSubscribe.SubType
+ANY_HASHES = pb.KeySharedMeta()
+"""The distribution of keys without a request, shared by all consumers."""
+NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
+
+
+class Sent(NamedTuple):
+    """Messages sent to consumers, redelivered included, and bytes."""
+
+    messages: int = 0
+    size_bytes: int = 0
+
+
+class ClientConnection(Protocol):
+    """The part of a client's connection used by consumers.
+
+    Attributes:
+        consumers: The connection's consumers by id.
+        turn_writer: Sends messages, one write per turn.
+        outbound: Reports whether the client reads.
+        client_version: The client's version text.
+    """
+
+    consumers: dict[int, Consumer]
+    turn_writer: TurnWriter
+    outbound: OutboundBuffer
+    peer: str
+    client_version: str
+
+    @property
+    def role(self) -> str | None:
+        """The peer's authenticated role; None without authentication."""
+
+    def send(self, command: pb.BaseCommand) -> None:
+        """Queue a command behind the messages of the turn."""
+
+    def send_with_turn(self, command: pb.BaseCommand) -> None:
+        """Queue a command among the messages of the turn, in the same write."""
+
+    async def answers_ping(self) -> bool:
+        """Ping the client, and close the connection if no answer arrives."""
+
+
+class AnySubscription(ABC):
+    """A subscription, with or without stored messages.
+
+    Attributes:
+        name: The subscription's name.
+        topic: The topic.
+        cursor: The acknowledgements; of a non-persistent topic a stub.
+        durable: The subscription outlives the consumers.
+        type: The type of the consumers; None before the first.
+        internal: The broker's own; only the compaction's.
+        messages_out, bytes_out: Sent to past consumers.
+    """
+
+    cursor: ManagedCursor
+    durable: bool
+    internal = False
+
+    def __init__(self, name: str, topic: SubscribedTopic) -> None:
+        self.name = name
+        self.topic = topic
+        self.type: SubType.ValueType | None = None
+        self.messages_out = 0
+        self.bytes_out = 0
+
+    @property
+    @abstractmethod
+    def consumers(self) -> Sequence[Consumer]:
+        """The connected consumers."""
+
+    @property
+    def awaited(self) -> bool:
+        """True after a SEEK closed the consumers, until a consumer subscribes."""
+        return False
+
+    @property
+    @abstractmethod
+    def ring(self) -> Hashes | None:
+        """The consumer of each hash; None if not Key_Shared."""
+
+    def sent(self) -> Sent:
+        """Return the messages sent to all consumers."""
+        messages, size_bytes = self.messages_out, self.bytes_out
+        for consumer in self.consumers:
+            messages += consumer.messages_out
+            size_bytes += consumer.bytes_out
+        return Sent(messages, size_bytes)
+
+    def _count(self, gone: Consumer) -> None:
+        self.messages_out += gone.messages_out
+        self.bytes_out += gone.bytes_out
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def conflicting(self, meta: pb.KeySharedMeta) -> Consumer | None:
+        """Return a consumer with hashes of the fixed ranges requested by a newcomer."""
+        return self.ring.conflicting(meta) if isinstance(self.ring, FixedRanges) else None
+
+    @abstractmethod
+    def add_consumer(self, cnx: ClientConnection, options: ConsumerOptions) -> Consumer:
+        """Connect a consumer.
+
+        Raises:
+            RequestError: An Exclusive consumer is connected, or the types differ.
+        """
+
+    def _check_fits(self, newcomer: ConsumerOptions) -> None:
+        """Refuse a consumer of another type, or above the subscription's limit."""
+        if self.type != newcomer.type:
+            ours, theirs = (
+                SubType.Name(one or pb.CommandSubscribe.Exclusive)
+                for one in (self.type, newcomer.type)
+            )
+            raise RequestError(
+                pb.ConsumerBusy,
+                f"Subscription is of different type. Active subscription type of '{ours}' is "
+                f"different than the connecting consumer's type '{theirs}'.",
+            )
+        if 0 < self.topic.policies.max_consumers_per_subscription <= len(self.consumers):
+            raise RequestError(pb.ConsumerBusy, "Subscription reached max consumers limit")
+
+    @abstractmethod
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Disconnect a consumer."""
+
+    @abstractmethod
+    def close_consumers(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Disconnect all consumers, and notify their clients."""
+
+    def check_unsubscribe(self, *, force: bool) -> None:
+        """Refuse to unsubscribe while other consumers are connected.
+
+        Raises:
+            RequestError: Other consumers are connected.
+        """
+        if len(self.consumers) > 1 and not force:
+            raise RequestError(pb.MetadataError, NOT_ALONE)
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Close all consumers, and delete the cursor."""
+
+    # -- commands of consumers ----------------------------------------------------------------
+
+    @abstractmethod
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        """Add permits to a consumer."""
+
+    @abstractmethod
+    def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
+        """Acknowledge single entries, or messages of batches."""
+
+    @abstractmethod
+    def acknowledge_cumulatively(self, consumer: Consumer, one: pb.MessageIdData) -> None:
+        """Acknowledge all entries up to an entry; no effect for Shared and Key_Shared."""
+
+    @abstractmethod
+    def redeliver(
+        self,
+        consumer: Consumer,
+        ids: Sequence[pb.MessageIdData],
+        epoch: int | None,
+        *,
+        more: bool = False,
+    ) -> None:
+        """Redeliver a consumer's entries; without ids: all pending entries.
+
+        Args:
+            consumer: The requesting consumer.
+            ids: The entries.
+            epoch: The consumer's new epoch; None if absent.
+            more: Further ids of the same command follow before any delivery.
+        """
+
+    @abstractmethod
+    def seek(self, first: Position) -> None:
+        """Set the next entry, and close the consumers, which subscribe again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """The values of a client's SUBSCRIBE.
+
+    Attributes:
+        type: Exclusive, Shared, Failover or Key_Shared.
+        priority_level: 0 is the highest.
+        epoch: The epoch of an Exclusive or Failover consumer; -1 if absent.
+        key_shared: The distribution of keys.
+        metadata: Shown by REST.
+        takes_any_schema: Reads any schema (AUTO_CONSUME).
+    """
+
+    consumer_id: int
+    name: str
+    type: SubType.ValueType
+    priority_level: int = 0
+    epoch: int = -1
+    key_shared: pb.KeySharedMeta = field(default_factory=lambda: ANY_HASHES)
+    read_compacted: bool = False
+    durable: bool = True
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    takes_any_schema: bool = False
+
+
+class Consumer:
+    """A consumer of a subscription (upstream: Consumer).
+
+    Attributes:
+        permits: The client's permits in messages; negative after a batch larger than the permits.
+        number: The consumer's number, unique in the dispatcher.
+        pending: Of Shared and Key_Shared: unacknowledged entries, each with the remaining messages
+            and the hash of the key (see ``dispatchers.holding.HASH_BITS``).
+        unacked: The messages in ``pending``.
+        blocked: Too many unacknowledged messages for further delivery.
+        messages_out, bytes_out, entries_out: Sent to the consumer, including redeliveries.
+        first_flow_at, last_flow_at: Time of the first and last permits, in ms since 1970; 0 for
+            never.
+        first_sent_at, last_consumed_at: Time of the first and last delivery.
+        last_acked_at: Time of the last acknowledgement.
+        epoch: Sent with every message; -1 if absent.
+    """
+
+    def __init__(
+        self,
+        cnx: ClientConnection,
+        options: ConsumerOptions,
+        subscription: AnySubscription,
+        partition: int,
+    ) -> None:
+        self.cnx = cnx
+        self.options = options
+        self.consumer_id = options.consumer_id
+        self.name = options.name
+        self.priority_level = options.priority_level
+        self.subscription = subscription
+        self.permits = 0
+        self.number = -1
+        self.pending = PlaceMap()
+        self.unacked = 0
+        self.blocked = False
+        self.epoch = options.epoch
+        self.messages_out = 0
+        self.bytes_out = 0
+        self.entries_out = 0
+        self.messages_redelivered = 0
+        self.messages_acked = 0
+        self.last_acked_at = 0
+        self.last_consumed_at = 0
+        self.last_flow_at = 0
+        self.first_flow_at = 0
+        self.first_sent_at = 0
+        self._wall_ms = subscription.topic.clock.wall_ms
+        self.reached_end = False
+        self.rates = Rates()
+        self.connected_since = datetime.now(UTC)
+        self._frames = MessageFrames(options.consumer_id, partition)
+
+    def __repr__(self) -> str:
+        kind = "Persistent" if self.subscription.topic.name.persistent else "NonPersistent"
+        owner = f"topic={self.subscription.topic.name}, name={self.subscription.name}"
+        return (
+            f"Consumer{{subscription={kind}Subscription{{{owner}}}, consumerId={self.consumer_id}, "
+            f"consumerName={self.name}, address=[R:/{self.cnx.peer}]}}"
+        )
+
+    @property
+    def waits(self) -> Waits | None:
+        """The consumer's own reason against delivery; None if an entry can be sent."""
+        if self.permits <= 0:
+            return Waits.PERMITS
+        if self.blocked:
+            return Waits.ACKNOWLEDGEMENTS
+        return None if self.cnx.outbound.writable else Waits.WRITABLE
+
+    def flowed(self, permits: int) -> None:
+        """Add permits from the client."""
+        self.permits += permits
+        self.last_flow_at = self._wall_ms()
+        if not self.first_flow_at:
+            self.first_flow_at = self.last_flow_at
+
+    def update_rates(self, seconds: float) -> None:
+        """End a period of the statistics."""
+        counted = Counters(
+            self.messages_out, self.bytes_out, self.messages_redelivered, self.messages_acked
+        )
+        self.rates.update(counted, seconds)
+
+    @property
+    def connected_text(self) -> str:
+        """Time of connecting in Java's format, with nine digits of a second."""
+        return f"{self.connected_since:%Y-%m-%dT%H:%M:%S.%f}000Z"
+
+    def take_hashes(self, ring: Hashes) -> list[MovedHashes[Consumer]]:
+        """Take the consumer's part of the hashes of a Key_Shared subscription; return the part.
+
+        Raises:
+            RequestError: The requested ranges are taken.
+        """
+        if isinstance(ring, FixedRanges):
+            ranges = [(one.start, one.end) for one in self.options.key_shared.hashRanges]
+            return ring.add(self, ranges)
+        return ring.add(self)
+
+    # -- sending ------------------------------------------------------------------------------
+
+    def deliver(
+        self,
+        entry: Entry,
+        message_count: int,
+        redelivery_count: int = 0,
+        ack_set: Sequence[int] | None = None,
+    ) -> None:
+        """Send an entry at the end of the turn; consumes a permit for each remaining message."""
+        data = entry.data
+        header = self._frames.header(
+            entry.ledger_id, entry.entry_id, len(data), redelivery_count, ack_set, self.epoch
+        )
+        self.cnx.turn_writer.add(header, data)
+        self.permits -= message_count
+        self.messages_out += message_count
+        self.entries_out += 1
+        self.last_consumed_at = self._wall_ms()
+        if not self.first_sent_at:
+            self.first_sent_at = self.last_consumed_at
+        self.bytes_out += len(data)
+
+    def tell_active(self, *, is_active: bool) -> None:
+        """Notify a consumer of a Failover subscription about its role."""
+        change = pb.CommandActiveConsumerChange(consumer_id=self.consumer_id, is_active=is_active)
+        kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
+        self.cnx.send(pb.BaseCommand(type=kind, active_consumer_change=change))
+
+    def tell_end(self) -> None:
+        """Notify the client, once, of a terminated topic without unacknowledged messages."""
+        if not self.reached_end:
+            self.reached_end = True
+            reached = pb.CommandReachedEndOfTopic(consumer_id=self.consumer_id)
+            kind = pb.BaseCommand.REACHED_END_OF_TOPIC
+            self.cnx.send(pb.BaseCommand(type=kind, reachedEndOfTopic=reached))
+
+    def close(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Close at the broker's initiative and notify the client; does not leave the subscription.
+
+        Args:
+            new_owner: The addresses of the topic's new broker; empty: the client looks the topic
+                up.
+        """
+        self.cnx.consumers.pop(self.consumer_id, None)
+        self.tell_closed(new_owner)
+
+    def tell_closed(self, new_owner: ServerUrls = NO_URLS) -> None:
+        """Notify the client, unless the consumer's id is in use again."""
+        if self.consumer_id not in self.cnx.consumers:
+            # Closing many consumers with a system call each would block the event loop.
+            self.cnx.send_with_turn(close_consumer_command(self.consumer_id, new_owner))
+
+
+def close_consumer_command(consumer_id: int, new_owner: ServerUrls = NO_URLS) -> pb.BaseCommand:
+    """Return the CLOSE_CONSUMER for a consumer closed by the broker."""
+    closed = pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST)
+    tell_new_owner(closed, new_owner)
+    return pb.BaseCommand(type=pb.BaseCommand.CLOSE_CONSUMER, close_consumer=closed)

@@ -1,0 +1,377 @@
+"""The base of dispatchers: scheduling, reading, and waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, TypeAlias
+
+from broker.messages.errors import MessageStoreError
+from broker.messages.position import EARLIEST, Position
+from broker.messages.subscriptions.context import Waits
+from broker.policies.rate_limiter import RateLimiter
+from server.tasks.cooperative import in_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+    from broker.messages.entry import Entry
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from limiter.clock import TimerHandle
+
+logger = logging.getLogger(__name__)
+
+READ_ENTRIES = 100
+"""Most entries of one read (dispatcherMaxReadBatchSize)."""
+READ_BYTES = 5 * 1024 * 1024
+"""Most bytes of one read (dispatcherMaxReadSizeBytes)."""
+FETCH_BYTES = 1024 * 1024
+"""Most bytes of one fetch from the store, except for a single larger entry."""
+ENTRIES_A_TURN = 300
+"""Entries delivered before other topics run."""
+READ_AGAIN_SECONDS = 1.0
+"""The delay before a failed read or delivery is retried."""
+TOLD_A_STEP = 500
+"""Consumers notified in one step."""
+_CANNOT_DELIVER = "messages of %s of %s cannot be delivered"
+Place: TypeAlias = tuple[int, int]
+"""A position of a pending message: a plain tuple, ignored by the garbage collector.
+
+A million Position objects would prolong each collection, blocking the event loop.
+"""
+BYTES_AS_AN_ENTRY = 16_384
+"""Bytes sent in the time of one small entry."""
+
+
+class Dispatcher(ABC):
+    """Delivers the entries of one subscription to its consumers.
+
+    Runs when delivery may be possible: new entries, new permits, a timer. Each obstacle wakes the
+    dispatcher when it ends: a full connection wakes it once writable again.
+
+    Attributes:
+        consumers: The connected consumers.
+        tells_waits: Statistics include each consumer's reason for waiting.
+
+    Args:
+        subscription: The subscription.
+        topic_rate: The dispatch rate shared by the topic's subscriptions.
+    """
+
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        self._topic = topic = subscription.topic
+        self._topic_rate = topic_rate
+        self._cursor = subscription.cursor
+        self._ledger = topic.ledger
+        self._is_due = False
+        self._waiting_for = 0
+        self._rates: list[RateLimiter] = []
+        self._rate_timer: TimerHandle | None = None
+        self._read_timer: TimerHandle | None = None
+        self._fetching: asyncio.Task[None] | None = None
+        # Fetched entries, kept until the next run, and the requested first place, or all requested
+        # places. Some entries may be missing: damaged, or dropped.
+        self._fetched: list[Entry] = []
+        self._asked: Place | frozenset[Place] | None = None
+        self.consumers: list[Consumer] = []
+        self.tells_waits = topic.rules.tells_waits
+        self.policies_changed()
+
+    # -- scheduling ---------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Schedule a run, round robin with all dispatchers; repeated requests are merged."""
+        if not self._is_due:
+            self._is_due = True
+            self._topic.turns.later(self._run_due)
+
+    def _run_due(self) -> None:
+        self._is_due = False
+        self.run()
+
+    def run(self) -> None:
+        """Deliver as much as possible now; continue in another turn if more remains."""
+        if not self.consumers or self._read_timer is not None or self._fetching is not None:
+            return
+        try:
+            handled = self._deliver(ENTRIES_A_TURN)
+        except Exception:
+            # A failure must not affect other dispatchers of the turn, or the topic's other
+            # subscriptions.
+            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
+            self._rest(self._begin_anew)
+            return
+        if handled >= ENTRIES_A_TURN:
+            self.wake()
+        else:
+            self._fetched, self._asked = [], None
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def _read(self, first: Position, most: int) -> list[Entry] | None:
+        """Return entries from a position on; None while fetching, which wakes the dispatcher."""
+        first = self._ledger.following(Position(first.ledger_id, first.entry_id - 1))
+        if self._asked == first:
+            return self._take_fetched(most)
+        read = self._ledger.read(first, most, READ_BYTES)
+        if read is None:
+            self._fetch(first, partial(self._ledger.fetch, first, most, FETCH_BYTES))
+        return read
+
+    def _take_fetched(self, most: int) -> list[Entry]:
+        """Return the first of the consecutively fetched entries."""
+        taken, self._fetched = self._fetched[:most], self._fetched[most:]
+        last = taken[-1] if self._fetched else None
+        self._asked = None if last is None else (last.ledger_id, last.entry_id + 1)
+        return taken
+
+    def _read_each(
+        self, positions: Sequence[Position]
+    ) -> tuple[Sequence[Position], list[Entry]] | None:
+        """Return the first of some positions, and their still stored entries.
+
+        None while fetching, which wakes the dispatcher.
+        """
+        asked = self._asked
+        if isinstance(asked, frozenset) and positions and positions[0] in asked:
+            # Only fetched positions: permits may have grown, and returned entries may precede.
+            positions = list(takewhile(asked.__contains__, positions))
+            wanted = {*positions}
+            return positions, [one for one in self._fetched if one.position in wanted]
+        read = self._ledger.read_each(positions)
+        if read is None:
+            positions = positions[: self._fetched_at_once()]
+            self._fetch(frozenset(positions), partial(self._ledger.fetch_each, positions))
+            return None
+        return positions, read
+
+    def _fetched_at_once(self) -> int:
+        """Return the number of entries of the topic's mean size in FETCH_BYTES; at least one."""
+        ledger = self._ledger
+        entries = ledger.count(EARLIEST, ledger.last_confirmed)
+        return max(1, FETCH_BYTES * entries // max(1, ledger.size_bytes))
+
+    def _fetch(
+        self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]
+    ) -> None:
+        """Fetch entries from the store, and run again."""
+        self._fetching = asyncio.get_running_loop().create_task(self._take(asked, fetch))
+
+    async def _take(
+        self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]
+    ) -> None:
+        try:
+            entries = await fetch()
+        except MessageStoreError as error:
+            # Other subscriptions may read elsewhere and continue.
+            self._fetching = None
+            self._read_later(error)
+            return
+        except Exception:
+            self._fetching = None
+            logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
+            self._rest(self._begin_anew)
+            return
+        self._fetching = None
+        self._fetched, self._asked = entries, asked
+        self.wake()
+
+    def _forget_fetched(self) -> None:
+        """Drop fetched entries, and cancel a running fetch."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            self._fetching = None
+        self._fetched, self._asked = [], None
+
+    def _begin_anew(self) -> None:
+        """Close the consumers, which reconnect: undelivered entries are read again."""
+        self._read_timer = None
+        if self.consumers:
+            self.consumers[0].subscription.close_consumers()
+
+    def _rest(self, then: Callable[[], None]) -> None:
+        clock = self._topic.clock
+        self._read_timer = clock.call_at(clock.now() + READ_AGAIN_SECONDS, then)
+
+    def _read_later(self, error: MessageStoreError) -> None:
+        topic = self._topic
+        logger.warning("%s of %s waits for its messages: %s", self._cursor.name, topic.name, error)
+        self._rest(self._read_again)
+
+    def _read_again(self) -> None:
+        self._read_timer = None
+        self.wake()
+
+    @staticmethod
+    def _work_of(entries: list[Entry]) -> int:
+        """Return the equivalent number of small entries."""
+        return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
+
+    @abstractmethod
+    def _deliver(self, most: int) -> int:
+        """Deliver about ``most`` entries at most; return the number of processed entries."""
+
+    def _call_when_writable(self, consumers: Iterable[Consumer]) -> None:
+        for consumer in consumers:
+            if consumer.permits > 0 and not consumer.cnx.outbound.writable:
+                consumer.cnx.outbound.on_writable(self.wake)
+
+    # -- reading at the end -------------------------------------------------------------------
+
+    def _wait_at_end(self, entries: int) -> None:
+        """Note that a read of ``entries`` entries waits for the next new entry."""
+        if not self._waiting_for:
+            self._waiting_for = min(READ_ENTRIES, entries)
+
+    def _end_wait(self, entries: int) -> int:
+        """Return the number of entries to read; after a wait at most the number requested then.
+
+        The first entry of a ledger is stored alone, and ends such a read. (Both recorded: the read
+        size decides how many batches a consumer gets beyond its permits.)
+        """
+        waited_for, self._waiting_for = self._waiting_for, 0
+        if waited_for and self._cursor.read_position.entry_id == 0:
+            return 1
+        return min(entries, waited_for) if waited_for else entries
+
+    # -- reasons for waiting ------------------------------------------------------------------
+
+    def waits(self, consumer: Consumer) -> Waits | None:
+        """Return a consumer's reason for waiting; None if a message is next."""
+        if (own := consumer.waits) is not None:
+            return own
+        if self._rate_timer is not None:
+            return Waits.RATE
+        if self._read_timer is not None or self._fetching is not None:
+            return Waits.STORE
+        return self._waits_for_entries(consumer)
+
+    def _waits_for_entries(self, _: Consumer) -> Waits | None:
+        """Return the reason for missing entries for a consumer ready to receive."""
+        return Waits.NOTHING_LEFT if self._cursor.at_end else None
+
+    # -- rates --------------------------------------------------------------------------------
+
+    def policies_changed(self) -> None:
+        """Apply the effective dispatch rates."""
+        topic = self._topic
+        policies, name = topic.policies, self._cursor.name
+        rate = policies.dispatch_rates.get(name, policies.subscription_dispatch_rate)
+        own = RateLimiter(rate, topic.clock)
+        self._rates = [one for one in (own, self._topic_rate) if one.limited]
+        if self._rate_timer is not None:  # Set for the previous rate.
+            self._rate_timer.cancel()
+            self._rate_timer = None
+        if self.consumers:
+            self.wake()
+
+    def _allowed(self, entries: int) -> int:
+        """Return the number of entries to read now; if 0, schedule a wake-up."""
+        for rate in self._rates:
+            messages, size_bytes = rate.available()
+            entries = min(entries, messages) if size_bytes > 0 else 0
+            if entries <= 0:
+                self._wake_after(rate.seconds_until_more())
+                return 0
+        return entries
+
+    def _wake_after(self, seconds: float) -> None:
+        if self._rate_timer is None:
+            clock = self._topic.clock
+            self._rate_timer = clock.call_at(clock.now() + seconds, self._rate_allows)
+
+    def _rate_allows(self) -> None:
+        self._rate_timer = None
+        self.wake()
+
+    def _count(self, entry: Entry, messages: int) -> None:
+        """Count a delivered entry against the rates."""
+        for rate in self._rates:
+            rate.take(messages, len(entry.data))
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer.
+
+        Raises:
+            RequestError: The consumer does not fit the subscription.
+        """
+
+    @abstractmethod
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer, and redeliver the unacknowledged entries."""
+
+    def remove_all(self) -> None:
+        """Remove all consumers, in order of arrival."""
+        for consumer in list(self.consumers):
+            self.remove(consumer)
+
+    def tell(self, consumers: Iterable[Consumer], words: Callable[[Consumer], object]) -> None:
+        """Notify consumers, many in steps; skip consumers removed meanwhile."""
+        self._topic.turns.in_steps(self._telling(list(consumers), words))
+
+    def _telling(
+        self, consumers: list[Consumer], words: Callable[[Consumer], object]
+    ) -> Iterator[None]:
+        for some in in_parts(consumers, TOLD_A_STEP):
+            here = set(self.consumers)
+            for consumer in some:
+                if consumer in here:
+                    words(consumer)
+            yield
+
+    def flowed(self, consumer: Consumer) -> None:
+        """Deliver to a consumer with new permits."""
+        self.wake()
+
+    @abstractmethod
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
+        """Redeliver a consumer's entries; None for all.
+
+        With ``more``, further entries follow before any delivery.
+        """
+
+    @abstractmethod
+    def cursor_moved(self, before: Position) -> None:
+        """Forget entries acknowledged by skip, expiry or REST.
+
+        Args:
+            before: The previous mark-delete.
+        """
+
+    @abstractmethod
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Process an acknowledgement.
+
+        Args:
+            consumer: The acknowledging consumer.
+            position: The entry.
+            newly: The number of newly acknowledged messages.
+            done: No message remains.
+        """
+
+    def entries_added(self) -> None:
+        """Deliver new entries, immediately if the turn has time."""
+        if not self._is_due and not self._topic.turns.now(self.run):
+            self.wake()
+
+    def close(self) -> None:
+        """Stop timers and fetches."""
+        self._forget_fetched()
+        if self._rate_timer is not None:
+            self._rate_timer.cancel()
+            self._rate_timer = None
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+        for consumer in self.consumers:
+            consumer.cnx.outbound.forget_listener(self.wake)

@@ -1,0 +1,338 @@
+"""Round-robin dispatch to all consumers: Shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.messages.subscriptions.context import Waits
+from broker.messages.subscriptions.delayed import DelayedMessages
+from broker.messages.subscriptions.dispatchers.dispatcher import READ_ENTRIES
+from broker.messages.subscriptions.dispatchers.holding import HoldingDispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from broker.messages.entry import Entry
+    from broker.messages.position import Position
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from broker.messages.subscriptions.context import SubscribedTopic
+    from broker.policies.rate_limiter import RateLimiter
+    from limiter.clock import TimerHandle
+
+SEARCH_A_STEP = 40
+"""Waiting positions checked in the time of one delivery."""
+LOOK_AGAIN_SECONDS = 5.0
+"""Most seconds before a changed wall clock affects delayed messages: timers use another clock."""
+CONSUMERS_A_STEP = 20
+"""Consumers checked for permits in the time of one delivery."""
+WORDS_A_STEP = 16
+"""Words of a batch's ack_set written in the time of one delivery."""
+
+
+class SharedDispatcher(HoldingDispatcher):
+    """Delivers to all consumers round robin; returned entries go to any consumer.
+
+    Source: upstream PersistentDispatcherMultipleConsumers.
+
+    Attributes:
+        delayed: Entries not yet due for delivery.
+    """
+
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        self.delayed = self._no_delays(subscription.topic)
+        self._timer: TimerHandle | None = None
+        # Uncounted work beside deliveries: entries read and not delivered, and long ack_sets.
+        self._other_steps = 0
+        # None: to be rebuilt. With 1,000 consumers rebuilding takes time, and many arrive together.
+        self._levels: dict[int, list[Consumer]] | None = None
+        self._due_ms = 0
+        # The timer fired: the next run with permits takes the due messages.
+        self._is_time = False
+        self._next_in: dict[int, int] = {}
+        super().__init__(subscription, topic_rate)
+
+    @staticmethod
+    def _no_delays(topic: SubscribedTopic) -> DelayedMessages:
+        tick_ms = topic.policies.delayed_tick_ms
+        return DelayedMessages(tick_ms, strict=topic.rules.strict_delivery_time)
+
+    # -- delivering ---------------------------------------------------------------------------
+
+    def _deliver(self, most: int) -> int:
+        # Returned entries first, so that delivery is in order and precedes new entries.
+        handled = self._let_leave()
+        if self._leaving:
+            return most
+        if self._more_follow:
+            return 0
+        while handled < most:
+            room = sum(one.permits for one in self.consumers if one.waits is None)
+            allowed = self._allowed(min(READ_ENTRIES, room)) if room > 0 else 0
+            if not allowed:
+                break
+            if self._is_time:  # Without permits due messages stay among the delayed (recorded).
+                self._is_time = False
+                self._take_due(allowed)
+            entries = self._waiting_entries(allowed) if self.replay else None
+            if entries is None:
+                entries = self._new_entries(allowed)
+            if entries is None or self._fetching is not None:
+                break
+            self._share_out(entries)
+            handled += max(1, self._work_of(entries)) + self._other_steps
+            handled += self.replay.take_looked_at() // SEARCH_A_STEP
+            handled += len(self.consumers) // CONSUMERS_A_STEP
+            self._other_steps = 0
+        self._call_when_writable(self.consumers)
+        return handled
+
+    def _waiting_entries(self, most: int) -> list[Entry] | None:
+        """Return the first entries of the replay queue; None if the queue is empty.
+
+        May be fewer or empty, if entries are acknowledged, dropped, or being fetched.
+        """
+        return self._those_left(self.replay.first(most))
+
+    def _those_left(self, positions: list[Position]) -> list[Entry] | None:
+        """Return the unacknowledged entries of some positions of the replay queue."""
+        if not positions:
+            return None
+        left = [at for at in positions if not self._cursor.is_acknowledged(at)]
+        if len(left) < len(positions):
+            self._forget(positions, left)
+        read = self._read_each(left)
+        if read is None:
+            return []
+        looked_at, entries = read
+        if len(entries) < len(looked_at):
+            self._forget(looked_at, [entry.position for entry in entries])
+        return entries
+
+    def _forget(self, positions: Iterable[Position], but: Iterable[Position]) -> None:
+        gone = {*positions}.difference(but)
+        self._other_steps += len(gone)
+        for position in gone:
+            self.replay.remove(position)
+
+    def _new_entries(self, most: int) -> list[Entry] | None:
+        """Return the next deliverable entries; None without entries to read."""
+        cursor = self._cursor
+        if self.blocked or self._waits_for_delayed():
+            return None
+        holes = cursor.acknowledged.count
+        if holes and not self._waiting_for:
+            cursor.pass_acknowledged(most)
+        if cursor.at_end:
+            self._wait_at_end(most)
+            return None
+        read = self._read(cursor.read_position, self._end_wait(most))
+        if not read:
+            return None
+        cursor.read_position = self._ledger.following(read[-1].position)
+        count = len(read)
+        if holes:
+            read = [entry for entry in read if not cursor.is_acknowledged(entry.position)]
+        if any(entry.deliver_at for entry in read):
+            read = [entry for entry in read if not self._is_delayed(entry)]
+        self._other_steps += count - len(read)
+        return read
+
+    def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
+        if self.replay:
+            return None
+        if not self._cursor.at_end:
+            return Waits.SUBSCRIPTION if self.blocked else None
+        return Waits.DELAY if self.delayed else Waits.NOTHING_LEFT
+
+    def _waits_for_delayed(self) -> bool:
+        return bool(self.delayed) and self.delayed.pauses_reading(self._topic.clock.wall_ms())
+
+    def _is_delayed(self, entry: Entry) -> bool:
+        topic = self._topic
+        if not entry.deliver_at or not topic.policies.delayed_delivery:
+            return False
+        now_ms = topic.clock.wall_ms()
+        kept = self.delayed.add(entry.position, entry.deliver_at, now_ms)
+        if kept:
+            self._arm(now_ms)
+        return kept
+
+    def _share_out(self, entries: list[Entry]) -> None:
+        """Deliver entries to the consumers round robin; queue the rest."""
+        at, messages = 0, sum(entry.message_count for entry in entries)
+        mean = max(1, messages // max(1, len(entries)))
+        in_turn = self._in_turn()
+        while at < len(entries):
+            consumer = next(in_turn, None)
+            if consumer is None:
+                self.replay.add_all(entry.position for entry in entries[at:])
+                return
+            for entry in entries[at : at + self._share_of(consumer, messages, mean)]:
+                self._send(consumer, entry)
+                messages -= entry.message_count
+                at += 1
+                if not consumer.cnx.outbound.writable:
+                    break
+
+    def _share_of(self, consumer: Consumer, messages: int, mean: int) -> int:
+        """Return the number of entries for a consumer before the next consumer.
+
+        The permits are divided by the mean size of the read entries (recorded: 5 permits get
+        batches of 3, 3 and 1, not only the first two).
+
+        Args:
+            consumer: A consumer with permits.
+            messages: The messages of all remaining entries.
+            mean: The mean messages of an entry.
+        """
+        messages = min(messages, consumer.permits)
+        most_unacked = self._topic.policies.max_unacked_per_consumer
+        if most_unacked > 0:
+            messages = min(messages, most_unacked - consumer.unacked)
+        return max(1, min(self._topic.rules.dispatch.round_robin_messages, -(-messages // mean)))
+
+    def _in_turn(self) -> Iterator[Consumer]:
+        """Yield the consumers with permits round robin, from the highest level with permits.
+
+        Permits do not grow meanwhile: an exhausted consumer is checked once.
+        """
+        if self._levels is None:
+            self._levels = self._sorted()
+        for level, members in self._levels.items():
+            start, again = self._next_in.get(level, 0), []
+            for step in range(start, start + len(members)):
+                at = step % len(members)
+                if members[at].waits is None:
+                    self._next_in[level] = at + 1
+                    yield members[at]
+                    again.append(at)
+            for at in again:  # Grows while consumers have permits.
+                if members[at].waits is None:
+                    self._next_in[level] = at + 1
+                    yield members[at]
+                    again.append(at)
+
+    def _send(self, consumer: Consumer, entry: Entry, sticky_hash: int = 0) -> int:
+        """Deliver an entry; return the number of remaining messages."""
+        place, batches = (entry.ledger_id, entry.entry_id), self._cursor.batches
+        words, count = None, entry.message_count
+        if batches:
+            words = batches.words(entry.position)
+            if words is not None:
+                count = batches.left(entry.position, count)
+                self._other_steps += len(words) // WORDS_A_STEP
+        redeliveries = self._redeliveries.get(place, 0) if self._redeliveries else 0
+        consumer.deliver(entry, count, redeliveries, words)
+        if self.replay:
+            self.replay.remove(place)
+        if self._rates:
+            self._count(entry, count)
+        self._gets(consumer, place, count, sticky_hash)
+        return count
+
+    def policies_changed(self) -> None:
+        """Apply the effective rates and limits of unacknowledged messages."""
+        super().policies_changed()
+        policies = self._topic.policies
+        self.delayed.change_tick(policies.delayed_tick_ms)
+        for consumer in self.consumers:
+            consumer.blocked = 0 < policies.max_unacked_per_consumer <= consumer.unacked
+        self.blocked = 0 < policies.max_unacked_per_subscription <= self.unacked
+
+    # -- consumers ----------------------------------------------------------------------------
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer."""
+        if not self.consumers:
+            self._forget_delayed()  # Shown until now (recorded).
+            self._cursor.rewind()
+        self._joins(consumer)
+        self.consumers.append(consumer)
+        if len(self.consumers) > 1 and consumer.priority_level < self.consumers[-2].priority_level:
+            # The order of closing by a SEEK (recorded).
+            self.consumers.sort(key=lambda one: one.priority_level)
+        self._levels = None
+        self.wake()
+
+    def _sorted(self) -> dict[int, list[Consumer]]:
+        """Return the consumers by level, the highest first, in list order."""
+        levels: dict[int, list[Consumer]] = {}
+        for consumer in self.consumers:
+            levels.setdefault(consumer.priority_level, []).append(consumer)
+        return levels
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer, and redeliver its unacknowledged entries without increasing counts."""
+        self.consumers.remove(consumer)
+        self._levels = None
+        if not self.consumers:
+            self._forget_all()
+            return
+        self._begins_to_leave(consumer)
+        self.wake()
+
+    def remove_all(self) -> None:
+        """Remove all consumers in one step: no consumer remains for redelivery."""
+        self.consumers.clear()
+        self._levels = None
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        """Reset the state for the next consumer, at the first unacknowledged entry."""
+        super()._forget_all()
+        self._next_in.clear()
+        self._waiting_for = 0
+        self._disarm()
+        self._forget_fetched()
+        self._is_time = False
+        self._cursor.rewind()
+
+    def cursor_moved(self, before: Position) -> None:
+        """Forget acknowledged entries and take them from their holders."""
+        if self.delayed:
+            self.delayed.discard_through(self._cursor.mark_delete)
+            if not self.delayed:
+                self._forget_delayed()
+        super().cursor_moved(before)
+
+    # -- delayed delivery ---------------------------------------------------------------------
+
+    def _forget_delayed(self) -> None:
+        old, self.delayed = self.delayed, self._no_delays(self._topic)
+        self._topic.turns.in_steps(old.emptied())
+
+    def _arm(self, now_ms: int) -> None:
+        wait_ms = self.delayed.next_due(now_ms)
+        if wait_ms is None or (self._timer is not None and self._due_ms <= now_ms + wait_ms):
+            return
+        self._disarm()
+        clock = self._topic.clock
+        self._due_ms = now_ms + wait_ms
+        seconds = min(wait_ms / 1000, LOOK_AGAIN_SECONDS)
+        self._timer = clock.call_at(clock.now() + seconds, self._look)
+
+    def _look(self) -> None:
+        """Deliver due messages; otherwise check again, because the clock may be set."""
+        self._timer = None
+        now_ms = self._topic.clock.wall_ms()
+        if now_ms < self._due_ms:
+            self._arm(now_ms)
+        else:
+            self._is_time = True
+            self.wake()
+
+    def _take_due(self, most: int) -> None:
+        now_ms = self._topic.clock.wall_ms()
+        self.replay.add_all(self.delayed.take_due(now_ms, most))
+        self._arm(now_ms)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def close(self) -> None:
+        """Stop all timers."""
+        super().close()
+        self._disarm()
+        self._forget_delayed()

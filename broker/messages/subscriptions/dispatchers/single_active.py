@@ -1,0 +1,283 @@
+"""Dispatch to one consumer: Exclusive, and Failover with standby consumers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.errors import MessageStoreError
+from broker.messages.position import EARLIEST, Position
+from broker.messages.subscriptions.context import Waits
+from broker.messages.subscriptions.dispatchers.dispatcher import (
+    FETCH_BYTES,
+    READ_ENTRIES,
+    Dispatcher,
+    Place,
+)
+from broker.messages.subscriptions.key_shared.ranges import murmur
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from broker.messages.compaction.compacted_entries import CompactedEntries
+    from broker.messages.entry import Entry
+    from broker.messages.subscriptions.consumer import AnySubscription, Consumer
+    from broker.policies.rate_limiter import RateLimiter
+    from limiter.clock import TimerHandle
+    from proto.names import TopicName
+
+POINTS_PER_NAME = 100
+_HASHES = 1 << 31
+
+
+def active_of(consumers: Sequence[Consumer], topic: TopicName) -> int:
+    """Return the index of the active consumer in a non-empty list sorted by ``rank``.
+
+    Partition i of a topic goes to number i of the highest level; any other topic to the first point
+    on a ring of points, 100 for each name. With partitions the choice takes constant time: a
+    connection may leave with a thousand consumers, each causing a new choice.
+
+    Source: upstream AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer.
+    """
+    top = bisect_right(consumers, consumers[0].priority_level, key=lambda one: one.priority_level)
+    if topic.partition_index >= 0:
+        return topic.partition_index % top
+    target = murmur(str(topic).encode())
+    # At equal distances the last consumer, as with duplicate names.
+    return min(reversed(range(top)), key=lambda index: _distance(consumers[index].name, target))
+
+
+def rank(consumer: Consumer) -> tuple[int, str]:
+    """Return the sort key of a consumer: level, then name."""
+    return consumer.priority_level, consumer.name
+
+
+@lru_cache(maxsize=10_000)
+def _distance(name: str, target: int) -> int:
+    """Return the distance from the target to a name's next point on the ring."""
+    return min(
+        (murmur(f"{name}{number}".encode()) - target) % _HASHES for number in range(POINTS_PER_NAME)
+    )
+
+
+class SingleActiveDispatcher(Dispatcher):
+    """Delivers in order to the active consumer; further consumers stand by.
+
+    Source: upstream PersistentDispatcherSingleActiveConsumer.
+
+    Attributes:
+        active: The receiving consumer; None without consumers.
+    """
+
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        super().__init__(subscription, topic_rate)
+        self.active: Consumer | None = None
+
+    def _deliver(self, most: int) -> int:
+        active, cursor, handled = self.active, self._cursor, 0
+        if active is None:
+            return 0
+        while handled < most and active.waits is None and not cursor.at_end:
+            entries = self._next_entries(active)
+            if not entries:
+                break
+            handled += self._work_of(entries)
+            for entry in entries:
+                if not active.cnx.outbound.writable:
+                    break
+                self._send(active, entry)
+                cursor.read_position = self._behind(entry.position)
+        if active.permits > 0 and cursor.at_end:
+            self._wait_at_end(active.permits)
+        self._call_when_writable((active,))
+        return handled
+
+    def waits(self, consumer: Consumer) -> Waits | None:
+        """Return a consumer's reason for waiting; None if a message is next."""
+        return super().waits(consumer) if consumer is self.active else Waits.ACTIVE_CONSUMER
+
+    def _next_entries(self, active: Consumer) -> list[Entry] | None:
+        """Return as many entries as permits, even if the entries are batches.
+
+        None while fetching.
+        """
+        cursor, compacted = self._cursor, self._compacted()
+        entries = min(READ_ENTRIES, active.permits)
+        if cursor.acknowledged.count and compacted is None and not self._waiting_for:
+            cursor.pass_acknowledged(entries)
+        allowed = self._allowed(self._end_wait(entries))
+        if not allowed:
+            return []
+        if compacted is not None and cursor.read_position <= compacted.horizon:
+            if self._asked == cursor.read_position:
+                return self._take_fetched(allowed)
+            self._fetch(cursor.read_position, partial(self._fetch_compacted, allowed))
+            return None
+        return self._read(cursor.read_position, allowed)
+
+    async def _fetch_compacted(self, most: int) -> list[Entry]:
+        """Fetch compacted entries; behind them, read the topic.
+
+        A new compaction may replace and delete the compacted entries during a fetch.
+        """
+        cursor = self._cursor
+        while (compacted := self._compacted()) is not None:
+            try:
+                entries = await compacted.fetch(cursor.read_position, most, FETCH_BYTES)
+            except MessageStoreError:
+                if self._compacted() is compacted:
+                    raise
+                continue
+            if entries:
+                return entries
+            if self._compacted() is compacted:
+                # The cursor may have skipped or expired further meanwhile.
+                behind = self._ledger.following(compacted.horizon)
+                cursor.read_position = max(cursor.read_position, behind)
+                return []
+        return await self._ledger.fetch(cursor.read_position, most, FETCH_BYTES)
+
+    def _compacted(self) -> CompactedEntries | None:
+        """Return the topic's compacted entries, if read by the active consumer."""
+        reads_it = self.active is not None and self.active.options.read_compacted
+        return self._topic.compaction.compacted if reads_it else None
+
+    def _behind(self, position: Position) -> Position:
+        """Return the next read position; the ledgers of compacted entries may be dropped."""
+        if self._compacted() is not None:
+            return Position(position.ledger_id, position.entry_id + 1)
+        return self._ledger.following(position)
+
+    def _rewind(self) -> None:
+        """Set the read position to the first unacknowledged entry."""
+        cursor = self._cursor
+        cursor.rewind()
+        self._forget_fetched()
+        self._waiting_for = 0
+        if self._compacted() is not None:
+            mark = cursor.mark_delete
+            from_start = mark == self._ledger.preceding(EARLIEST)
+            cursor.read_position = EARLIEST if from_start else self._behind(mark)
+
+    def _send(self, active: Consumer, entry: Entry) -> None:
+        cursor = self._cursor
+        words, count = None, entry.message_count
+        if cursor.acknowledged.count or cursor.batches:
+            position = entry.position
+            if cursor.is_acknowledged(position):
+                return
+            words = cursor.batches.words(position)
+            if words is not None:
+                count = cursor.batches.left(position, count)
+        active.deliver(entry, count, 0, words)
+        self._count(entry, count)
+
+    def add(self, consumer: Consumer) -> None:
+        """Add the only consumer."""
+        if self.consumers:
+            raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
+        self.consumers.append(consumer)
+        self.active = consumer
+        self._rewind()
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer, and redeliver the unacknowledged entries."""
+        self.consumers.remove(consumer)
+        if self.active is consumer:
+            self.active = None
+            self._rewind()
+
+    def redeliver(
+        self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
+    ) -> None:
+        """Redeliver all unacknowledged entries, regardless of the requested positions."""
+        if consumer is self.active:
+            self._rewind()
+            self.wake()
+
+    def acknowledged(
+        self, consumer: Consumer, position: Position, newly: int, *, done: bool
+    ) -> None:
+        """Do nothing: pending messages are not counted here (recorded)."""
+
+    def cursor_moved(self, _: Position) -> None:
+        """Continue behind the skipped entries."""
+        self.wake()
+
+
+class FailoverDispatcher(SingleActiveDispatcher):
+    """Delivers to the consumer chosen by a rule, and to a successor after its end.
+
+    A change is announced, and delivery starts, after a delay: many simultaneous arrivals and
+    departures cause one change. All consumers present then are notified, even if all were gone in
+    between (recorded).
+    """
+
+    def __init__(self, subscription: AnySubscription, topic_rate: RateLimiter) -> None:
+        super().__init__(subscription, topic_rate)
+        self._change: TimerHandle | None = None
+
+    def _deliver(self, most: int) -> int:
+        return 0 if self._change is not None else super()._deliver(most)
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer; a standby consumer is notified immediately."""
+        insort(self.consumers, consumer, key=rank)
+        if not self._choose() and self.active is not None:
+            self._whether_active(consumer)
+
+    def _choose(self) -> bool:
+        """Choose the active consumer; return True for a change."""
+        chosen = self.consumers[active_of(self.consumers, self._topic.name)]
+        if chosen is self.active:
+            return False
+        self.active = chosen
+        topic = self._topic
+        if self._change is None:
+            delay = self._topic.rules.failover_delay_seconds
+            self._change = topic.clock.call_at(topic.clock.now() + delay, self._changed)
+        return True
+
+    def _changed(self) -> None:
+        self._change = None
+        self._rewind()
+        self.tell(self.consumers, self._whether_active)
+        self.wake()
+
+    def _whether_active(self, consumer: Consumer) -> None:
+        consumer.tell_active(is_active=consumer is self.active)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer, and choose again.
+
+        Choosing takes time, and a connection may leave with a thousand consumers: without
+        partitions only the active consumer's end can change the choice.
+        """
+        self.consumers.remove(consumer)
+        if not self.consumers:
+            self.active = None
+            self._rewind()
+        elif self.active in (consumer, None) or self._topic.name.partition_index >= 0:
+            self._choose()
+
+    def disconnect_active(self) -> Consumer | None:
+        """Remove the active consumer, without a successor until the next arrival (SEEK).
+
+        A pending change is still announced to the remaining consumers (recorded).
+        """
+        active = self.active
+        if active is not None:
+            self.consumers.remove(active)
+            self.active = None
+            self._rewind()
+        return active
+
+    def close(self) -> None:
+        """Stop all timers."""
+        super().close()
+        if self._change is not None:
+            self._change.cancel()
+            self._change = None

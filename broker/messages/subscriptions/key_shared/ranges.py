@@ -1,0 +1,226 @@
+"""Ranges of hashes by consumer: fixed (STICKY), or halved (AUTO_SPLIT without a ring)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from itertools import pairwise
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import mmh3
+
+import proto.PulsarApi_pb2 as pb
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+C = TypeVar("C")
+
+
+def murmur(data: bytes) -> int:
+    """Return the Murmur3 hash (32 bit, x86, seed 0) of some bytes without the sign: 0..2^31-1.
+
+    Source: upstream Murmur3_32Hash.makeHash.
+    """
+    return mmh3.hash(data, 0, signed=False) & 0x7FFFFFFF
+
+
+class MovedHashes(NamedTuple, Generic[C]):
+    """A range of hashes with a new consumer; both ends are included.
+
+    Attributes:
+        first: The lowest hash.
+        last: The highest hash.
+        source: The previous consumer; None if free before.
+        target: The new consumer; None if free now.
+    """
+
+    first: int
+    last: int
+    source: C | None
+    target: C | None
+
+
+HASHES = 65_536
+MOST_RANGES = 4_096
+"""Most ranges of a consumer: more would block the event loop."""
+
+
+class FixedRanges(Generic[C]):
+    """The hash ranges taken by consumers; some hashes may be free.
+
+    Source: upstream HashRangeExclusiveStickyKeyConsumerSelector.
+    """
+
+    def __init__(self) -> None:
+        # In order, without overlaps.
+        self._firsts: list[int] = []
+        self._ranges: list[tuple[int, int, C]] = []
+        self._of: dict[C, list[tuple[int, int]]] = {}
+        # Ranges of removed consumers stay above until the next change: a connection may leave with
+        # hundreds, and there may be 65,536 ranges.
+        self._some_left = False
+
+    @staticmethod
+    def hash_of(key: bytes) -> int:
+        """Return the hash of a key: 0 to 65,535."""
+        return murmur(key) % HASHES
+
+    def add(self, consumer: C, ranges: Sequence[tuple[int, int]]) -> list[MovedHashes[C]]:
+        """Give a consumer the requested ranges, both ends included; return the ranges.
+
+        Raises:
+            RequestError: No ranges, too many ranges, or a conflict; the state is unchanged.
+        """
+        self._forget_those_left()
+        if not ranges:
+            raise _refused("Ranges for KeyShared policy must not be empty.")
+        if len(ranges) > MOST_RANGES:
+            raise _refused(f"{len(ranges)} ranges for KeyShared policy are more than {MOST_RANGES}")
+        for first, last in ranges:
+            if first > last:
+                raise _refused(f"Fixed hash range start > end for range: [{first},{last}]")
+            holder = self._holder_within(first, last)
+            if holder is not None:
+                raise _refused(f"Range conflict with consumer {holder}")
+        taken = _joined(ranges)
+        self._of[consumer] = taken
+        self._hold([*self._ranges, *((first, last, consumer) for first, last in taken)])
+        return [MovedHashes(first, last, None, consumer) for first, last in taken]
+
+    def remove(self, consumer: C) -> list[MovedHashes[C]]:
+        """Remove a consumer; return its now free ranges."""
+        left = self._of.pop(consumer, [])
+        self._some_left = True
+        return [MovedHashes(first, last, consumer, None) for first, last in left]
+
+    def _forget_those_left(self) -> None:
+        if self._some_left:
+            self._hold([taken for taken in self._ranges if taken[2] in self._of])
+            self._some_left = False
+
+    def select(self, sticky_hash: int) -> C | None:
+        """Return the consumer of a hash; None for a free hash."""
+        index = bisect_right(self._firsts, sticky_hash) - 1
+        if index < 0 or self._ranges[index][1] < sticky_hash:
+            return None
+        holder = self._ranges[index][2]
+        return holder if holder in self._of else None
+
+    def ranges(self, consumer: C) -> list[tuple[int, int]]:
+        """Return the hashes of a consumer as inclusive ranges."""
+        return list(self._of.get(consumer, ()))
+
+    def conflicting(self, meta: pb.KeySharedMeta) -> C | None:
+        """Return a consumer with hashes requested by a newcomer."""
+        if meta.keySharedMode != pb.STICKY:
+            return None
+        self._forget_those_left()
+        asked = meta.hashRanges[:MOST_RANGES]
+        holders = (self._holder_within(one.start, one.end) for one in asked)
+        return next((one for one in holders if one is not None), None)
+
+    def _holder_within(self, first: int, last: int) -> C | None:
+        """Return a consumer of a hash within the range."""
+        index = bisect_right(self._firsts, last) - 1
+        if index < 0 or self._ranges[index][1] < first:
+            return None
+        return self._ranges[index][2]
+
+    def _hold(self, ranges: list[tuple[int, int, C]]) -> None:
+        self._ranges = sorted(ranges, key=lambda taken: taken[0])
+        self._firsts = [taken[0] for taken in self._ranges]
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges in order, merging overlapping ranges."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _refused(text: str) -> RequestError:
+    return RequestError(pb.ConsumerAssignError, text)
+
+
+class HalvedRanges(Generic[C]):
+    """One range of hashes per consumer; a removed consumer's range joins the next range above.
+
+    Names do not matter: consumers joining in the same order get the same ranges.
+
+    Source: upstream HashRangeAutoSplitStickyKeyConsumerSelector.
+    """
+
+    def __init__(self) -> None:
+        # The last hash of each range in order. No key has the uppermost hash (recorded).
+        self._lasts: list[int] = []
+        self._of: dict[int, C] = {}
+        self._last_of: dict[C, int] = {}
+
+    @staticmethod
+    def hash_of(key: bytes) -> int:
+        """Return the hash of a key: 0 to 65,535."""
+        return murmur(key) % HASHES
+
+    def add(self, consumer: C) -> list[MovedHashes[C]]:
+        """Give a consumer half of the largest range; return the range and its previous consumer.
+
+        The consumer gets the lower half.
+
+        Raises:
+            RequestError: Every range is a single hash.
+        """
+        if not self._lasts:
+            self._hold(HASHES, consumer)
+            return [MovedHashes(0, HASHES, None, consumer)]
+        size, below, last = max(
+            ((last - below, below, last) for below, last in pairwise([0, *self._lasts])),
+            key=lambda found: (found[0], -found[2]),
+        )
+        if size < 2:
+            raise RequestError(
+                pb.ConsumerAssignError,
+                f"No more range can assigned to new consumer, assigned consumers {len(self._of)}",
+            )
+        source, middle = self._of[last], below + size // 2
+        first = self._first(below)
+        self._hold(middle, consumer)
+        return [MovedHashes(first, middle, source, consumer)]
+
+    def _hold(self, last: int, consumer: C) -> None:
+        insort(self._lasts, last)
+        self._of[last] = consumer
+        self._last_of[consumer] = last
+
+    @staticmethod
+    def _first(below: int) -> int:
+        """Return the first hash behind the end of another range, or 0 without another range."""
+        return below + 1 if below else 0
+
+    def remove(self, consumer: C) -> None:
+        """Join a consumer's range to the next range above; the uppermost to the range below."""
+        last = self._last_of.pop(consumer, None)
+        if last is None:
+            return
+        del self._lasts[bisect_left(self._lasts, last)], self._of[last]
+        if last == HASHES and self._lasts:
+            heir = self._of.pop(self._lasts.pop())
+            self._hold(HASHES, heir)
+
+    def select(self, sticky_hash: int) -> C | None:
+        """Return the consumer of a hash; None without consumers."""
+        if not self._lasts:
+            return None
+        return self._of[self._lasts[bisect_left(self._lasts, sticky_hash)]]
+
+    def ranges(self, consumer: C) -> list[tuple[int, int]]:
+        """Return the hashes of a consumer as an inclusive range."""
+        last = self._last_of.get(consumer)
+        if last is None:
+            return []
+        index = bisect_left(self._lasts, last)
+        return [(self._first(self._lasts[index - 1] if index else 0), last)]

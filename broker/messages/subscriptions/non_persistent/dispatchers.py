@@ -1,0 +1,189 @@
+"""The choice of a consumer for a message of a non-persistent topic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import insort
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import key_of
+from broker.messages.subscriptions.dispatchers.key_shared import check_mode
+from broker.messages.subscriptions.dispatchers.single_active import active_of, rank
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from broker.messages.entry import Entry
+    from broker.messages.subscriptions.consumer import Consumer
+    from broker.messages.subscriptions.context import SubscriptionRules
+    from proto.names import TopicName
+
+SubType = pb.CommandSubscribe.SubType
+
+
+class DirectDispatcher(ABC):
+    """Chooses among the consumers of one subscription (upstream: NonPersistentDispatcher).
+
+    Attributes:
+        consumers: The connected consumers.
+    """
+
+    def __init__(self) -> None:
+        self.consumers: list[Consumer] = []
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer.
+
+        Raises:
+            RequestError: The consumer does not fit the subscription.
+        """
+        self.consumers.append(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer."""
+        self.consumers.remove(consumer)
+
+    @abstractmethod
+    def choose(self, entry: Entry) -> Consumer | None:
+        """Return the consumer for an entry; None without an eligible consumer with permits."""
+
+
+class DirectSingleActive(DirectDispatcher):
+    """Exclusive: the only consumer gets all messages within its permits."""
+
+    def add(self, consumer: Consumer) -> None:
+        """Add the only consumer.
+
+        Raises:
+            RequestError: A consumer is connected.
+        """
+        if self.consumers:
+            raise RequestError(pb.ConsumerBusy, "Exclusive consumer is already connected")
+        super().add(consumer)
+
+    def choose(self, _: Entry) -> Consumer | None:
+        """Return the consumer if it has permits."""
+        return _with_room(self.consumers[0]) if self.consumers else None
+
+
+class DirectFailover(DirectDispatcher):
+    """Failover: the active consumer gets all messages, immediately and without notification.
+
+    Only an arriving standby consumer is notified (recorded).
+    """
+
+    def __init__(self, topic: TopicName) -> None:
+        super().__init__()
+        self._topic = topic
+        self._active: Consumer | None = None
+        self._ranked: list[Consumer] = []
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer, and choose again."""
+        super().add(consumer)
+        insort(self._ranked, consumer, key=rank)
+        before = self._active
+        self._choose_active()
+        if self._active is before:
+            consumer.tell_active(is_active=False)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer; choose again with partitions, or if the consumer was active."""
+        super().remove(consumer)
+        self._ranked.remove(consumer)
+        if consumer is self._active or self._topic.partition_index >= 0:
+            self._choose_active()
+
+    def _choose_active(self) -> None:
+        consumers = self._ranked
+        self._active = consumers[active_of(consumers, self._topic)] if consumers else None
+
+    def choose(self, _: Entry) -> Consumer | None:
+        """Return the active consumer if it has permits."""
+        return _with_room(self._active)
+
+
+class DirectShared(DirectDispatcher):
+    """Shared: each entry goes to the next consumer with permits, higher levels first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # None: to be rebuilt. With 1,000 consumers rebuilding takes time, and many leave together.
+        self._levels: list[list[Consumer]] | None = None
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer at the end of the order."""
+        super().add(consumer)
+        self._levels = None
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer."""
+        super().remove(consumer)
+        self._levels = None
+
+    def _sorted(self) -> list[list[Consumer]]:
+        levels: dict[int, list[Consumer]] = {}
+        for consumer in self.consumers:
+            levels.setdefault(consumer.priority_level, []).append(consumer)
+        return [levels[level] for level in sorted(levels)]
+
+    def choose(self, _: Entry) -> Consumer | None:
+        """Return the next consumer with permits."""
+        if self._levels is None:
+            self._levels = self._sorted()
+        for members in self._levels:
+            for at, consumer in enumerate(members):
+                if consumer.waits is None:
+                    # Move the chosen consumer and all skipped consumers to the end.
+                    members[:] = members[at + 1 :] + members[: at + 1]
+                    return consumer
+        return None
+
+
+class DirectKeyShared(DirectDispatcher):
+    """Key_Shared: each key has one consumer; without permits the key's messages are lost."""
+
+    def __init__(self, meta: pb.KeySharedMeta, rules: SubscriptionRules) -> None:
+        super().__init__()
+        self._mode = meta.keySharedMode
+        self.ring = rules.nobodys_hashes(self._mode)
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer of the same mode.
+
+        Raises:
+            RequestError: The mode differs, or the ranges are taken.
+        """
+        check_mode(self._mode, consumer.options.key_shared.keySharedMode)
+        consumer.take_hashes(self.ring)
+        super().add(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer and move its keys."""
+        super().remove(consumer)
+        self.ring.remove(consumer)
+
+    def choose(self, entry: Entry) -> Consumer | None:
+        """Return the consumer of the entry's key if it has permits."""
+        key = key_of(entry.data)
+        return _with_room(self.ring.select(self.ring.hash_of(key)))
+
+
+def dispatcher_of(
+    sub_type: SubType.ValueType,
+    topic: TopicName,
+    meta: pb.KeySharedMeta,
+    rules: SubscriptionRules,
+) -> DirectDispatcher:
+    """Return a dispatcher without consumers for a type of subscription."""
+    if sub_type == pb.CommandSubscribe.Exclusive:
+        return DirectSingleActive()
+    if sub_type == pb.CommandSubscribe.Failover:
+        return DirectFailover(topic)
+    if sub_type == pb.CommandSubscribe.Shared:
+        return DirectShared()
+    return DirectKeyShared(meta, rules)
+
+
+def _with_room(consumer: Consumer | None) -> Consumer | None:
+    return consumer if consumer is not None and consumer.waits is None else None

@@ -1,0 +1,350 @@
+"""The subscriptions of one topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.deduplication import CURSOR
+from broker.messages.position import EARLIEST, LATEST, Position, from_wire
+from broker.messages.subscriptions.by_name import SubscriptionsByName
+from broker.messages.subscriptions.consumer import SubType
+from broker.messages.subscriptions.cursor import ManagedCursor
+from broker.messages.subscriptions.subscription import Subscription
+from broker.policies.rate_limiter import ConsumerIdentifier, RateLimiter, SubscribeRateLimiter
+from server.connection.request_errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from broker.messages.subscriptions.context import (
+        SubscribedTopic,
+        TopicWithPolicies,
+    )
+    from limiter.clock import TimerHandle
+
+SAVE_SECONDS = 1.0
+"""The interval of saving changed cursors (managedLedgerDefaultMarkDeleteRateLimit: 1/s)."""
+RETURN_SECONDS = 30.0
+"""Seconds to keep a non-durable subscription's cursor after a SEEK."""
+MOST_LEFT = 1_000
+"""Most non-durable cursors kept per topic; beyond, the oldest is forgotten."""
+_TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
+INTERNAL = frozenset((CURSOR,))
+"""Names of the broker's own cursors without a subscription."""
+
+
+class ClosedWithOthersError(Exception):
+    """A consumer rolled back a subscription, and was closed with all its consumers."""
+
+
+class Subscriptions(SubscriptionsByName[Subscription]):
+    """The subscriptions of one topic by name, recovered from the ledger or created by clients."""
+
+    def __init__(self, topic: SubscribedTopic) -> None:
+        super().__init__()
+        self._topic = topic
+        self.topic_rate = RateLimiter(topic.policies.dispatch_rate, topic.clock)
+        self._subscribe_rate = SubscribeRateLimiter(topic.policies.subscribe_rate, topic.clock)
+        # Cursors of non-durable subscriptions closed by a SEEK, awaiting their consumers.
+        self._left: dict[str, tuple[ManagedCursor, TimerHandle]] = {}
+        self._timer: TimerHandle | None = None
+        self._is_closed = False
+        # The slowest subscription's ledger at the last check, a subscription still in the ledger,
+        # and unchecked candidates: with 1,000 subscriptions a full check takes time, and many may
+        # move together.
+        self._held = -1
+        self._holder: Subscription | None = None
+        self._others: Iterator[Subscription] = iter(())
+        for name, state in topic.ledger.cursors.items():
+            if name not in INTERNAL:
+                cursor = ManagedCursor.recovered(topic.ledger, name, state)
+                self._by_name[name] = Subscription(name, topic, cursor, self)
+
+    def get(self, name: str) -> Subscription | None:
+        """Return a subscription; None if unknown."""
+        return self._by_name.get(name)
+
+    # -- making and deleting ------------------------------------------------------------------
+
+    async def open(self, asked: pb.CommandSubscribe, host: str) -> Subscription:
+        """Return the subscription named by a client, created and stored if missing.
+
+        Raises:
+            RequestError: See SubscriptionsByName.
+            ClosedWithOthersError: The consumer is closed, as decided by ``SubscriptionRules``.
+        """
+        check_type_allowed(self._topic, asked)
+        consumer = ConsumerIdentifier(host, asked.consumer_name, asked.consumer_id)
+        if not self._subscribe_rate.take(consumer):
+            raise RequestError(pb.NotAllowedError, _TOO_OFTEN)
+        # Awaited first, because the subscription may be deleted or created meanwhile.
+        rolled_back = await self._rolled_back(asked)
+        check_room(self._topic, self.consumer_count)
+        found = self._by_name.get(asked.subscription)
+        if found is not None:
+            _check_durability(found, durable=asked.durable)
+            if found.durable and found.awaits_return:
+                # A client drops its messages on the answer to SEEK: messages of the new position
+                # must not arrive earlier.
+                await self._topic.ledger.flushed()
+            if rolled_back is not None:
+                found.seek(rolled_back)  # Closes its other consumers (recorded).
+                if self._topic.rules.closes_who_rolls_back and not found.durable:
+                    raise ClosedWithOthersError
+            return found
+        if asked.durable and not self._topic.policies.auto_subscription_creation:
+            raise RequestError(pb.SubscriptionNotFound, "Subscription does not exist")
+        created = self.create(
+            asked.subscription,
+            earliest=asked.initialPosition == pb.CommandSubscribe.Earliest,
+            start=self._start(asked) if rolled_back is None else rolled_back,
+            durable=asked.durable,
+            properties={one.key: one.value for one in asked.subscription_properties},
+        )
+        if asked.durable:
+            await self._topic.ledger.flushed()
+        return self._by_name.get(asked.subscription) or created
+
+    def _start(self, asked: pb.CommandSubscribe) -> Position | None:
+        """Return the requested first entry of a new subscription, otherwise None."""
+        if not asked.durable and asked.HasField("start_message_id"):
+            start = from_wire(asked.start_message_id.ledgerId, asked.start_message_id.entryId)
+            # For an entry beyond the end the initial position decides (recorded).
+            before = Position(start.ledger_id, start.entry_id - 1)
+            return start if before <= self._topic.ledger.last_confirmed else None
+        return None
+
+    async def _rolled_back(self, asked: pb.CommandSubscribe) -> Position | None:
+        """Return the first entry of the requested rollback, otherwise None."""
+        if asked.start_message_rollback_duration_sec <= 0:
+            return None
+        back_ms = asked.start_message_rollback_duration_sec * 1000
+        return await self._topic.ledger.published_at(self._topic.clock.wall_ms() - back_ms)
+
+    def create(
+        self,
+        name: str,
+        *,
+        earliest: bool = False,
+        start: Position | None = None,
+        durable: bool = True,
+        properties: Mapping[str, str] | None = None,
+        limited: bool = True,
+    ) -> Subscription:
+        """Create a subscription.
+
+        Args:
+            name: A new name.
+            earliest: Start at the first entry, otherwise behind the last.
+            start: Start at this entry instead.
+            durable: Keep the subscription without consumers.
+            properties: The subscription's properties.
+            limited: Count against the limit of subscriptions; False for the broker's own.
+
+        Raises:
+            RequestError: The limit is reached, or the name is reserved.
+        """
+        if name in INTERNAL:
+            raise reserved_name()
+        most = self._topic.policies.max_subscriptions
+        if limited and 0 < most <= len(self._by_name):
+            text = f"Exceed the maximum number of subscriptions of the topic: {self._topic.name}"
+            raise RequestError(pb.NotAllowedError, text)
+        first = start if start is not None else (EARLIEST if earliest else LATEST)
+        cursor = self._take_left(name) or ManagedCursor(
+            self._topic.ledger,
+            name,
+            self._mark_before(first),
+            durable=durable,
+            properties=properties,
+        )
+        subscription = self._by_name[name] = Subscription(name, self._topic, cursor, self)
+        cursor.save()
+        return subscription
+
+    def _mark_before(self, first: Position) -> Position:
+        """Return the mark-delete of a cursor with a given next entry."""
+        ledger = self._topic.ledger
+        last = ledger.last_confirmed
+        return last if first > last else ledger.preceding(first)
+
+    def delete(self, name: str) -> None:
+        """Delete a subscription whose consumers are disconnected or closed."""
+        subscription = self._by_name.pop(name, None)
+        if subscription is not None:
+            self._has_gone(subscription)
+            subscription.close()
+            if subscription.durable:
+                self._topic.ledger.delete_cursor(name)
+                subscription.forget()
+            if subscription.internal:
+                self._topic.compaction.forget()
+            self.moved()
+
+    def became_empty(self, subscription: Subscription) -> None:
+        """Delete a non-durable subscription.
+
+        After a SEEK the cursor is kept for the next subscriber of the name, even of a durable
+        subscription, which becomes non-durable. A real broker keeps the cursor as long as the
+        topic.
+        """
+        if subscription.durable:
+            return
+        name, cursor = subscription.name, subscription.cursor
+        self.delete(name)
+        if not subscription.awaits_return:
+            subscription.forget()
+        else:
+            if len(self._left) >= MOST_LEFT:
+                self._take_left(next(iter(self._left)))
+            clock = self._topic.clock
+            timer = clock.call_at(clock.now() + RETURN_SECONDS, self._take_left, name)
+            self._left[name] = cursor, timer
+
+    def keeps(self, subscription: Subscription) -> bool:
+        """Return True if a new SUBSCRIBE finds the subscription or its cursor."""
+        name = subscription.name
+        left, _ = self._left.get(name, (None, None))
+        is_here = self._by_name.get(name) is subscription or left is subscription.cursor
+        return is_here and not self._is_closed
+
+    def _take_left(self, name: str) -> ManagedCursor | None:
+        cursor, timer = self._left.pop(name, (None, None))
+        if timer is not None:
+            timer.cancel()
+        return cursor
+
+    # -- notifications of the topic -----------------------------------------------------------
+
+    def entries_added(self) -> None:
+        """Deliver new entries."""
+        for subscription in self:
+            subscription.entries_added()
+
+    def terminated(self) -> None:
+        """Notify the consumers without remaining messages."""
+        for subscription in self:
+            subscription.tell_end()
+
+    def policies_changed(self) -> None:
+        """Follow the effective policies."""
+        self.topic_rate.change(self._topic.policies.dispatch_rate)
+        self._subscribe_rate.change(self._topic.policies.subscribe_rate)
+        for subscription in self:
+            subscription.policies_changed()
+
+    @property
+    def slowest(self) -> Position:
+        """The first entry needed by a durable subscription; behind the last entry if unneeded."""
+        ledger = self._topic.ledger
+        needed = [one.cursor.first_left for one in self._by_name.values() if one.durable]
+        return min(needed, default=ledger.following(ledger.last_confirmed))
+
+    def clear_backlogs(self, *, internal: bool) -> None:
+        """Move all cursors to the end; the broker's own only with ``internal``."""
+        for subscription in self:
+            if internal or not subscription.internal:
+                subscription.skip_through(self._topic.ledger.last_confirmed)
+
+    def left_entries(self) -> None:
+        """Drop ledgers once all subscriptions have left the ledger of the slowest."""
+        while self._holder is not None and not self._still_holds(self._holder):
+            self._holder = next(self._others, None)
+        if self._holder is None:
+            self.moved()
+            self._held = self.slowest.ledger_id
+            self._others = iter(self)
+            self._holder = next(filter(self._still_holds, self._others), None)
+
+    def _still_holds(self, subscription: Subscription) -> bool:
+        is_here = self._by_name.get(subscription.name) is subscription and subscription.durable
+        return is_here and subscription.cursor.first_left.ledger_id <= self._held
+
+    def moved(self) -> None:
+        """Drop unneeded ledgers, as far as retention allows."""
+        bounds = self._topic.policies.retention.bounds(self._topic.clock.wall_ms())
+        self._topic.ledger.trim(self._needed, *bounds)
+
+    @property
+    def _needed(self) -> Position:
+        """The first entry still needed by a subscription or a cursor of the broker."""
+        ledger = self._topic.ledger
+        ours = [ledger.cursors[name].mark_delete for name in INTERNAL if name in ledger.cursors]
+        return min([self.slowest, *map(ledger.following, ours)])
+
+    # -- saving -------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Store the changed cursors in the ledger."""
+        for subscription in self._by_name.values():
+            subscription.cursor.save()
+
+    def changed(self) -> None:
+        """Schedule saving the changed cursors within a second."""
+        if self._timer is None and not self._is_closed:
+            clock = self._topic.clock
+            self._timer = clock.call_at(clock.now() + SAVE_SECONDS, self._save_due)
+
+    def _save_due(self) -> None:
+        self._timer = None
+        self._topic.turns.in_steps(self._saved())
+
+    def _saved(self) -> Iterator[None]:
+        """Save the changed cursors, one per step."""
+        for subscription in self:
+            is_here = self._by_name.get(subscription.name) is subscription
+            if subscription.cursor.changed and is_here and not self._is_closed:
+                subscription.cursor.save()
+                yield
+
+    def forget(self) -> None:
+        """Free the memory of cursors in steps, after the topic is unloaded."""
+        for subscription in self:
+            subscription.forget()
+
+    def close(self) -> None:
+        """Stop all timers; call ``save`` to store the cursors."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for subscription in self:
+            subscription.close()
+        for name in tuple(self._left):
+            self._take_left(name)
+
+
+def reserved_name() -> RequestError:
+    """Return the refusal of a reserved subscription name."""
+    text = "Subscription with reserved subscription name attempted"
+    return RequestError(pb.ProducerBusy, text)
+
+
+def check_type_allowed(topic: TopicWithPolicies, asked: pb.CommandSubscribe) -> None:
+    """Refuse a consumer of a type disallowed by the topic's policies.
+
+    Raises:
+        RequestError: The type is disallowed.
+    """
+    type_name = SubType.Name(asked.subType)
+    if type_name not in topic.policies.subscription_types:
+        text = f"Topic[{{{topic.name}}}] doesn't support {type_name} sub type!"
+        raise RequestError(pb.NotAllowedError, text)
+
+
+def check_room(topic: TopicWithPolicies, consumer_count: int) -> None:
+    """Refuse a consumer above the topic's limit.
+
+    Raises:
+        RequestError: The limit is reached.
+    """
+    if 0 < topic.policies.max_consumers <= consumer_count:
+        raise RequestError(pb.ConsumerBusy, "Topic reached max consumers limit")
+
+
+def _check_durability(found: Subscription, *, durable: bool) -> None:
+    if found.durable is not durable:
+        kind = "Durable" if found.durable else "NonDurable"
+        text = f"{kind} subscription with the same name already exists."
+        raise RequestError(pb.NotAllowedError, text)

@@ -1,1 +1,0 @@
-"""Compact per-entry data for very many entries."""

@@ -1,0 +1,179 @@
+"""The instruments of topic-list memory.
+
+Source: PIP-442, upstream TopicListMemoryLimiter; rows beginning with floodgate are Floodgate's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from limiter.memory.dual_limiter import LimitType
+from limiter.metrics.instruments import Kind, counter, gauge, summary
+from limiter.permits.permit import AcquireOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.memory.dual_limiter import DualStatistics
+    from limiter.metrics.instruments import Labelled, Pairs, Table, Value
+    from limiter.metrics.outcome_counts import BudgetOutcomes, OutcomeCounts
+    from limiter.permits.permit import SemaphoreStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSnapshot:
+    """A budget's figures at a moment."""
+
+    limit_type: LimitType
+    statistics: SemaphoreStatistics
+    tally: BudgetOutcomes
+
+
+Budgets = tuple[BudgetSnapshot, BudgetSnapshot]
+
+
+class HasStatistics(Protocol):
+    """A limiter, as far as instruments are concerned."""
+
+    def statistics(self) -> DualStatistics:
+        """Return a snapshot of both budgets."""
+
+
+def budgets_now(limiter: HasStatistics, tally: OutcomeCounts) -> Budgets:
+    """Return snapshots of both budgets, heap first.
+
+    The statistics are taken first: with them the limiter reports the grants held back for batching,
+    so that the tally is up to date.
+    """
+    statistics = limiter.statistics()
+    heap, direct = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
+    return (
+        BudgetSnapshot(heap, statistics.heap, tally.of(heap)),
+        BudgetSnapshot(direct, statistics.direct, tally.of(direct)),
+    )
+
+
+def _used_bytes(budget: BudgetSnapshot) -> float:
+    """Return the held bytes; 0 without a limit, as nothing is counted."""
+    return float(budget.statistics.acquired_permits if budget.statistics.max_permits > 0 else 0)
+
+
+def _pulsar_instruments(kind: str) -> Table[BudgetSnapshot]:
+    return (
+        gauge(
+            f"topic.list.{kind}.memory.used",
+            f"Current {kind} memory used by topic listings",
+            _used_bytes,
+            unit="By",
+        ),
+        gauge(
+            f"topic.list.{kind}.memory.limit",
+            f"Configured {kind} memory limit",
+            lambda budget: float(max(0, budget.statistics.max_permits)),
+            unit="By",
+        ),
+        gauge(
+            f"topic.list.{kind}.queue.size",
+            f"Current {kind} memory limiter queue size",
+            lambda budget: budget.statistics.queue_size,
+            kind=Kind.UP_DOWN_COUNTER,
+        ),
+        gauge(
+            f"topic.list.{kind}.queue.max.size",
+            f"Maximum {kind} memory limiter queue size",
+            lambda budget: budget.statistics.max_queue_size,
+        ),
+        summary(
+            f"topic.list.{kind}.wait.time",
+            f"Wait time for {kind} memory permits",
+            lambda budget: budget.tally.waits,
+            unit="s",
+        ),
+        counter(
+            f"topic.list.{kind}.timeout.total",
+            f"Total {kind} memory permit timeouts",
+            lambda budget: budget.tally.outcomes[AcquireOutcome.TIMED_OUT],
+        ),
+    )
+
+
+PULSAR_INSTRUMENTS = {one: _pulsar_instruments(one.value) for one in LimitType}
+"""A real broker's instruments: separate for heap and direct memory, without attributes."""
+
+
+def _each(read: Callable[[BudgetSnapshot], Value]) -> Callable[[Budgets], Labelled]:
+    return lambda budgets: [(budget.limit_type, read(budget)) for budget in budgets]
+
+
+def _by_outcome(budgets: Budgets) -> Pairs:
+    """Yield requests by outcome; requests refused by the policy, by the policy's reasons."""
+    for budget in budgets:
+        ended = {
+            one.name.lower(): count
+            for one, count in budget.tally.outcomes.items()
+            if one is not AcquireOutcome.REFUSED
+        }
+        for reason, count in budget.statistics.refused.items():
+            ended[reason] = count + ended.get(reason, 0)
+        for outcome, count in ended.items():
+            yield (budget.limit_type.value, outcome), count
+
+
+def _policy_faults(budgets: Budgets) -> Pairs:
+    for budget in budgets:
+        fault = budget.statistics.policy_fault
+        yield ((budget.limit_type.value, fault), 1) if fault else (budget.limit_type, 0)
+
+
+OWN_INSTRUMENTS: Table[Budgets] = (
+    gauge(
+        "floodgate.topic.list.memory.high_water",
+        "Peak memory of topic listings",
+        _each(lambda budget: float(budget.statistics.high_water_permits)),
+        "type",
+        unit="By",
+    ),
+    gauge(
+        "floodgate.topic.list.memory.overdraft",
+        "Memory granted beyond the limit to end a stall",
+        _each(lambda budget: float(budget.statistics.overdraft_permits)),
+        "type",
+        unit="By",
+    ),
+    counter(
+        "floodgate.topic.list.requests",
+        "Requests for topic-list memory, by outcome",
+        _by_outcome,
+        "type",
+        "outcome",
+    ),
+    counter(
+        "floodgate.topic.list.passed",
+        "Requests granted before the request next in turn",
+        _each(lambda budget: budget.statistics.passed_total),
+        "type",
+    ),
+    counter(
+        "floodgate.topic.list.policy.faults",
+        "1 once an admission policy failed and fifo replaced it",
+        _policy_faults,
+        "type",
+        "fault",
+    ),
+    gauge(
+        "floodgate.topic.list.holders",
+        "Connections holding topic-list memory or waiting for it",
+        _each(lambda budget: budget.statistics.holders),
+        "type",
+        kind=Kind.UP_DOWN_COUNTER,
+    ),
+    gauge(
+        "floodgate.topic.list.oldest_waiter",
+        "How long the oldest waiting request has waited",
+        _each(lambda budget: float(budget.statistics.oldest_waiter_seconds)),
+        "type",
+        unit="s",
+    ),
+)
+"""Floodgate's own instruments, with the attribute ``type``."""

@@ -1,0 +1,138 @@
+"""A clock that tests move ahead: what an hour would bring happens in the order of its moments.
+
+The broker's time of messages, topics, policies and tokens is this clock where faults are enabled.
+Timers of connections, permits and stores stay on the loop's clock: nobody waits on them for hours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from itertools import count
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from limiter.clock import clock_sleep, wake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limiter.clock import Clock, TimerHandle
+
+WORK_SECONDS = 10.0
+"""Longest wait for a periodic task to sleep again, before time goes on without it."""
+_TURNS, _LOOK_SECONDS = 1_000, 0.001
+"""Event-loop iterations of work without a pause, and the pause from then on."""
+_FEWEST = 64
+
+
+class _Timer:
+    """An armed timer, with the task that sleeps on it."""
+
+    __slots__ = ("args", "callback", "sleeper")
+
+    def __init__(self, callback: Callable[..., object] | None, args: tuple[object, ...]) -> None:
+        self.callback = callback
+        self.args = args
+        self.sleeper = asyncio.current_task() if callback is wake else None
+
+    def cancel(self) -> None:
+        """Disarm the timer; no-op after the timer fired."""
+        self.callback, self.args = None, ()
+
+    def fire(self) -> None:
+        """Call back, once."""
+        callback, args = self.callback, self.args
+        self.cancel()
+        if callback is not None:
+            callback(*args)
+
+
+class MovedClock:
+    """A clock ahead of another one by what tests have added.
+
+    Mutable state: a heap of armed timers, of which the first is armed at the other clock. Disarmed
+    timers leave the heap when it has doubled.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ahead = 0.0
+        self._numbers = count()
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._slept: WeakKeyDictionary[asyncio.Task[object], int] = WeakKeyDictionary()
+        self._most = _FEWEST
+        self._first: TimerHandle | None = None
+        self._moving = asyncio.Lock()
+
+    def now(self) -> float:
+        """Return monotonic seconds since an arbitrary moment."""
+        return self._clock.now() + self._ahead
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970, ahead of the system's time."""
+        return self._clock.wall_ms() + round(1000 * self._ahead)
+
+    @property
+    def ahead_seconds(self) -> float:
+        """By how much this clock is ahead."""
+        return self._ahead
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
+        """Arm a timer."""
+        timer, number = _Timer(callback, args), next(self._numbers)
+        if len(self._timers) >= self._most:
+            self._timers = [each for each in self._timers if each[2].callback is not None]
+            heapq.heapify(self._timers)
+            self._most = max(_FEWEST, 2 * len(self._timers))
+        heapq.heappush(self._timers, (when, number, timer))
+        if timer.sleeper is not None:
+            self._slept[timer.sleeper] = number
+        if self._timers[0][2] is timer and not self._moving.locked():
+            self._arm()
+        return timer
+
+    async def advance(self, seconds: float) -> None:
+        """Move ahead: fire the due timers in order, each at its own moment.
+
+        A periodic task ends its work before time goes on. Concurrent calls are one after the other.
+        """
+        async with self._moving:
+            ahead = self._ahead + seconds
+            while (due := self._next()) is not None and due[0] <= self._clock.now() + ahead:
+                self._ahead += max(0.0, due[0] - self.now())
+                await self._fire()
+            self._ahead = ahead
+            self._arm()
+
+    async def _fire(self) -> None:
+        """Fire the first timer, and wait until its sleeper sleeps again."""
+        _, number, timer = heapq.heappop(self._timers)
+        sleeper, until = timer.sleeper, self._clock.now() + WORK_SECONDS
+        timer.fire()
+        for turn in count():
+            await (asyncio.sleep(0) if turn < _TURNS else clock_sleep(self._clock, _LOOK_SECONDS))
+            sleeps = sleeper is None or sleeper.done() or self._slept.get(sleeper, 0) > number
+            if sleeps or self._clock.now() >= until:
+                return
+
+    def _next(self) -> tuple[float, int, _Timer] | None:
+        while self._timers and self._timers[0][2].callback is None:
+            heapq.heappop(self._timers)
+        return self._timers[0] if self._timers else None
+
+    def _arm(self) -> None:
+        """Arm the other clock for the first timer."""
+        if self._first is not None:
+            self._first.cancel()
+        due = self._next()
+        self._first = due and self._clock.call_at(due[0] - self._ahead, self._look)
+
+    def _look(self) -> None:
+        """Fire the due timers, as time has passed by itself."""
+        if self._moving.locked():
+            return
+        while (due := self._next()) is not None and due[0] <= self.now():
+            heapq.heappop(self._timers)
+            due[2].fire()
+        self._arm()

@@ -1,1 +1,0 @@
-"""Proofs of the client against Floodgate and real brokers."""

@@ -1,1 +1,0 @@
-"""Proofs with peers that do not read, or read slowly."""

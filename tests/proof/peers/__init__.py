@@ -1,1 +1,0 @@
-"""The clients and peers of proofs, most of them separate processes."""

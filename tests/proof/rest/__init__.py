@@ -1,1 +1,0 @@
-"""Calls of the REST API that a server describes."""

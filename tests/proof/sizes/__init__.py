@@ -1,1 +1,0 @@
-"""Proofs with large namespaces, imports, many patterns and the worst commands."""

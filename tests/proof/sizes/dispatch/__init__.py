@@ -1,1 +1,0 @@
-"""Cases of dispatch: many entries delayed, acknowledged, redelivered, blocked or left."""

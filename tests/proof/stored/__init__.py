@@ -1,1 +1,0 @@
-"""Proofs of messages that a broker keeps in a database."""

@@ -1,0 +1,43 @@
+"""The namespace of a request: each profile has rules for malformed names."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.commands.discovery import named_or_closed, named_or_refused
+from proto.errors import RemoteProtocolError
+from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
+from tests.support.peers.frames import frame
+from tests.support.processes.commands import complete_command
+from tests.unit.broker.commands.test_table import CONNECTED, wire
+
+
+def test_a_namespace_is_read() -> None:
+    assert str(named_or_refused("a/b")) == str(named_or_closed("a/b")) == "a/b"
+
+
+def test_a_malformed_one_is_refused_with_what_is_expected() -> None:
+    with pytest.raises(RequestError, match="expected tenant/namespace") as caught:
+        named_or_refused("x")
+    assert caught.value.server_error == pb.InvalidTopicName
+
+
+def test_a_real_broker_closes_for_it_and_takes_slashes_behind_it() -> None:
+    with pytest.raises(RemoteProtocolError):
+        named_or_closed("x")
+    assert str(named_or_closed("a/b/")) == "a/b/"
+
+
+Type = pb.BaseCommand
+
+
+async def test_one_watch_has_a_turn_because_its_pattern_is_compiled_in_it() -> None:
+    client = wire(CONNECTED)
+    watch = complete_command(Type.WATCH_TOPIC_LIST)
+    watch.watchTopicList.namespace, watch.watchTopicList.topics_pattern = "a/b", "("
+    client.transport.peer_sends(frame(watch) * 3)
+    assert len(client.answers()) == 1
+    await settle()
+    assert len(client.answers()) == 2

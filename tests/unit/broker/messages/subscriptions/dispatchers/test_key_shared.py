@@ -1,0 +1,183 @@
+"""Key_Shared: a key has one consumer at a time, and messages of a key keep their order."""
+
+from __future__ import annotations
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.configuration.config import BrokerConfig
+from broker.messages.subscriptions.context import SubscriptionRules
+from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
+from broker.messages.subscriptions.key_shared.ranges import murmur
+from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+KEY_SHARED = pb.CommandSubscribe.Key_Shared
+KEYS = [f"k{number}" for number in range(20)]
+
+
+def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
+    """Return a STICKY consumer's request."""
+    wanted = [pb.IntRange(start=first, end=last) for first, last in ranges]
+    return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=wanted)
+
+
+async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, first = consume(subscription, KEY_SHARED, 100, name="a")
+    _, second = consume(subscription, KEY_SHARED, 100, name="b")
+    for _ in range(2):
+        for key in KEYS:
+            topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    of_first, of_second = ({one % 20 for one in cnx.entries} for cnx in (first, second))
+    assert of_first
+    assert of_second
+    assert not of_first & of_second
+    assert len(first.entries) + len(second.entries) == 40
+
+
+async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    old, old_cnx = consume(subscription, KEY_SHARED, 100, name="a")
+    positions = [topic.publish(key=key)[0] for key in KEYS]
+    subscription.entries_added()
+    await settle()
+    _, new_cnx = consume(subscription, KEY_SHARED, 100, name="b")
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    moved = [one for one in range(20) if one + 20 not in old_cnx.entries]
+    before = new_cnx.entries
+    subscription.acknowledge(old, ids(*positions))
+    await settle()
+    assert moved
+    assert before == []
+    assert new_cnx.entries == [one + 20 for one in moved]
+
+
+async def test_without_consistent_hashing_names_decide_nothing() -> None:
+    properties = {"subscriptionKeySharedUseConsistentHashing": "false"}
+    rules = SubscriptionRules.of(BrokerConfig.from_properties(properties))
+    topic = await kept_topic()
+    subscription = topic.subscriptions(rules).create("s")
+    first, _ = consume(subscription, KEY_SHARED, 100, name="alice")
+    second, cnx = consume(subscription, KEY_SHARED, 100, name="bob")
+    assert isinstance(subscription.dispatcher, KeySharedDispatcher)
+    ring = subscription.dispatcher.ring
+    assert (ring.ranges(first), ring.ranges(second)) == ([(32769, 65536)], [(0, 32768)])
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    hashes = [murmur(key.encode()) % 65536 for key in KEYS]
+    assert cnx.entries == [at for at, one in enumerate(hashes) if one <= 32768]
+
+
+async def test_a_leavers_keys_go_to_others_in_order() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    leaver, _ = consume(subscription, KEY_SHARED, 3, name="a")
+    for _ in range(3):
+        topic.publish(2, key="k")
+    subscription.entries_added()
+    _, other = consume(subscription, KEY_SHARED, 100, name="b")
+    await settle()
+    subscription.remove_consumer(leaver)
+    await settle()
+    assert other.entries == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_key_without_room_does_not_stop_the_others() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, first = consume(subscription, KEY_SHARED, 1, name="a")
+    _, second = consume(subscription, KEY_SHARED, 100, name="b")
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, KeySharedDispatcher)
+    assert len(first.entries) == 1
+    assert len(second.entries) + len(dispatcher.replay) == 19
+    assert second.entries
+
+
+async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, KeySharedDispatcher)
+    waiting = len(dispatcher.replay)
+    _, high = consume(subscription, KEY_SHARED, 100, key_shared=sticky((32_768, 65_535)))
+    await settle()
+    assert waiting == 20 - len(low.entries) > 0
+    assert len(high.entries) == waiting
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (
+            sticky((0, 10)),
+            None,
+            "ConsumerBusy: Subscription is of different type. Active subscription key_shared mode "
+            "of 'STICKY' is different than the connecting consumer's key_shared mode 'AUTO_SPLIT'.",
+        ),
+        (
+            None,
+            pb.KeySharedMeta(keySharedMode=pb.AUTO_SPLIT, allowOutOfOrderDelivery=True),
+            "ConsumerBusy: Subscription is of different type. Active subscription does not allow "
+            "out of order delivery while the connecting consumer allows it.",
+        ),
+        (
+            sticky((0, 10)),
+            sticky(),
+            "ConsumerAssignError: Ranges for KeyShared policy must not be empty.",
+        ),
+    ],
+)
+async def test_a_consumer_of_another_kind_is_refused(
+    first: pb.KeySharedMeta | None, second: pb.KeySharedMeta | None, text: str
+) -> None:
+    subscription = (await kept_topic()).subscriptions().create("s")
+    consume(subscription, KEY_SHARED, key_shared=first)
+    with pytest.raises(RequestError) as refused:
+        consume(subscription, KEY_SHARED, key_shared=second)
+    assert str(refused.value) == text
+    assert len(subscription.consumers) == 1
+
+
+async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had() -> None:
+    # Each of several has some messages
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    connected = [consume(subscription, KEY_SHARED, 100, name=f"c{number}") for number in range(5)]
+    for key in KEYS:
+        topic.publish(1, key=key)
+    subscription.entries_added()
+    await settle()
+    assert sum(len(consumer.pending) for consumer, _ in connected) == len(KEYS)
+    subscription.close_consumers()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, KeySharedDispatcher)
+    gone = [dispatcher.ring.ranges(consumer) for consumer, _ in connected]
+    assert (list(subscription.consumers), gone) == ([], [[]] * 5)
+    for consumer, cnx in connected:
+        assert [one.type for one in cnx.commands][-1:] == [pb.BaseCommand.CLOSE_CONSUMER]
+        assert not consumer.pending
+    assert subscription.messages_out == len(KEYS)
+    newcomer, _ = consume(subscription, KEY_SHARED, 100, name="new")
+    await settle()
+    assert (len(newcomer.pending), newcomer.unacked) == (len(KEYS), len(KEYS))

@@ -1,0 +1,609 @@
+"""Shared: round-robin consumers, redelivery, limits of unacknowledged messages, delays."""
+
+import gc
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.dispatchers import dispatcher, holding
+from broker.messages.subscriptions.dispatchers.holding import HASH_BITS, LEAVING_A_TURN
+from broker.messages.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS, SharedDispatcher
+from broker.messages.subscriptions.subscription import Subscription
+from broker.policies.effective import DEFAULTS, Rate
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+SHARED = pb.CommandSubscribe.Shared
+
+
+async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() -> None:
+    topic = await kept_topic(ledger_entries=100)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(60)
+    # Both consumers have permits before the first delivery
+    _, first = consume(subscription, SHARED, 30)
+    _, second = consume(subscription, SHARED, 30)
+    await settle()
+    assert first.entries == [*range(20), *range(40, 50)]
+    assert second.entries == [*range(20, 40), *range(50, 60)]
+
+
+async def test_single_messages_alternate() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, first = consume(subscription, SHARED, 10)
+    _, second = consume(subscription, SHARED, 10)
+    await settle()
+    for _ in range(4):
+        topic.publish()
+        subscription.entries_added()
+        await settle()
+    assert (first.entries, second.entries) == ([0, 2], [1, 3])
+
+
+async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(4, batch=10)
+    consumer, cnx = consume(subscription, SHARED, 25)
+    await settle()
+    assert (cnx.entries, consumer.permits, consumer.unacked) == ([0, 1, 2], -5, 30)
+
+
+async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2, batch=3)
+    topic.publish(1)
+    # 5 permits for entries of 3, 3 and 1 messages, 2 in the mean
+    consumer, cnx = consume(subscription, SHARED, 5)
+    await settle()
+    assert (cnx.entries, consumer.permits) == ([0, 1, 2], -2)
+
+
+async def test_a_read_that_waited_ends_with_the_first_entry_of_a_ledger() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, cnx = consume(subscription, pb.CommandSubscribe.Key_Shared, 2)
+    await settle()
+    topic.publish(3, batch=3)
+    subscription.entries_added()
+    await settle()
+    assert cnx.entries == [0]
+
+
+async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(7)
+    high, first = consume(subscription, SHARED, 3, priority=0)
+    _, second = consume(subscription, SHARED, 3, priority=1)
+    await settle()
+    subscription.flow(high, 1)
+    await settle()
+    assert (first.entries, second.entries) == ([0, 1, 2, 6], [3, 4, 5])
+
+
+async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(4)
+    consumer, cnx = consume(subscription, SHARED, 2)
+    await settle()
+    cnx.take_entries()
+    # A repeated position, and a position not held by the consumer
+    subscription.redeliver(consumer, ids(positions[0], positions[0], positions[3]), None)
+    subscription.flow(consumer, 2)
+    await settle()
+    assert [(one.message_id.entryId, one.redelivery_count) for one in cnx.messages] == [
+        (0, 1),
+        (2, 0),
+    ]
+
+
+async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelivered() -> None:
+    # A batch waiting for redelivery
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(batch=3)
+    consumer, cnx = consume(subscription, SHARED, 2)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    cnx.take_entries()
+    subscription.acknowledge(consumer, ids(positions[0], ack_set=[0b011]))
+    subscription.flow(consumer, 9)
+    await settle()
+    assert [(one.redelivery_count, list(one.ack_set)) for one in cnx.messages] == [(0, [0b011])]
+
+
+async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2)
+    leaver, _ = consume(subscription, SHARED, 2)
+    await settle()
+    _, other = consume(subscription, SHARED, 5)
+    subscription.remove_consumer(leaver)
+    await settle()
+    assert [(one.message_id.entryId, one.redelivery_count) for one in other.messages] == [
+        (0, 0),
+        (1, 0),
+    ]
+
+
+async def test_when_all_have_left_counts_are_forgotten() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1)
+    consumer, _ = consume(subscription, SHARED, 5)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    subscription.remove_consumer(consumer)
+    _, next_one = consume(subscription, SHARED, 5)
+    await settle()
+    assert [one.redelivery_count for one in next_one.messages] == [0]
+
+
+async def test_anothers_acknowledgement_is_the_holders() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    (position,) = topic.publish(1)
+    holder, _ = consume(subscription, SHARED, 1)
+    other, _ = consume(subscription, SHARED)
+    await settle()
+    subscription.acknowledge(other, ids(position))
+    assert (holder.unacked, subscription.cursor.backlog) == (0, 0)
+
+
+async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    (position,) = topic.publish(1, batch=4)
+    consumer, cnx = consume(subscription, SHARED, 20)
+    await settle()
+    subscription.acknowledge(consumer, ids(position, ack_set=[0b1100]))
+    held = consumer.unacked
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    last = cnx.messages[-1]
+    assert (held, list(last.ack_set), last.redelivery_count) == (2, [0b1100], 1)
+    assert (consumer.permits, consumer.unacked) == (20 - 4 - 2, 2)
+
+
+async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> None:
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=5))
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(10)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    at_limit = (cnx.entries, consumer.blocked)
+    subscription.acknowledge(consumer, ids(*positions[:2]))
+    await settle()
+    still = (len(cnx.entries), consumer.blocked)
+    subscription.acknowledge(consumer, ids(positions[2]))
+    await settle()
+    assert at_limit == ([0, 1, 2, 3, 4], True)
+    assert still == (5, True)
+    assert (len(cnx.entries), consumer.blocked) == (8, True)
+
+
+async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
+    subscription = topic.subscriptions().create("s")
+    topic.publish(4)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    before = cnx.entries
+    topic.policies = replace(DEFAULTS, max_unacked_per_consumer=0)
+    subscription.policies_changed()
+    await settle()
+    assert (before, cnx.entries, consumer.blocked) == ([0, 1], [0, 1, 2, 3], False)
+
+
+async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -> None:
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
+    subscription = topic.subscriptions().create("s")
+    topic.publish(10)
+    one, first = consume(subscription, SHARED, 4)
+    await settle()
+    _, second = consume(subscription, SHARED, 100)
+    await settle()
+    before = second.entries
+    # Messages waiting for redelivery still are
+    subscription.remove_consumer(one)
+    await settle()
+    assert (first.entries, before) == ([0, 1, 2, 3], [])
+    assert second.entries[:4] == [0, 1, 2, 3]
+
+
+async def test_a_delayed_message_waits_for_a_turn_of_the_wheel() -> None:
+    # Messages due within the next tick are sent immediately (recorded)
+    topic = await kept_topic()
+    now_ms = topic.clock.wall_ms()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=now_ms + 700)
+    topic.publish(1, deliver_at=now_ms + 3_300)
+    topic.publish(1)
+    _, cnx = consume(subscription, SHARED, 10)
+    await settle()
+    before = cnx.entries
+    topic.clock.advance(4.0)
+    await settle()
+    assert (before, cnx.entries) == ([0, 2], [0, 2, 1])
+
+
+@pytest.mark.parametrize("tick_ms", [0, -5])
+async def test_a_policy_without_a_tick_delivers_each_message_at_its_time(tick_ms: int) -> None:
+    topic = await kept_topic(replace(DEFAULTS, delayed_tick_ms=tick_ms))
+    now_ms = topic.clock.wall_ms()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=now_ms + 1_500)
+    topic.publish(1)
+    _, cnx = consume(subscription, SHARED, 10)
+    await settle()
+    assert cnx.entries == [1]
+    topic.clock.advance(1.4)
+    await settle()
+    assert cnx.entries == [1]
+    topic.clock.advance(0.11)
+    await settle()
+    assert cnx.entries == [1, 0]
+
+
+def counts(subscription: Subscription) -> tuple[int, int]:
+    """Return the numbers of messages shown as delayed, and as waiting for redelivery."""
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    return len(dispatcher.delayed), len(dispatcher.replay)
+
+
+async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    for _ in range(3):
+        topic.publish(1, deliver_at=topic.clock.wall_ms() + 3_000)
+    consumer, cnx = consume(subscription, SHARED, 1)
+    await settle()
+    topic.publish(1)
+    subscription.entries_added()
+    await settle()
+    topic.clock.advance(4.0)
+    await settle()
+    without_permits = counts(subscription)
+    subscription.flow(consumer, 1)
+    await settle()
+    with_one = counts(subscription)
+    subscription.flow(consumer, 5)
+    topic.clock.advance(0.0)
+    await settle()
+    assert (without_permits, with_one, counts(subscription)) == ((3, 0), (2, 0), (0, 0))
+    assert cnx.entries == [3, 0, 1, 2]
+
+
+async def test_delayed_messages_are_shown_until_the_next_consumer_reads_them_again() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=topic.clock.wall_ms() + 60_000)
+    consumer, _ = consume(subscription, SHARED, 1)
+    await settle()
+    subscription.remove_consumer(consumer)
+    await settle()
+    nobody = counts(subscription)
+    consume(subscription, SHARED, 0)
+    await settle()
+    assert (nobody, counts(subscription)) == ((1, 0), (0, 0))
+    topic.clock.advance(120.0)  # No timer of the first reading is left.
+    await settle()
+    assert counts(subscription) == (0, 0)
+
+
+@pytest.mark.parametrize("set_by", [3_600, -3_600, -100, 100])
+async def test_a_delayed_message_follows_a_wall_clock_that_is_set(set_by: int) -> None:
+    topic = await kept_topic()
+    due_ms = topic.clock.wall_ms() + 600_000
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1, deliver_at=due_ms)
+    _, cnx = consume(subscription, SHARED, 10)
+    await settle()
+    topic.clock.advance(60)
+    topic.clock.set_wall(set_by)
+    waited = 0
+    while not cnx.entries and waited < 5_000:
+        topic.clock.advance(1)
+        await settle()
+        waited += 1
+    tick, late = 1, LOOK_AGAIN_SECONDS
+    left = max(0, 540 - set_by)
+    assert left - tick <= waited <= left + late + tick
+    assert waited < late + tick or abs(topic.clock.wall_ms() - due_ms) <= 2_000
+
+
+async def test_a_change_of_the_tick_is_followed() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consume(subscription, SHARED, 10)
+    topic.policies = replace(DEFAULTS, delayed_tick_ms=50)
+    subscription.policies_changed()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    assert dispatcher.delayed.tick_ms == 50
+
+
+async def test_a_rate_lets_so_many_through_each_second() -> None:
+    policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1))
+    topic = await kept_topic(policies)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(20)
+    _, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    at_once = len(cnx.entries)
+    topic.clock.advance(1.0)
+    await settle()
+    assert at_once == 5
+    assert 8 <= len(cnx.entries) <= 10
+
+
+async def test_a_subscriptions_own_rate_counts() -> None:
+    rates = {"s": Rate(2, -1, 1)}
+    policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1), dispatch_rates=rates)
+    topic = await kept_topic(policies)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(20)
+    _, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    assert len(cnx.entries) == 2
+
+
+async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    _, stuck = consume(subscription, SHARED, 10)
+    stuck.block()
+    _, other = consume(subscription, SHARED, 2)
+    topic.publish(4)
+    subscription.entries_added()
+    await settle()
+    before = (stuck.entries, other.entries)
+    stuck.unblock()
+    await settle()
+    assert (before, stuck.entries) == (([], [0, 1]), [2, 3])
+
+
+async def test_a_thousand_given_back_leave_over_several_turns() -> None:
+    count = 3 * LEAVING_A_TURN
+    topic = await kept_topic(ledger_entries=count)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(count)
+    consumer, cnx = consume(subscription, SHARED, count)
+    while consumer.unacked < count:
+        await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    cnx.take_entries()
+    subscription.redeliver(consumer, [], None)
+    dispatcher.run()
+    assert count - consumer.unacked == LEAVING_A_TURN
+    subscription.flow(consumer, count)
+    for _ in range(10):
+        await settle()
+    assert cnx.entries == list(range(count))
+
+
+async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
+    count = 2 * LEAVING_A_TURN
+    topic = await kept_topic(ledger_entries=count)
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(count)
+    consumer, cnx = consume(subscription, SHARED, count)
+    while consumer.unacked < count:
+        await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    cnx.take_entries()
+    # The whole range, and parts, many times
+    for _ in range(100):
+        subscription.redeliver(consumer, [], None)
+        subscription.redeliver(consumer, ids(*positions[:5]), None)
+    subscription.flow(consumer, count)
+    dispatcher.run()
+    dispatcher.run()
+    dispatcher.run()
+    # Two turns for leaving, one for delivery, each with a spare turn
+    await settle()
+    assert cnx.messages[0].redelivery_count == 1
+    assert cnx.entries[:5] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
+async def test_large_messages_end_a_turn_sooner(
+    kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each large message is as much work as many small messages
+    monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
+    topic = await kept_topic(ledger_entries=1_000)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(250)
+    consumer, _ = consume(subscription, kind, 250)
+    assert subscription.dispatcher is not None
+    # Entries of one read are dispatched together
+    subscription.dispatcher.run()
+    assert consumer.messages_out == dispatcher.READ_ENTRIES
+    await settle()
+    assert consumer.messages_out == 250
+
+
+async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(3)
+    consumer, cnx = consume(subscription, SHARED, 100)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    subscription.acknowledge(consumer, ids(positions[1]))
+    await settle()
+    assert [one.message_id.entryId for one in cnx.messages] == [0, 1, 2, 0, 2]
+
+
+async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(10)
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    subscription.redeliver(consumer, [], None)
+    await settle()
+    gc.collect()
+    # Looking at a million of them would block the event loop
+    shared = subscription.dispatcher
+    assert isinstance(shared, SharedDispatcher)
+    maps = (consumer.pending, shared._holders, shared._redeliveries)
+    assert [len(one) for one in maps] == [10, 10, 10]
+    assert not any(gc.is_tracked(piece) for one in maps for piece in one._pieces.values())
+
+
+async def test_what_comes_again_can_be_given_back_again() -> None:
+    # The first of two messages was released, and acknowledged before redelivery
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(3)
+    consumer, cnx = consume(subscription, SHARED, 3)
+    await settle()
+    subscription.redeliver(consumer, ids(*positions[:2]), None)
+    subscription.acknowledge(consumer, ids(positions[0]))
+    cnx.take_entries()
+    subscription.redeliver(consumer, [], None)
+    subscription.flow(consumer, 10)
+    await settle()
+    subscription.redeliver(consumer, ids(positions[1]), None)
+    await settle()
+    assert [(one.message_id.entryId, one.redelivery_count) for one in cnx.messages] == [
+        (1, 1),
+        (2, 1),
+        (1, 2),
+    ]
+
+
+async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(3)
+    consumer, cnx = consume(subscription, SHARED, 2)
+    await settle()
+    subscription.skip(3)
+    await settle()
+    held = consumer.unacked
+    subscription.redeliver(consumer, [], None)
+    subscription.flow(consumer, 5)
+    await settle()
+    assert (held, cnx.entries) == (0, [0, 1])
+
+
+async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
+    # A consumer with a large backlog.
+    topic = await kept_topic(ledger_entries=7)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(100)
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    for _ in range(3):
+        subscription.skip(1)
+    # Until its turn, the dispatcher keeps only the names of skipped entries.
+    assert [len(list(one.positions)) for one in dispatcher._leaving] == [1, 1, 1]
+    assert consumer.unacked == 100
+
+
+async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(holding, "LEAVING_A_TURN", 3)
+    topic = await kept_topic(ledger_entries=7)
+    subscription = topic.subscriptions().create("s")
+    topic.publish(100)
+    consumer, _ = consume(subscription, SHARED, 100)
+    await settle()
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    for _ in range(9):
+        subscription.skip(10)
+    assert len(dispatcher._leaving) == 1
+    for _ in range(4):
+        await settle()
+    assert consumer.unacked == 10
+
+
+@given(
+    skips=st.lists(st.integers(1, 12), max_size=8),
+    redelivered=st.sets(st.integers(0, 39)),
+    most=st.sampled_from((3, LEAVING_A_TURN)),
+)
+async def test_whatever_is_skipped_leaves_its_consumers_and_nothing_else_does(
+    skips: list[int], redelivered: set[int], most: int
+) -> None:
+    with patch.object(holding, "LEAVING_A_TURN", most):
+        await skipped(skips, redelivered)
+
+
+async def skipped(skips: list[int], redelivered: set[int]) -> None:
+    topic = await kept_topic(ledger_entries=7)
+    subscription = topic.subscriptions().create("s")
+    positions = topic.publish(40)
+    first, _ = consume(subscription, SHARED, 15)
+    second, _ = consume(subscription, SHARED, 15)
+    await settle()
+    subscription.redeliver(first, ids(*(positions[one] for one in redelivered)), None)
+    for count in skips:
+        subscription.skip(count)
+    for _ in range(4):
+        await settle()
+    mark = subscription.cursor.mark_delete
+    for consumer in (first, second):
+        assert all(position > mark for position in consumer.pending)
+        assert consumer.unacked == sum(one >> HASH_BITS for _, one in consumer.pending.items())
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, SharedDispatcher)
+    assert dispatcher.unacked == first.unacked + second.unacked
+    # The remaining messages are delivered once there are permits.
+    first.subscription.flow(first, 100)
+    for _ in range(4):
+        await settle()
+    held = {*first.pending, *second.pending}
+    assert held == {position for position in positions if position > mark}
+
+
+@pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
+async def test_a_rate_that_is_lifted_holds_up_nothing_more(
+    kind: pb.CommandSubscribe.SubType.ValueType,
+) -> None:
+    # The next message may go in a quarter of an hour
+    topic = await kept_topic(replace(DEFAULTS, subscription_dispatch_rate=Rate(1, -1, 1_000)))
+    there = topic.subscriptions()
+    subscription = there.create("s")
+    topic.publish(5)
+    _, cnx = consume(subscription, kind, 100)
+    await settle()
+    before = len(cnx.entries)
+    topic.policies = DEFAULTS
+    there.policies_changed()
+    await settle()
+    assert before < 5
+    assert len(cnx.entries) == 5
+
+
+async def test_skips_of_a_subscription_without_consumers_leave_no_list() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s", earliest=True)
+    consumer, _ = consume(subscription, SHARED, 1)
+    await settle()
+    subscription.remove_consumer(consumer)
+    topic.publish(10)
+    for _ in range(5):
+        subscription.skip(1)
+    assert not subscription.dispatcher._leaving

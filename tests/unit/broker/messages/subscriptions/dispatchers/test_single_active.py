@@ -1,0 +1,200 @@
+"""Exclusive and Failover: one consumer receives all messages, in order."""
+
+from collections.abc import Sequence
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.consumer import Consumer
+from broker.messages.subscriptions.dispatchers import single_active
+from broker.messages.subscriptions.dispatchers.single_active import FailoverDispatcher, active_of
+from proto.names import TopicName
+from server.connection.request_errors import RequestError
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
+
+
+async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(5)
+    consumer, cnx = consume(subscription, EXCLUSIVE, 3)
+    await settle()
+    assert (cnx.entries, consumer.permits) == ([0, 1, 2], 0)
+
+
+async def test_of_a_backlog_as_many_batches_are_read_as_there_are_permits() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(5, batch=3)
+    consumer, cnx = consume(subscription, EXCLUSIVE, 2)
+    await settle()
+    assert (cnx.entries, consumer.permits) == ([0, 1], -4)
+
+
+async def test_after_a_wait_the_first_batch_is_read_alone() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, cnx = consume(subscription, EXCLUSIVE, 2)
+    await settle()
+    topic.publish(3, batch=3)
+    subscription.entries_added()
+    await settle()
+    assert (cnx.entries, consumer.permits) == ([0], -1)
+
+
+async def test_a_second_exclusive_consumer_is_refused() -> None:
+    subscription = (await kept_topic()).subscriptions().create("s")
+    consume(subscription, EXCLUSIVE)
+    with pytest.raises(RequestError) as refused:
+        consume(subscription, EXCLUSIVE)
+    assert str(refused.value) == "ConsumerBusy: Exclusive consumer is already connected"
+
+
+async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    first, second, _ = topic.publish(3)
+    consumer, cnx = consume(subscription, EXCLUSIVE, 10)
+    await settle()
+    subscription.acknowledge(consumer, ids(second))
+    cnx.take_entries()
+    subscription.redeliver(consumer, ids(first), None)
+    await settle()
+    assert [one.redelivery_count for one in cnx.messages] == [0, 0]
+    assert cnx.entries == [0, 2]
+
+
+async def test_a_consumer_that_does_not_read_is_sent_nothing_until_it_does() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, cnx = consume(subscription, EXCLUSIVE)
+    cnx.block()
+    topic.publish(2)
+    subscription.flow(consumer, 5)
+    await settle()
+    before = cnx.entries
+    cnx.unblock()
+    await settle()
+    assert (before, cnx.entries) == ([], [0, 1])
+
+
+def told(cnx_commands: list[pb.BaseCommand]) -> list[bool]:
+    """Return the active-consumer changes sent to a Failover consumer."""
+    kind = pb.BaseCommand.ACTIVE_CONSUMER_CHANGE
+    return [one.active_consumer_change.is_active for one in cnx_commands if one.type == kind]
+
+
+async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2)
+    _, cnx = consume(subscription, FAILOVER, 10)
+    await settle()
+    before = (told(cnx.commands), cnx.entries)
+    topic.clock.advance(1.0)
+    await settle()
+    assert before == ([], [])
+    assert (told(cnx.commands), cnx.entries) == ([True], [0, 1])
+
+
+async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    topic.publish(1)
+    consumer, _ = consume(subscription, FAILOVER, 10)
+    topic.clock.advance(0.6)
+    # All consumers leave, and one joins
+    subscription.remove_consumer(consumer)
+    _, cnx = consume(subscription, FAILOVER, 10)
+    topic.clock.advance(0.4)
+    await settle()
+    assert (told(cnx.commands), cnx.entries) == ([True], [0])
+
+
+async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    subscription.remove_consumer(consume(subscription, FAILOVER)[0])
+    topic.clock.advance(1.0)
+    _, cnx = consume(subscription, FAILOVER)
+    heard = told(cnx.commands)
+    topic.clock.advance(1.0)
+    assert (heard, told(cnx.commands)) == ([], [True])
+
+
+async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
+    # The topic's hash ring chooses between "a" and "b"; the other consumer is passive
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumers = {}
+    for name in ("b", "a"):
+        consumers[name] = consume(subscription, FAILOVER, name=name)[1]
+        topic.clock.advance(1.0)
+    heard = {name: told(cnx.commands) for name, cnx in consumers.items()}
+    assert sorted(heard.values()) in ([[False], [True]], [[True], [True, False]])
+
+
+async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
+    topic.clock.advance(1.0)
+    positions = topic.publish(3)
+    subscription.entries_added()
+    await settle()
+    (active, _), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
+    subscription.acknowledge_cumulatively(active, ids(positions[0])[0])
+    subscription.remove_consumer(active)
+    topic.clock.advance(1.0)
+    await settle()
+    assert (standby.entries, told(standby.commands)[-1]) == ([1, 2], True)
+
+
+async def test_those_who_stand_by_leave_without_another_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A choice among a thousand takes a moment
+    subscription = (await kept_topic()).subscriptions().create("s")
+    for number in range(20):
+        consume(subscription, FAILOVER, 10, name=f"c{number}")
+    dispatcher = subscription.dispatcher
+    assert isinstance(dispatcher, FailoverDispatcher)
+    active, choices = dispatcher.active, 0
+
+    def counted(consumers: Sequence[Consumer], topic: TopicName) -> int:
+        nonlocal choices
+        choices += 1
+        return active_of(consumers, topic)
+
+    monkeypatch.setattr(single_active, "active_of", counted)
+    for consumer in [one for one in dispatcher.consumers if one is not active][1:]:
+        subscription.remove_consumer(consumer)
+    assert (dispatcher.active, choices) == (active, 0)
+    assert active is not None
+    subscription.remove_consumer(active)
+    assert (list(dispatcher.consumers), choices) == ([dispatcher.active], 1)
+
+
+async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
+    topic.clock.advance(1.0)
+    positions = topic.publish(2)
+    subscription.entries_added()
+    await settle()
+    (active, cnx), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
+    subscription.seek(positions[1])
+    topic.clock.advance(5.0)
+    await settle()
+    kinds = [one.type for one in cnx.commands]
+    assert kinds[-1] == pb.BaseCommand.CLOSE_CONSUMER
+    assert (standby.entries, active in subscription.consumers) == ([], False)
+    # When the consumer returns
+    _, again = consume(subscription, FAILOVER, 10, name=active.name)
+    topic.clock.advance(1.0)
+    await settle()
+    assert again.entries == [1]

@@ -1,0 +1,87 @@
+"""Hashes waiting for their former consumer; tests/properties has random sequences."""
+
+from broker.messages.subscriptions.key_shared.draining import (
+    FORGOTTEN_AT_ONCE,
+    DrainingHash,
+    DrainingHashes,
+)
+from broker.messages.subscriptions.key_shared.ranges import MovedHashes
+from server.tasks.cooperative import ITEMS_A_STEP
+from tests.support.stepwise import finished
+
+
+def draining_from_a() -> DrainingHashes[str]:
+    """Return the state after b took over hashes 1 to 9 while a holds two entries of hash 5."""
+    draining: DrainingHashes[str] = DrainingHashes()
+    draining.delivered("a", 5)
+    draining.delivered("a", 5)
+    draining.delivered("a", 12)
+    draining.moved([MovedHashes(1, 9, "a", "b")])
+    return draining
+
+
+def test_a_hash_waits_until_its_old_consumer_holds_nothing_of_it() -> None:
+    draining = draining_from_a()
+    blocked = [draining.blocks("b", 5), draining.blocks("b", 6), draining.blocks("b", 12)]
+    first = draining.settled("a", 5)
+    shown = finished(draining.of("a"))
+    second = draining.settled("a", 5)
+    assert blocked == [True, False, False]
+    assert (first, second) == (False, True)
+    assert shown == [DrainingHash(5, unacked=1, blocked_attempts=1)]
+    assert not draining.blocks("b", 5)
+    assert draining.cleared_total("a") == 1
+    assert finished(draining.of("a")) == []
+
+
+def test_a_consumer_that_is_gone_holds_nothing_up() -> None:
+    draining = draining_from_a()
+    for sticky_hash in (12, 5, 5):
+        freed = draining.settled("a", sticky_hash)
+    draining.lost("a")
+    assert freed
+    assert not draining.blocks("b", 5)
+    assert draining.cleared_total("a") == 0
+    assert finished(draining.of("a")) == []
+
+
+def test_a_hash_that_comes_back_flows_on() -> None:
+    draining = draining_from_a()
+    draining.moved([MovedHashes(1, 9, "b", "a")])
+    assert not draining.blocks("a", 5)
+    assert len(draining) == 0
+
+
+def test_acknowledgements_of_what_nobody_holds_free_nothing() -> None:
+    draining = draining_from_a()
+    assert not draining.settled("b", 5)
+    assert not draining.settled("a", 99)
+    assert draining.blocks("b", 5)
+
+
+def test_only_the_old_consumer_ends_the_wait() -> None:
+    # B received an entry out of order.
+    draining = draining_from_a()
+    draining.delivered("b", 5)
+    assert not draining.settled("b", 5)
+    assert draining.blocks("b", 5)
+
+
+def test_cleared_ones_are_forgotten() -> None:
+    draining = draining_from_a()
+    for _ in draining.emptied():
+        pass
+    assert not draining.blocks("b", 5)
+    assert not draining.settled("a", 5)
+
+
+def test_very_many_hashes_are_shown_and_forgotten_in_steps() -> None:
+    draining, count = draining_from_a(), 3 * ITEMS_A_STEP
+    for sticky_hash in range(10, 10 + count):
+        draining.delivered("a", sticky_hash)
+    draining.moved([MovedHashes(10, 10 + count, "a", "b")])
+    shown = draining.of("a")
+    steps = sum(1 for _ in shown)
+    forgotten = [len(draining._held) for _ in draining.emptied()]
+    assert steps == 4
+    assert forgotten[:4] == [count + 1 - one * FORGOTTEN_AT_ONCE for one in (1, 2, 3)] + [0]

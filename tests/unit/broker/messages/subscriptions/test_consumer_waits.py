@@ -1,0 +1,109 @@
+"""Statistics name the reason a consumer receives no messages."""
+
+from dataclasses import replace
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.subscriptions.context import SubscriptionRules, Waits
+from broker.messages.subscriptions.key_shared.ranges import murmur
+from broker.policies.effective import DEFAULTS, Rate
+from tests.support.clocks.settle import settle
+from tests.support.messages.consumers import consume, ids, kept_topic
+
+SubType = pb.CommandSubscribe
+KEYS = [f"k{number}" for number in range(20)]
+
+
+@pytest.mark.parametrize("kind", [SubType.Exclusive, SubType.Shared, SubType.Key_Shared])
+async def test_permits_messages_and_a_peer_that_reads(kind: SubType.SubType.ValueType) -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, cnx = consume(subscription, kind)
+    topic.publish(3)
+    subscription.entries_added()
+    assert subscription.dispatcher.waits(consumer) is Waits.PERMITS
+    cnx.block()
+    subscription.flow(consumer, 10)
+    await settle()
+    assert subscription.dispatcher.waits(consumer) is Waits.WRITABLE
+    cnx.unblock()
+    await settle()
+    assert cnx.entries == [0, 1, 2]
+    assert subscription.dispatcher.waits(consumer) is Waits.NOTHING_LEFT
+
+
+async def test_the_active_consumer() -> None:
+    subscription = (await kept_topic()).subscriptions().create("s")
+    consumers = [consume(subscription, SubType.Failover, 1, name=name)[0] for name in "ab"]
+    waits = {subscription.dispatcher.waits(one) for one in consumers}
+    assert waits == {Waits.NOTHING_LEFT, Waits.ACTIVE_CONSUMER}
+
+
+@pytest.mark.parametrize(
+    ("limits", "waits"),
+    [
+        ({"max_unacked_per_consumer": 2}, Waits.ACKNOWLEDGEMENTS),
+        ({"max_unacked_per_subscription": 2}, Waits.SUBSCRIPTION),
+        ({"dispatch_rate": Rate(2), "subscription_dispatch_rate": Rate(2)}, Waits.RATE),
+    ],
+)
+async def test_limits(limits: dict[str, object], waits: Waits) -> None:
+    topic = await kept_topic(replace(DEFAULTS, **limits))
+    subscription = topic.subscriptions().create("s")
+    topic.publish(200)
+    consumer, cnx = consume(subscription, SubType.Shared, 150)
+    await settle()
+    assert len(cnx.entries) < 150
+    assert subscription.dispatcher.waits(consumer) is waits
+
+
+async def test_delayed_messages() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, _ = consume(subscription, SubType.Shared, 10)
+    topic.publish(deliver_at=topic.clock.wall_ms() + 60_000)
+    subscription.entries_added()
+    await settle()
+    assert subscription.dispatcher.waits(consumer) is Waits.DELAY
+
+
+async def test_keys_that_drain_and_keys_of_others() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    old, _ = consume(subscription, SubType.Key_Shared, 20, name="a")
+    positions = [topic.publish(key=key)[0] for key in KEYS]
+    subscription.entries_added()
+    await settle()
+    new, cnx = consume(subscription, SubType.Key_Shared, 100, name="b")
+    for key in KEYS:
+        topic.publish(key=key)
+    subscription.entries_added()
+    await settle()
+    assert subscription.dispatcher.waits(old) is Waits.PERMITS
+    assert subscription.dispatcher.waits(new) is Waits.DRAINING
+    subscription.acknowledge(old, ids(*positions))
+    await settle()
+    assert cnx.entries
+    assert subscription.dispatcher.waits(new) is Waits.OTHER_KEYS
+
+
+async def test_the_look_ahead() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions(
+        SubscriptionRules(dispatch=replace(SubscriptionRules().dispatch, look_ahead=5))
+    ).create("s")
+    low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
+    consume(subscription, SubType.Key_Shared, key_shared=low)
+    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)
+    of_low = next(key for key in KEYS if murmur(key.encode()) % 65_536 <= 32_767)
+    topic.publish(50, key=of_low)
+    subscription.entries_added()
+    await settle()
+    assert subscription.dispatcher.waits(consumer) is Waits.LOOK_AHEAD
+
+
+def sticky(first: int, last: int) -> pb.KeySharedMeta:
+    """Return a STICKY consumer's request."""
+    ranges = [pb.IntRange(start=first, end=last)]
+    return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=ranges)

@@ -1,0 +1,109 @@
+"""A set of positions; tests/properties compares with a plain set."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from broker.messages.position import Position
+from broker.messages.subscriptions.position_set import PositionSet
+
+
+def test_positions_come_in_the_order_of_storage() -> None:
+    positions = PositionSet()
+    for one in ((9, 1), (3, 70), (3, 2), (3, 3)):
+        positions.add(Position(*one))
+    assert [str(one) for one in positions] == ["3:2", "3:3", "3:70", "9:1"]
+
+
+def test_an_entry_late_in_its_ledger_costs_no_memory_for_those_before() -> None:
+    positions = PositionSet()
+    positions.add(Position(3, 8_000_000_000))
+    assert positions.first_clear(3, 8_000_000_000) == 8_000_000_001
+    assert list(positions) == [Position(3, 8_000_000_000)]
+
+
+def test_what_is_no_position_is_not_in() -> None:
+    positions = PositionSet()
+    positions.add(Position(3, 7))
+    assert "3:7" not in positions
+    assert Position(3, -1) not in positions
+
+
+def test_the_search_for_the_first_goes_back_when_an_earlier_one_is_added() -> None:
+    # The search has begun behind the first bytes once.
+    positions = PositionSet()
+    for entry in range(41):
+        positions.add(Position(3, entry))
+    for entry in range(33):
+        positions.discard(Position(3, entry))
+    assert next(iter(positions)) == Position(3, 33)
+    positions.add(Position(3, 1))
+    assert next(iter(positions)) == Position(3, 1)
+
+
+def test_the_search_for_the_first_goes_on_where_it_was_when_bytes_are_dropped() -> None:
+    positions = PositionSet()
+    for entry in range(61):
+        positions.add(Position(3, entry))
+    for entry in range(33):
+        positions.discard(Position(3, entry))
+    assert next(iter(positions)) == Position(3, 33)
+    positions.discard_through(Position(3, 25))
+    assert next(iter(positions)) == Position(3, 33)
+
+
+@pytest.mark.parametrize(
+    "entries", [[], [0], [0, 1, 2], [1, 3, 5], [7, 8], [0, 2, 3, 15, 16, 17, 40]]
+)
+def test_rows_are_counted_as_they_are_listed(entries: list[int]) -> None:
+    positions = PositionSet()
+    for ledger_id in (3, 5):
+        for entry in entries:
+            positions.add(Position(ledger_id, 20 + entry))
+    assert positions.count_ranges() == len(positions.ranges())
+
+
+A_FEW_MS = 0.02
+
+
+def test_a_hole_counts_once_and_is_passed_over() -> None:
+    acknowledged = PositionSet()
+    first = acknowledged.add(Position(3, 5))
+    again = acknowledged.add(Position(3, 5))
+    for entry in range(6, 21):
+        acknowledged.add(Position(3, entry))
+    assert (first, again, acknowledged.count) == (True, False, 16)
+    assert acknowledged.first_clear(3, 4) == 4
+    assert acknowledged.first_clear(3, 5) == 21
+    assert acknowledged.first_clear(4, 5) == 5
+    assert acknowledged.ranges() == [(3, 5, 20)]
+
+
+def test_the_stored_bitmap_begins_with_entry_0_in_the_lowest_bit() -> None:
+    acknowledged = PositionSet()
+    acknowledged.add(Position(3, 0))
+    acknowledged.add(Position(3, 9))
+    acknowledged.add(Position(8, 17))
+    assert acknowledged.as_bitmaps() == {3: b"\x01\x02", 8: b"\x00\x00\x02"}
+
+
+@pytest.mark.usefixtures("seldom_collected")
+def test_a_million_holes_hold_nobody_up() -> None:
+    acknowledged = PositionSet()
+    for entry in range(1, 2_000_001, 2):
+        acknowledged.add(Position(3, entry))
+    calls = {
+        "add": lambda: acknowledged.add(Position(3, 1_000_000)),
+        "first_clear": lambda: acknowledged.first_clear(3, 1),
+        "some ranges": lambda: acknowledged.ranges(100),
+        "as_bitmaps": acknowledged.as_bitmaps,
+        "of_bitmaps": lambda: PositionSet.of_bitmaps({3: bytes([0xAA]) * 250_000}),
+        "discard_through": lambda: acknowledged.discard_through(Position(3, 1_500_000)),
+    }
+    for name, call in calls.items():
+        start = process_time()
+        call()
+        assert process_time() - start < A_FEW_MS, name
+    assert acknowledged.count == 250_000

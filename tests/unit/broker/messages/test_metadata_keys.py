@@ -1,0 +1,40 @@
+"""The key of a message."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+import proto.PulsarApi_pb2 as pb
+from broker.messages.metadata import key_of
+from tests.support.messages.producing import entry_bytes
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({}, b"p-7"),
+        ({"partition_key": "k"}, b"k"),
+        ({"partition_key": ""}, b""),
+        ({"partition_key": "AAE=", "partition_key_b64_encoded": True}, b"\0\1"),
+        ({"partition_key": "no base64!", "partition_key_b64_encoded": True}, b"no base64!"),
+        ({"partition_key": "k", "ordering_key": b"o\xff"}, b"o\xff"),
+        ({"partition_key": "k", "ordering_key": b""}, b""),
+    ],
+)
+def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(
+    fields: dict[str, object], key: bytes
+) -> None:
+    assert key_of(entry_bytes(sequence_id=7, **fields)) == key
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0\0\xff", b"\0\0\0\1\xff"])
+def test_a_message_that_cannot_be_read_has_a_key_all_the_same(data: bytes) -> None:
+    assert key_of(data) == b"NONE_KEY"
+
+
+def test_properties_are_passed_over_also_those_that_nobody_can_read() -> None:
+    odd = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=1, partition_key="k")
+    head = odd.SerializeToString() + b"\x22\x02\x0a\xff"
+    assert key_of(struct.pack(">I", len(head)) + head) == b"k"
