@@ -88,4 +88,4 @@ def test_another_url_is_refused(url: str) -> None:
 def test_a_number_below_1_is_refused(key: str) -> None:
     with pytest.raises(ConfigError) as refused:
         BrokerConfig.from_properties({key: "0"})
-    assert f"{key}=0: expected 1 or more" in str(refused.value)
+    assert f"{key}='0': expected a whole number from 1 to" in str(refused.value)
