@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from client import schema as schema
     from client.authentication.authentication import Authentication as Authentication
     from client.authentication.authentication import AuthenticationAthenz as AuthenticationAthenz
+    from client.authentication.authentication import AuthenticationBasic as AuthenticationBasic
     from client.authentication.authentication import AuthenticationOauth2 as AuthenticationOauth2
-    from client.authentication.basic import AuthenticationBasic as AuthenticationBasic
+    from client.authentication.authentication import AuthenticationToken as AuthenticationToken
     from client.authentication.tls import AuthenticationTLS as AuthenticationTLS
-    from client.authentication.token import AuthenticationToken as AuthenticationToken
     from client.client import Client as Client
     from client.connection.errors import AnswerDeclinedError as AnswerDeclinedError
     from client.connection.errors import AnswerTooLargeError as AnswerTooLargeError
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
     from client.connection.errors import RequestTimeoutError as RequestTimeoutError
     from client.connection.errors import RequestTooLargeError as RequestTooLargeError
     from client.connection.errors import TooManyPendingRequestsError as TooManyPendingRequestsError
+    from client.connection.service_url import ServiceInfo as ServiceInfo
     from client.consumers.consumer import Consumer as Consumer
-    from client.consumers.policies import ConsumerBatchReceivePolicy as ConsumerBatchReceivePolicy
-    from client.consumers.policies import ConsumerDeadLetterPolicy as ConsumerDeadLetterPolicy
-    from client.consumers.policies import ConsumerKeySharedPolicy as ConsumerKeySharedPolicy
-    from client.consumers.policies import NegativeAckBackoff as NegativeAckBackoff
+    from client.consumers.options import ConsumerBatchReceivePolicy as ConsumerBatchReceivePolicy
+    from client.consumers.options import ConsumerDeadLetterPolicy as ConsumerDeadLetterPolicy
+    from client.consumers.options import ConsumerKeySharedPolicy as ConsumerKeySharedPolicy
+    from client.consumers.options import NegativeAckBackoff as NegativeAckBackoff
     from client.consumers.reader import Reader as Reader
     from client.exceptions import *  # noqa: F403
     from client.interceptors import ConsumerInterceptor as ConsumerInterceptor
     from client.interceptors import ProducerInterceptor as ProducerInterceptor
-    from client.messages.encryption_context import EncryptionContext as EncryptionContext
-    from client.messages.encryption_context import EncryptionKey as EncryptionKey
     from client.messages.enums import BatchingType as BatchingType
     from client.messages.enums import CompressionType as CompressionType
     from client.messages.enums import ConsumerCryptoFailureAction as ConsumerCryptoFailureAction
@@ -47,6 +46,8 @@ if TYPE_CHECKING:
     from client.messages.enums import PartitionsRoutingMode as PartitionsRoutingMode
     from client.messages.enums import ProducerAccessMode as ProducerAccessMode
     from client.messages.enums import RegexSubscriptionMode as RegexSubscriptionMode
+    from client.messages.message import EncryptionContext as EncryptionContext
+    from client.messages.message import EncryptionKey as EncryptionKey
     from client.messages.message import Message as Message
     from client.messages.message_batch import MessageBatch as MessageBatch
     from client.messages.message_id import MessageId as MessageId
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from client.refused import SerDe as SerDe
     from client.refused import ServiceInfoProvider as ServiceInfoProvider
     from client.schema.schema import BytesSchema as BytesSchema
-    from client.service_info import ServiceInfo as ServiceInfo
     from client.table_view import TableView as TableView
     from limiter.client_memory.memory_limit_controller import (
         MemoryLimitController as MemoryLimitController,
@@ -73,11 +73,11 @@ _MODULES = {
     "client.authentication.authentication": (
         "Authentication",
         "AuthenticationAthenz",
+        "AuthenticationBasic",
         "AuthenticationOauth2",
+        "AuthenticationToken",
     ),
-    "client.authentication.basic": ("AuthenticationBasic",),
     "client.authentication.tls": ("AuthenticationTLS",),
-    "client.authentication.token": ("AuthenticationToken",),
     "client.client": ("Client",),
     "client.connection.errors": (
         "AnswerDeclinedError",
@@ -87,68 +87,19 @@ _MODULES = {
         "RequestTooLargeError",
         "TooManyPendingRequestsError",
     ),
+    "client.connection.service_url": ("ServiceInfo",),
     "client.consumers.consumer": ("Consumer",),
-    "client.consumers.policies": (
+    "client.consumers.options": (
         "ConsumerBatchReceivePolicy",
         "ConsumerDeadLetterPolicy",
         "ConsumerKeySharedPolicy",
         "NegativeAckBackoff",
     ),
     "client.consumers.reader": ("Reader",),
-    "client.exceptions": (
-        "AlreadyClosed",
-        "AuthenticationError",
-        "AuthorizationError",
-        "BrokerMetadataError",
-        "BrokerPersistenceError",
-        "ChecksumError",
-        "ConnectError",
-        "ConsumerAssignError",
-        "ConsumerBusy",
-        "ConsumerNotFound",
-        "ConsumerNotInitialized",
-        "CryptoError",
-        "CumulativeAcknowledgementNotAllowedError",
-        "ErrorGettingAuthenticationData",
-        "IncompatibleSchema",
-        "Interrupted",
-        "InvalidConfiguration",
-        "InvalidMessage",
-        "InvalidTopicName",
-        "InvalidTxnStatusError",
-        "InvalidUrl",
-        "LookupError",
-        "MemoryBufferIsFull",
-        "MemoryBufferIsFullError",
-        "MessageTooBig",
-        "NotAllowedError",
-        "NotConnected",
-        "OperationNotSupported",
-        "ProducerBlockedQuotaExceededError",
-        "ProducerBlockedQuotaExceededException",
-        "ProducerBusy",
-        "ProducerFenced",
-        "ProducerNotInitialized",
-        "ProducerQueueIsFull",
-        "ProducerQueueIsFullError",
-        "PulsarException",
-        "ReadError",
-        "Result",
-        "ServerResponseError",
-        "ServiceUnitNotReady",
-        "SubscriptionNotFound",
-        "Timeout",
-        "TooManyLookupRequestException",
-        "TopicNotFound",
-        "TopicTerminated",
-        "TransactionConflict",
-        "TransactionCoordinatorNotFoundError",
-        "TransactionNotFound",
-        "UnknownError",
-        "UnsupportedVersionError",
+    "client.interceptors": (
+        "ConsumerInterceptor",
+        "ProducerInterceptor",
     ),
-    "client.interceptors": ("ConsumerInterceptor", "ProducerInterceptor"),
-    "client.messages.encryption_context": ("EncryptionContext", "EncryptionKey"),
     "client.messages.enums": (
         "BatchingType",
         "CompressionType",
@@ -161,11 +112,19 @@ _MODULES = {
         "ProducerAccessMode",
         "RegexSubscriptionMode",
     ),
-    "client.messages.message": ("Message",),
+    "client.messages.message": (
+        "EncryptionContext",
+        "EncryptionKey",
+        "Message",
+    ),
     "client.messages.message_batch": ("MessageBatch",),
     "client.messages.message_id": ("MessageId",),
     "client.producers.producer": ("Producer",),
-    "client.pulsar_client": ("LookupResult", "NamespaceTopics", "PulsarClient"),
+    "client.pulsar_client": (
+        "LookupResult",
+        "NamespaceTopics",
+        "PulsarClient",
+    ),
     "client.refused": (
         "AutoClusterFailover",
         "ConsoleLogger",
@@ -177,20 +136,29 @@ _MODULES = {
         "ServiceInfoProvider",
     ),
     "client.schema.schema": ("BytesSchema",),
-    "client.service_info": ("ServiceInfo",),
     "client.table_view": ("TableView",),
     "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 _ABOVE = __name__.removesuffix("client")  # "floodgate." in the wheel
 _SUBMODULES = ("exceptions", "schema")
-__all__ = sorted(_HOME)
+
+
+def _errors() -> dict[str, object]:
+    """Return the errors, and the class of their codes, by name."""
+    found = vars(import_module(f"{__name__}.exceptions")).items()
+    kinds = {name: one for name, one in found if isinstance(one, type)}
+    return {n: one for n, one in kinds.items() if n == "Result" or issubclass(one, Exception)}
 
 
 def __getattr__(name: str) -> object:
     """Import a name on first use (PEP 562)."""
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ABOVE + _HOME[name]), name)
+    if name == "__all__":
+        return sorted([*_HOME, *_errors()])
+    if name in _HOME:
+        return getattr(import_module(_ABOVE + _HOME[name]), name)
+    if name[:1].isupper() and name in _errors():
+        return _errors()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,16 +1,61 @@
-"""Validation of client, producer and consumer arguments by name."""
+"""Validation of a program's arguments by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from client.exceptions import InvalidConfiguration
+from client.exceptions import InvalidConfiguration, InvalidTopicName
+from proto.names import InvalidNameError, TopicName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from _typeshed import DataclassInstance
+
+OptionsT = TypeVar("OptionsT", bound="DataclassInstance")
+
+
+def full_name(topic: str) -> str:
+    """Return the full name of a topic.
+
+    Raises:
+        InvalidTopicName: The name is invalid, or is not a text.
+    """
+    if not isinstance(topic, str):
+        raise InvalidTopicName(f"a topic's name is a str, not {type(topic).__name__}")
+    try:
+        return str(TopicName.parse(topic))
+    except InvalidNameError as error:
+        raise InvalidTopicName(str(error)) from None
+
+
 _Check: TypeAlias = "Callable[[Any], bool]"
+
+
+def options_of(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
+    """Return options with the arguments of their fields' names: a method's ``locals()``."""
+    return kind(**{one.name: given[one.name] for one in fields(kind)})
+
+
+def check_options(options: DataclassInstance) -> None:
+    """Check the types of options by their defaults, and the known options' values.
+
+    Raises:
+        InvalidConfiguration: An option has the wrong type or value.
+    """
+    for one in fields(options):
+        name, default, chosen = one.name, one.default, getattr(options, one.name)
+        if chosen is not default:
+            _check_known(name, chosen)
+        if isinstance(default, bool) and not isinstance(chosen, bool):
+            raise InvalidConfiguration(f"{name} is True or False, not {chosen!r:.50}")
+        if isinstance(default, Enum) and not isinstance(chosen, type(default)):
+            raise InvalidConfiguration(
+                f"{name} is one of {type(default).__name__}, such as {default}, not {chosen!r:.50}"
+            )
 
 
 def check_arguments(arguments: Mapping[str, object]) -> None:
@@ -20,9 +65,14 @@ def check_arguments(arguments: Mapping[str, object]) -> None:
         InvalidConfiguration: An argument has the wrong type, or is out of range.
     """
     for name, value in arguments.items():
-        fits, words = _KNOWN.get(name, (None, ""))
-        if fits is not None and value is not None and not fits(value):
-            raise InvalidConfiguration(f"{name} is {words}, not {value!r:.50}")
+        if value is not None:
+            _check_known(name, value)
+
+
+def _check_known(name: str, value: object) -> None:
+    fits, words = _KNOWN.get(name, (None, ""))
+    if fits is not None and not fits(value):
+        raise InvalidConfiguration(f"{name} is {words}, not {value!r:.50}")
 
 
 def _is_text(value: object) -> bool:
@@ -50,22 +100,39 @@ def _is_whole(least: int) -> _Check:
     )
 
 
+def _from(least: int, *, whole: bool = True) -> tuple[_Check, str]:
+    is_whole = _is_whole(least)
+    return (
+        lambda value: is_whole(value) or (not whole and isinstance(value, float) and value >= least)
+    ), f"a number from {least} on"
+
+
 _TEXT = (_is_text, "a str")
 _TEXTS = (_is_texts, "a dict whose keys and values are str")
 _KNOWN: dict[str, tuple[_Check, str]] = {
+    "batching_max_allowed_size_in_bytes": _from(1),
+    "batching_max_messages": _from(1),
+    "batching_max_publish_delay_ms": _from(0),
+    "concurrent_lookup_requests": _from(1, whole=False),
+    "connection_timeout_ms": _from(1, whole=False),
     "consumer_name": _TEXT,
     "initial_sequence_id": (_is_whole(-1), "a whole number from -1 on"),
     "initial_subscription_name": _TEXT,
     "interceptors": (_are_interceptors, "a list of interceptors (instances, not classes)"),
     "listener_name": _TEXT,
+    "max_pending_messages": _from(0),
+    "max_pending_messages_across_partitions": _from(0),
     "memory_limit_bytes": (_is_whole(0), "a whole number of bytes, such as 64 * 1024 * 1024"),
     "message_listener": (callable, "a function of consumer and message"),
     "message_router": (callable, "a function of message and number of partitions"),
+    "operation_timeout_seconds": _from(0, whole=False),
     "producer_name": _TEXT,
     "properties": _TEXTS,
     "reader_listener": (callable, "a function of reader and message"),
     "reader_name": _TEXT,
     "schema": (_is_instance_with("schema_info"), "a schema such as JsonSchema(Order)"),
+    "send_timeout_millis": _from(0),
+    "stats_interval_in_seconds": _from(0, whole=False),
     "subscription_name": _TEXT,
     "subscription_properties": _TEXTS,
     "subscription_role_prefix": _TEXT,

@@ -8,10 +8,11 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.arguments import check_arguments
-from client.client_options import ClientOptions, log_to, refuse_decryption
+from client.arguments import check_arguments, full_name, options_of
+from client.client_options import connect_options, log_to, refuse_decryption
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
+from client.connection.service_url import ServiceInfo
 from client.consumers.consumer import Consumer, open_consumer
 from client.consumers.options import ConsumerOptions, ReaderOptions
 from client.consumers.reader import Reader, open_reader
@@ -29,18 +30,15 @@ from client.messages.enums import (
     PartitionsRoutingMode,
     ProducerAccessMode,
     RegexSubscriptionMode,
-    check_choices,
 )
 from client.messages.message_id import MessageId
+from client.patience import SharedQuestions
 from client.producers.options import ProducerOptions
 from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
-from client.service_info import ServiceInfo
-from client.shared_questions import SharedQuestions
 from client.statistics.statistics import ClientStatistics, client_statistics
 from client.statistics_log import StatisticsLog
 from client.table_view import TableView, open_table_view
-from client.topic_names import full_name
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,
     DEFAULT_PRODUCER_SHARE,
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from client.authentication.authentication import Authentication
-    from client.consumers.policies import (
+    from client.consumers.options import (
         ConsumerBatchReceivePolicy,
         ConsumerDeadLetterPolicy,
         ConsumerKeySharedPolicy,
@@ -138,26 +136,10 @@ class Client(PulsarClient):
         producer_share: float = DEFAULT_PRODUCER_SHARE,
         clock: Clock | None = None,
     ) -> None:
+        given = locals()
         self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
-        options = ClientOptions(
-            service=self._service_info,
-            operation_timeout_seconds=operation_timeout_seconds,
-            io_threads=io_threads,
-            message_listener_threads=message_listener_threads,
-            concurrent_lookup_requests=concurrent_lookup_requests,
-            stats_interval_in_seconds=stats_interval_in_seconds,
-            tls_allow_insecure_connection=tls_allow_insecure_connection,
-            tls_validate_hostname=tls_validate_hostname,
-            logger=logger,
-            connection_timeout_ms=connection_timeout_ms,
-            tls_private_key_file_path=tls_private_key_file_path,
-            tls_certificate_file_path=tls_certificate_file_path,
-            listener_name=listener_name,
-            memory_limit_bytes=memory_limit_bytes,
-        )
-        super().__init__(
-            service_url, clock=clock, options=options.connect_options(), listener_name=listener_name
-        )
+        options = connect_options(given, tls=self._service_info.use_tls)
+        super().__init__(service_url, clock=clock, options=options, listener_name=listener_name)
         if logger is not None:
             log_to(logger)
         places = asyncio.Semaphore(concurrent_lookup_requests)
@@ -213,32 +195,7 @@ class Client(PulsarClient):
             PulsarException: Attaching failed, or an argument is invalid.
         """
         self._check_open()
-        options = ProducerOptions(
-            producer_name=producer_name,
-            schema=schema,
-            initial_sequence_id=initial_sequence_id,
-            send_timeout_millis=send_timeout_millis,
-            compression_type=compression_type,
-            max_pending_messages=max_pending_messages,
-            max_pending_messages_across_partitions=max_pending_messages_across_partitions,
-            block_if_queue_full=block_if_queue_full,
-            batching_enabled=batching_enabled,
-            batching_max_messages=batching_max_messages,
-            batching_max_allowed_size_in_bytes=batching_max_allowed_size_in_bytes,
-            batching_max_publish_delay_ms=batching_max_publish_delay_ms,
-            chunking_enabled=chunking_enabled,
-            message_routing_mode=message_routing_mode,
-            lazy_start_partitioned_producers=lazy_start_partitioned_producers,
-            properties=properties,
-            batching_type=batching_type,
-            encryption_key=encryption_key,
-            crypto_key_reader=crypto_key_reader,
-            access_mode=access_mode,
-            message_router=message_router,
-            hashing_scheme=hashing_scheme,
-            initial_subscription_name=initial_subscription_name,
-            interceptors=interceptors,
-        )
+        options = options_of(ProducerOptions, locals())
         return await self._kept(open_producer(self._context, topic, options))
 
     async def subscribe(  # noqa: PLR0913 - as above
@@ -300,48 +257,10 @@ class Client(PulsarClient):
         self._check_open()
         refuse_decryption(crypto_key_reader)
         check_arguments({"subscription_name": subscription_name})
-        options = ConsumerOptions(
-            consumer_type=consumer_type,
-            schema=schema,
-            message_listener=message_listener,
-            receiver_queue_size=receiver_queue_size,
-            max_total_receiver_queue_size_across_partitions=max_total_receiver_queue_size_across_partitions,
-            consumer_name=consumer_name,
-            unacked_messages_timeout_ms=unacked_messages_timeout_ms,
-            broker_consumer_stats_cache_time_ms=broker_consumer_stats_cache_time_ms,
-            negative_ack_redelivery_delay_ms=negative_ack_redelivery_delay_ms,
-            is_read_compacted=is_read_compacted,
-            properties=properties,
-            pattern_auto_discovery_period=pattern_auto_discovery_period,
-            initial_position=initial_position,
-            crypto_key_reader=crypto_key_reader,
-            replicate_subscription_state_enabled=replicate_subscription_state_enabled,
-            max_pending_chunked_message=max_pending_chunked_message,
-            auto_ack_oldest_chunked_message_on_queue_full=auto_ack_oldest_chunked_message_on_queue_full,
-            start_message_id_inclusive=start_message_id_inclusive,
-            batch_receive_policy=batch_receive_policy,
-            key_shared_policy=key_shared_policy,
-            batch_index_ack_enabled=batch_index_ack_enabled,
-            regex_subscription_mode=regex_subscription_mode,
-            dead_letter_policy=dead_letter_policy,
-            crypto_failure_action=crypto_failure_action,
-            is_pattern_topic=is_pattern_topic or isinstance(topic, re.Pattern),
-            negative_ack_backoff=negative_ack_backoff,
-            retry_enabled=retry_enabled,
-            ack_group_time_ms=ack_group_time_ms,
-            ack_group_size=ack_group_size,
-            ack_receipt_enabled=ack_receipt_enabled,
-            receiver_queue_policy=receiver_queue_policy,
-            memory_until_acknowledged=memory_until_acknowledged,
-            priority_level=priority_level,
-            subscription_properties=subscription_properties or {},
-            force_topic_creation=force_topic_creation,
-            auto_update_partitions_seconds=auto_update_partitions_seconds,
-            expire_incomplete_chunks_seconds=expire_incomplete_chunks_seconds,
-            discovery_schedule=discovery_schedule,
-            interceptors=tuple(interceptors),
-        )
-        if isinstance(topic, re.Pattern) or is_pattern_topic:
+        is_pattern_topic = is_pattern_topic or isinstance(topic, re.Pattern)
+        interceptors = tuple(interceptors)
+        options = options_of(ConsumerOptions, locals())
+        if is_pattern_topic or isinstance(topic, re.Pattern):
             opening = open_pattern_consumer(
                 self._context, TopicsPattern.of(topic), subscription_name, options
             )
@@ -383,21 +302,7 @@ class Client(PulsarClient):
             raise InvalidConfiguration(
                 f"start_message_id is a MessageId, not {type(start_message_id).__name__}"
             )
-        options = ReaderOptions(
-            schema=schema,
-            reader_listener=reader_listener,
-            receiver_queue_size=receiver_queue_size,
-            reader_name=reader_name,
-            subscription_role_prefix=subscription_role_prefix,
-            is_read_compacted=is_read_compacted,
-            crypto_key_reader=crypto_key_reader,
-            start_message_id_inclusive=start_message_id_inclusive,
-            crypto_failure_action=crypto_failure_action,
-            receiver_queue_policy=receiver_queue_policy,
-            auto_update_partitions_seconds=auto_update_partitions_seconds,
-            subscription_name=subscription_name,
-        )
-        check_choices(options)
+        options = options_of(ReaderOptions, locals())
         return await self._kept(
             open_reader(self._context, full_name(topic), start_message_id, options)
         )

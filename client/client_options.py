@@ -3,122 +3,74 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from client.arguments import check_arguments
 from client.authentication.authentication import Authentication
 from client.authentication.tls import AuthenticationTLS, tls_context
 from client.connection.connect_options import ConnectOptions
 from client.exceptions import InvalidConfiguration, OperationNotSupported
-from client.messages.enums import check_choices
 from proto.transport.tls import TlsLayer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from client.service_info import ServiceInfo
 
 _LOGGER = __name__.rpartition(".")[0]
 """The logger above all loggers of the package."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientOptions:
-    """The official client's arguments; see client.client.Client.
+_TRUE_OR_FALSE = (bool, "True or False")
+_KINDS: dict[str, tuple[Any, str]] = {
+    "authentication": (Authentication | None, "an Authentication such as AuthenticationToken"),
+    "logger": (logging.Logger | None, "a logging.Logger"),
+    "tls_allow_insecure_connection": _TRUE_OR_FALSE,
+    "tls_validate_hostname": _TRUE_OR_FALSE,
+}
+
+
+def connect_options(given: Mapping[str, Any], *, tls: bool) -> ConnectOptions:
+    """Check the arguments of ``Client``, and return the options of its connections.
 
     Raises:
-        InvalidConfiguration: A value has the wrong type, or is out of range.
+        InvalidConfiguration: A value has the wrong type or is out of range, or a certificate file
+            is unusable.
         OperationNotSupported: A value requests an unsupported feature.
     """
-
-    service: ServiceInfo
-    operation_timeout_seconds: float
-    io_threads: int
-    message_listener_threads: int
-    concurrent_lookup_requests: int
-    stats_interval_in_seconds: int
-    tls_allow_insecure_connection: bool
-    tls_validate_hostname: bool
-    logger: logging.Logger | None
-    connection_timeout_ms: int
-    tls_private_key_file_path: str | None
-    tls_certificate_file_path: str | None
-    listener_name: str | None
-    memory_limit_bytes: int
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        for name, least in _LEAST.items():
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | float) or number < least:
-                raise InvalidConfiguration(
-                    f"{name} is a number from {least} on, not {number!r:.50}"
-                )
-        for name, value, kind, words in (
-            (
-                "authentication",
-                self.service.authentication,
-                Authentication | None,
-                "an Authentication such as AuthenticationToken",
-            ),
-            ("logger", self.logger, logging.Logger | None, "a logging.Logger"),
-            (
-                "tls_allow_insecure_connection",
-                self.tls_allow_insecure_connection,
-                bool,
-                "True or False",
-            ),
-            ("tls_validate_hostname", self.tls_validate_hostname, bool, "True or False"),
-        ):
-            if not isinstance(value, kind):
-                raise InvalidConfiguration(f"{name} is {words}, not {type(value).__name__}")
-        for name in ("io_threads", "message_listener_threads"):
-            if getattr(self, name) != 1:
-                raise OperationNotSupported(
-                    f"{name} is 1: everything runs on the event loop, without threads"
-                )
-        if bool(self.tls_certificate_file_path) != bool(self.tls_private_key_file_path):
-            raise InvalidConfiguration(
-                "tls_certificate_file_path and tls_private_key_file_path go together: give both"
+    check_arguments(given)
+    for name, (kind, words) in _KINDS.items():
+        if not isinstance(given[name], kind):
+            raise InvalidConfiguration(f"{name} is {words}, not {type(given[name]).__name__}")
+    for name in ("io_threads", "message_listener_threads"):
+        if given[name] != 1:
+            raise OperationNotSupported(
+                f"{name} is 1: everything runs on the event loop, without threads"
             )
-
-    def connect_options(self) -> ConnectOptions:
-        """Return the options of connections.
-
-        Raises:
-            InvalidConfiguration: A certificate file is unusable.
-        """
-        return ConnectOptions(
-            operation_timeout_seconds=self.operation_timeout_seconds,
-            connect_timeout_seconds=self.connection_timeout_ms / 1_000,
-            credentials=self.service.authentication,
-            tls=self._tls_layers() if self.service.use_tls else None,
+    if bool(given["tls_certificate_file_path"]) != bool(given["tls_private_key_file_path"]):
+        raise InvalidConfiguration(
+            "tls_certificate_file_path and tls_private_key_file_path go together: give both"
         )
-
-    def _tls_layers(self) -> Callable[[str], TlsLayer]:
-        context = tls_context(
-            self.service.tls_trust_certs_file_path,
-            self._certificate(),
-            allow_insecure=self.tls_allow_insecure_connection,
-            validate_hostname=self.tls_validate_hostname,
-        )
-        return lambda host: TlsLayer(context, server_side=False, server_hostname=host)
-
-    def _certificate(self) -> tuple[str, str] | None:
-        authentication = self.service.authentication
-        if isinstance(authentication, AuthenticationTLS):
-            return authentication.certificate_path, authentication.private_key_path
-        if self.tls_certificate_file_path and self.tls_private_key_file_path:
-            return self.tls_certificate_file_path, self.tls_private_key_file_path
-        return None
+    return ConnectOptions(
+        operation_timeout_seconds=given["operation_timeout_seconds"],
+        connect_timeout_seconds=given["connection_timeout_ms"] / 1_000,
+        credentials=given["authentication"],
+        tls=_tls_layers(given) if tls else None,
+    )
 
 
-_LEAST = {
-    "operation_timeout_seconds": 0,
-    "connection_timeout_ms": 1,
-    "concurrent_lookup_requests": 1,
-    "stats_interval_in_seconds": 0,
-}
+def _tls_layers(given: Mapping[str, Any]) -> Callable[[str], TlsLayer]:
+    authentication, certificate = given["authentication"], None
+    if isinstance(authentication, AuthenticationTLS):
+        certificate = authentication.certificate_path, authentication.private_key_path
+    elif given["tls_certificate_file_path"]:
+        certificate = given["tls_certificate_file_path"], given["tls_private_key_file_path"]
+    context = tls_context(
+        given["tls_trust_certs_file_path"],
+        certificate,
+        allow_insecure=given["tls_allow_insecure_connection"],
+        validate_hostname=given["tls_validate_hostname"],
+    )
+    return lambda host: TlsLayer(context, server_side=False, server_hostname=host)
 
 
 def log_to(logger: logging.Logger) -> None:

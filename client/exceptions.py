@@ -300,35 +300,21 @@ def server_response_error(server_error: Code, message: str) -> ServerResponseErr
     return _CLASSES.get(server_error, ServerResponseError)(server_error, message)
 
 
-_NAMED: dict[Code, type[PulsarException]] = {
-    pb.UnknownError: UnknownError,
-    pb.MetadataError: BrokerMetadataError,
-    pb.PersistenceError: BrokerPersistenceError,
-    pb.AuthenticationError: AuthenticationError,
-    pb.AuthorizationError: AuthorizationError,
-    pb.ConsumerBusy: ConsumerBusy,
-    pb.ServiceNotReady: ServiceUnitNotReady,
-    pb.ProducerBlockedQuotaExceededError: ProducerBlockedQuotaExceededError,
-    pb.ProducerBlockedQuotaExceededException: ProducerBlockedQuotaExceededException,
-    pb.ChecksumError: ChecksumError,
-    pb.UnsupportedVersionError: UnsupportedVersionError,
-    pb.TopicNotFound: TopicNotFound,
-    pb.SubscriptionNotFound: SubscriptionNotFound,
-    pb.ConsumerNotFound: ConsumerNotFound,
-    pb.TooManyRequests: TooManyLookupRequestException,
-    pb.TopicTerminatedError: TopicTerminated,
-    pb.ProducerBusy: ProducerBusy,
-    pb.InvalidTopicName: InvalidTopicName,
-    pb.IncompatibleSchema: IncompatibleSchema,
-    pb.ConsumerAssignError: ConsumerAssignError,
-    pb.TransactionCoordinatorNotFound: TransactionCoordinatorNotFoundError,
-    pb.InvalidTxnStatus: InvalidTxnStatusError,
-    pb.NotAllowedError: NotAllowedError,
-    pb.TransactionConflict: TransactionConflict,
-    pb.TransactionNotFound: TransactionNotFound,
-    pb.ProducerFenced: ProducerFenced,
+_NAMED_OTHERWISE = {
+    "InvalidTxnStatus": InvalidTxnStatusError,
+    "MetadataError": BrokerMetadataError,
+    "PersistenceError": BrokerPersistenceError,
+    "ServiceNotReady": ServiceUnitNotReady,
+    "TooManyRequests": TooManyLookupRequestException,
+    "TopicTerminatedError": TopicTerminated,
+    "TransactionCoordinatorNotFound": TransactionCoordinatorNotFoundError,
 }
-_CLASSES: dict[Code, type[ServerResponseError]] = {
-    code: type(named.__name__, (ServerResponseError, named), {"__doc__": named.__doc__})
-    for code, named in _NAMED.items()
-}
+"""The classes of the server's errors with another name."""
+
+
+def _class_of(code_name: str) -> type[ServerResponseError]:
+    named: type[PulsarException] = _NAMED_OTHERWISE.get(code_name) or globals()[code_name]
+    return type(named.__name__, (ServerResponseError, named), {"__doc__": named.__doc__})
+
+
+_CLASSES = {code: _class_of(name) for name, code in pb.ServerError.items()}

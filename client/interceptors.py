@@ -86,8 +86,8 @@ class ConsumerInterceptor:
 InterceptorT = TypeVar("InterceptorT", ProducerInterceptor, ConsumerInterceptor)
 
 
-class _Interceptors(Generic[InterceptorT]):
-    """The interceptors of a producer or consumer; exceptions are logged.
+class _Several(Generic[InterceptorT]):
+    """The interceptors of a producer or consumer, called in order; exceptions are logged.
 
     Args:
         interceptors: In order of calls.
@@ -96,36 +96,32 @@ class _Interceptors(Generic[InterceptorT]):
     def __init__(self, interceptors: Iterable[InterceptorT]) -> None:
         self._interceptors: tuple[InterceptorT, ...] = tuple(interceptors)
 
+    def __init_subclass__(cls, kind: type) -> None:
+        for name in vars(kind):
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, _telling_each(name))
+
     def __bool__(self) -> bool:
         return bool(self._interceptors)
 
-    def on_close(self) -> None:
-        """Notify all interceptors of the close."""
-        for one in self._interceptors:
-            _call(one.on_close)
+
+def _telling_each(name: str) -> Callable[..., None]:
+    def tell(several: _Several[InterceptorT], *args: object) -> None:
+        for one in several._interceptors:
+            _call(getattr(one, name), *args)
+
+    return tell
 
 
-class ProducerInterceptors(_Interceptors[ProducerInterceptor]):
+class ProducerInterceptors(
+    _Several[ProducerInterceptor], ProducerInterceptor, kind=ProducerInterceptor
+):
     """The interceptors of a producer."""
 
-    def before_send(self, producer: object, message: OutgoingMessage) -> None:
-        """Pass a message through all interceptors."""
-        for one in self._interceptors:
-            _call(one.before_send, producer, message)
 
-    def on_send_acknowledgement(
-        self,
-        producer: object,
-        message: OutgoingMessage,
-        message_id: MessageId | None,
-        error: BaseException | None,
-    ) -> None:
-        """Notify all interceptors of a receipt or failure."""
-        for one in self._interceptors:
-            _call(one.on_send_acknowledgement, producer, message, message_id, error)
-
-
-class ConsumerInterceptors(_Interceptors[ConsumerInterceptor]):
+class ConsumerInterceptors(
+    _Several[ConsumerInterceptor], ConsumerInterceptor, kind=ConsumerInterceptor
+):
     """The interceptors of a consumer."""
 
     def before_consume(self, consumer: object, message: Message) -> Message:
@@ -134,30 +130,6 @@ class ConsumerInterceptors(_Interceptors[ConsumerInterceptor]):
             replaced = _call(one.before_consume, consumer, message)
             message = replaced or message
         return message
-
-    def on_acknowledge(
-        self, consumer: object, message_id: MessageId, error: BaseException | None = None
-    ) -> None:
-        """Notify all interceptors of an acknowledgement."""
-        for one in self._interceptors:
-            _call(one.on_acknowledge, consumer, message_id, error)
-
-    def on_acknowledge_cumulative(
-        self, consumer: object, message_id: MessageId, error: BaseException | None = None
-    ) -> None:
-        """Notify all interceptors of a cumulative acknowledgement."""
-        for one in self._interceptors:
-            _call(one.on_acknowledge_cumulative, consumer, message_id, error)
-
-    def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Notify all interceptors of redelivery after negative acknowledgements."""
-        for one in self._interceptors:
-            _call(one.on_negative_acks_send, consumer, message_ids)
-
-    def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """Notify all interceptors of redelivery after ack timeouts."""
-        for one in self._interceptors:
-            _call(one.on_ack_timeout_send, consumer, message_ids)
 
 
 def _call(method: Callable[[*ArgsT], ReturnT], *args: *ArgsT) -> ReturnT | None:

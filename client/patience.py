@@ -1,10 +1,11 @@
-"""Retries after transient errors, until a timeout."""
+"""Waiting: retries until a timeout, requests shared by several callers, a common end of several."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import client.exceptions as named
 from client.connection.errors import TlsError
@@ -19,7 +20,7 @@ from limiter.backoff import Backoff
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
     from limiter.clock import Clock
 
@@ -178,3 +179,99 @@ _REFUSALS = (
     named.TopicNotFound,
     named.TopicTerminated,
 )
+
+
+async def all_of(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines concurrently to their ends, then raise the first error.
+
+    Cancellation cancels all of the coroutines, and waits for their ends.
+    """
+    coroutines = list(parts)
+    if len(coroutines) == 1:
+        return [await coroutines[0]]
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(one) for one in coroutines]
+    if not tasks:
+        return []
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    errors = [task.exception() for task in tasks if not task.cancelled()]
+    for error in errors:
+        if error is not None:
+            raise error
+    return [task.result() for task in tasks if not task.cancelled()]
+
+
+async def ended(task: asyncio.Task[Any] | None) -> None:
+    """Cancel a task (None: a no-op), and wait for its end."""
+    if task is not None and task is not asyncio.current_task():
+        task.cancel()
+        await asyncio.wait([task])
+
+
+class SharedQuestions(Generic[T]):
+    """Identical concurrent requests sent once, with bounded concurrency.
+
+    A request without waiters is cancelled.
+
+    Args:
+        places: Limit of concurrent requests, possibly shared between several kinds.
+    """
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+        self._asked: dict[Hashable, _Asked[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    async def answer(
+        self, key: Hashable, question: Callable[[], Coroutine[object, object, T]]
+    ) -> T:
+        """Return the answer to a request.
+
+        Args:
+            key: Requests with equal keys share their answer.
+            question: Sends the request.
+
+        Raises:
+            Exception: The request's error.
+        """
+        asked = self._asked.get(key)
+        if asked is None:
+            loop = asyncio.get_running_loop()
+            asked = self._asked[key] = _Asked(loop.create_task(self._ask(question)))
+            asked.task.add_done_callback(partial(self._answered, key, asked))
+        asked.askers += 1
+        try:
+            return await asyncio.shield(asked.task)
+        finally:
+            asked.askers -= 1
+            if not asked.askers:
+                self._forget(key, asked)
+                asked.task.cancel()
+            del asked  # Otherwise an exception's traceback would keep itself alive.
+
+    async def _ask(self, question: Callable[[], Coroutine[object, object, T]]) -> T:
+        async with self._places:
+            return await question()
+
+    def _answered(self, key: Hashable, asked: _Asked[T], _: asyncio.Task[T]) -> None:
+        self._forget(key, asked)
+
+    def _forget(self, key: Hashable, asked: _Asked[T]) -> None:
+        if self._asked.get(key) is asked:
+            del self._asked[key]
+
+
+class _Asked(Generic[T]):
+    """A pending request with its number of waiters."""
+
+    def __init__(self, task: asyncio.Task[T]) -> None:
+        self.task = task
+        self.askers = 0

@@ -15,11 +15,11 @@ from client.messages.message_id import MessageId
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from client.consumers.options import ConsumerSchema
     from client.consumers.reader import Reader
     from client.consumers.statistics import ConsumerStatistics
     from client.context import ClientContext
     from client.messages.message import Message
+    from client.schema.schema import Schema
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ async def open_table_view(
     context: ClientContext,
     topic: str,
     subscription_name: str | None = None,
-    schema: ConsumerSchema | None = None,
+    schema: Schema | None = None,
 ) -> TableView:
     """Return the table of a topic, filled with all existing messages.
 

@@ -17,8 +17,8 @@ from proto.version import PROXY_VERSION
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from client.connection.authentication import Credentials
     from client.connection.cnx import ClientCnx
+    from client.connection.connect_options import Credentials
     from client.connection.pool import ConnectionPool
     from limiter.clock import Clock
     from server.tls.contexts import ClientTls

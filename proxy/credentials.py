@@ -6,9 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from client.authentication.authentication import Authentication
-from client.authentication.basic import AuthenticationBasic
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import (
+    Authentication,
+    AuthenticationBasic,
+    AuthenticationToken,
+)
 from client.exceptions import InvalidConfiguration
 from server.errors import StartError
 
@@ -23,7 +25,7 @@ _KEY = "brokerClientAuthenticationParameters"
 class ForwardedCredentials:
     """A client's most recent credentials, forwarded to brokers.
 
-    Satisfies client.connection.authentication.PassedOnCredentials. Bound of the waiters: the
+    Satisfies client.connection.connect_options.PassedOnCredentials. Bound of the waiters: the
     client's connections to brokers.
 
     Args:

@@ -7,6 +7,7 @@ compares the page with a new scrape: run this after a change of metrics.
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,8 +54,11 @@ _BROKER = {
 }
 _HEAD = """# Metrics
 
-For operators: every metric of a broker and a proxy. Scrape `/metrics/` on the web port
-([deploy.md](deploy.md#metrics)).
+For operators: look up a metric of broker or proxy; metrics of one meaning share a line.
+
+```sh
+curl -sf http://127.0.0.1:8080/metrics/
+```
 
 - Names that begin with `floodgate` are Floodgate's own, others a real broker's or proxy's.
 - Names that end in `_total` are counters, others gauges, unless the text says otherwise.
@@ -63,9 +67,7 @@ For operators: every metric of a broker and a proxy. Scrape `/metrics/` on the w
 - Every sample has the label `cluster`. TOPIC stands for the labels `namespace` and `topic`,
   SUBSCRIPTION for TOPIC and `subscription`, CONSUMER for SUBSCRIPTION, `consumer_id` and
   `consumer_name`, PRODUCER for TOPIC, `producer_id` and `producer_name`, KEYS for the version and
-  keys of the configuration.
-- `exposeTopicLevelMetricsInPrometheus` and similar keys switch these samples on;
-  `floodgateMaxMetricSubjects` bounds them.
+  keys of the configuration. [messages.md](messages.md#metrics) has the keys for such samples.
 
 `tools/metrics_page.py` writes this page from a scrape.
 """
@@ -81,12 +83,7 @@ _LABELS = {
 }
 """Label sets with a short name on the page, largest first."""
 
-_TABLE = """
-## {title}
-
-| metric and labels | meaning |
-|---|---|
-"""
+_TITLE = "\n## {title}\n\n"
 
 _NOT_HERE = ROOT / "tools" / "metrics_not_here.md"
 """A real broker's families without meaning here."""
@@ -180,19 +177,37 @@ def _of_families(families: Iterable[Metric]) -> dict[str, Row]:
 
 def _lines(shown: dict[str, dict[str, Row]]) -> Iterable[str]:
     broker, proxy = shown["broker"], shown["proxy"]
-    yield from _table("Broker and proxy", {name: broker[name] for name in broker if name in proxy})
-    yield from _table("Broker", {name: broker[name] for name in broker if name not in proxy})
-    yield from _table("Proxy", {name: proxy[name] for name in proxy if name not in broker})
+    twins = {_of_proxy(name) for name in broker} & set(proxy)
+    both = {name: broker[name] for name in broker if _of_proxy(name) in twins}
+    own = {name: row for name, row in proxy.items() if name in twins and name not in both}
+    yield from _list("Broker and proxy", both | own)
+    yield from _list("Broker", {name: broker[name] for name in broker if name not in both})
+    yield from _list("Proxy", {name: proxy[name] for name in proxy if name not in twins})
 
 
-def _table(title: str, rows: dict[str, Row]) -> Iterable[str]:
-    yield _TABLE.format(title=title)
+def _of_proxy(name: str) -> str:
+    """Return the name that a proxy has for a broker's family of topic lists."""
+    return name.replace("pulsar_broker_topic_list_", "pulsar_proxy_topic_list_")
+
+
+def _list(title: str, rows: dict[str, Row]) -> Iterable[str]:
+    """Yield a list with a line for each meaning, in the order of its first family."""
+    yield _TITLE.format(title=title)
+    meanings: dict[str, list[str]] = {}
     for name, row in rows.items():
         if not name.endswith("_created"):
             expected = "counter" if name.endswith("_total") else "gauge"
             kind = "" if row.kind == expected else f" ({row.kind})"
-            what = row.what.replace("|", "\\|") or "-"
-            yield f"| `{name}{_words(row.labels)}` | {what}{kind} |\n"
+            what = _without_bound(row.what.removesuffix("."))
+            names = meanings.setdefault(f"{what}{kind}", [])
+            names.append(f"`{name}{_words(row.labels)}`")
+    for meaning, names in meanings.items():
+        yield f"- {', '.join(names)}: {meaning}\n"
+
+
+def _without_bound(what: str) -> str:
+    """Return a meaning without a bucket's bound, which the bucket's name tells."""
+    return re.sub(r"^(Milliseconds to store|Bytes of entries): .*", r"\1, by bound", what)
 
 
 def _words(labels: frozenset[str]) -> str:

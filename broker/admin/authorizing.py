@@ -23,6 +23,7 @@ from broker.authorization.operations import (
     TenantOperation,
     TopicOperation,
 )
+from broker.authorization.service import namespace_named
 from broker.authorization.tenant_admins import TenantMissingError
 from broker.stores.changes import StoreError
 from server.authentication.own_routes import SUPERUSER_NEEDED
@@ -105,10 +106,8 @@ class RequestAuthorization:
             self._check_superuser(needs, session, request)
         elif isinstance(needs, TenantOperation):
             await self._check_tenant(needs, session, request)
-        elif isinstance(needs, NamespaceOperation):
-            await self._check_namespace(needs, session, request)
-        elif isinstance(needs, TopicOperation):
-            await self._check_topic(needs, session, request)
+        elif isinstance(needs, NamespaceOperation | TopicOperation):
+            await self._check_subject(needs, session, request)
         elif isinstance(needs, PolicyName):
             await self._check_policy(needs, session, request)
         else:
@@ -181,34 +180,23 @@ class RequestAuthorization:
         except TenantMissingError:
             return False  # Only superusers learn that the tenant is missing.
 
-    async def _check_namespace(
-        self, needs: NamespaceOperation, session: Session, request: web.Request
+    async def _check_subject(
+        self, needs: NamespaceOperation | TopicOperation, session: Session, request: web.Request
     ) -> None:
-        namespace = namespace_name(request)
-        allowed = await self._service.allows_namespace(session, namespace, needs)
-        if allowed and self._guards_subscriptions and needs in _OF_ALL_TOPICS:
-            name = _subscription(request)
-            allowed = await self._service.reaches(session, namespace, name)
-        if not allowed:
-            raise RestError(
-                403,
-                f"Unauthorized to validateNamespaceOperation for operation [{needs.name}] "
-                f"on namespace [{namespace}]",
-            )
-
-    async def _check_topic(
-        self, needs: TopicOperation, session: Session, request: web.Request
-    ) -> None:
-        topic = _topic(request)
+        of_topic = isinstance(needs, TopicOperation)
+        subject = _topic(request) if of_topic else namespace_name(request)
         subscription = _subscription(request)
-        allowed = await self._service.allows_topic(session, topic, needs, subscription)
-        if allowed and self._guards_subscriptions and needs in _OF_ALL and not subscription:
-            allowed = await self._service.reaches(session, topic.namespace, "")
+        allowed = await self._service.allows(session, subject, needs, subscription)
+        of_several = needs in _OF_ALL_TOPICS or (needs in _OF_ALL and not subscription)
+        if allowed and self._guards_subscriptions and of_several:
+            namespace = namespace_named(subject)
+            allowed = await self._service.reaches(session, namespace, subscription)
         if not allowed:
+            kind, status = ("Topic", 401) if of_topic else ("Namespace", 403)
             raise RestError(
-                401,
-                f"Unauthorized to validateTopicOperation for operation [{needs.name}] "
-                f"on topic [{topic}]",
+                status,
+                f"Unauthorized to validate{kind}Operation for operation [{needs.name}] "
+                f"on {kind.lower()} [{subject}]",
             )
 
     async def _check_policy(
@@ -218,12 +206,12 @@ class RequestAuthorization:
         subject = _topic(request) if of_topic else namespace_name(request)
         if await self._service.allows_tenant(session, tenant_name(request)):
             return
-        kind, place = ("TopicPolicy", "topic") if of_topic else ("NamespacePolicy", "namespace")
+        kind = "Topic" if of_topic else "Namespace"
         operation = "READ" if request.method in ("GET", "HEAD") else "WRITE"
         raise RestError(
             403,
-            f"Unauthorized to validate{kind}Operation for operation [{operation}] "
-            f"on {place} [{subject}] on policy [{needs.name}]",
+            f"Unauthorized to validate{kind}PolicyOperation for operation [{operation}] "
+            f"on {kind.lower()} [{subject}] on policy [{needs.name}]",
         )
 
 

@@ -7,11 +7,16 @@ import math
 import re
 from typing import TYPE_CHECKING, NoReturn
 
+from broker.policies.values import (
+    BadBodyError,
+    JsonNumber,
+    kind_of,
+    string_map_of,
+    without_null,
+)
 from server.http import JSON_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from aiohttp import web
 
 
@@ -28,29 +33,6 @@ _PARTITIONS = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
 """Most bytes of a number in plain text: some of Python's charsets decode large bodies in
 minutes."""
-
-
-class JsonNumber(str):
-    """A number in a body, in its original text."""
-
-    __slots__ = ()
-
-
-class BadBodyError(Exception):
-    """A body is unreadable: 400, and a sentence of plain text, in Pulsar's form.
-
-    Attributes:
-        media_type: Content-Type of the sentence.
-        upstream_status: The status in profile pulsar: upstream's server fails at some bodies, with
-            500.
-    """
-
-    def __init__(
-        self, reason: str, media_type: str = "text/plain", *, upstream_status: int = 400
-    ) -> None:
-        super().__init__(reason)
-        self.media_type = media_type
-        self.upstream_status = upstream_status
 
 
 async def json_body(request: web.Request) -> object:
@@ -115,7 +97,7 @@ async def json_object(request: web.Request) -> dict[str, object] | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise BadBodyError(f"the body is {_kind(value)}, and should be an object")
+        raise BadBodyError(f"the body is {kind_of(value)}, and should be an object")
     return value
 
 
@@ -131,44 +113,6 @@ async def string_map(request: web.Request, *, drops_null: bool = False) -> dict[
     """
     values = await json_object(request) or {}
     return string_map_of(without_null(values) if drops_null else values, "the body")
-
-
-def without_null(values: dict[str, object]) -> dict[str, object]:
-    """Return the members of an object without null values."""
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def string_map_of(values: dict[str, object], what: str) -> dict[str, str]:
-    """Return an object of strings; numbers and booleans become strings, as in Java.
-
-    Raises:
-        BadBodyError: A value has another type, or is not Unicode.
-    """
-    for key, value in values.items():
-        if not isinstance(value, (str, bool)):
-            reason = f"{what} has {_kind(value)} at {key[:40]!r}: expected a string"
-            raise BadBodyError(reason, upstream_status=500 if value is None else 400)
-    texts = {key: _text(value) for key, value in values.items()}
-    check_unicode(text for pair in texts.items() for text in pair)
-    return texts
-
-
-def strings(values: object, what: str) -> tuple[str, ...] | None:
-    """Return an array of strings, or None for null.
-
-    As in Java, numbers and booleans become strings; a null becomes an empty string, refused
-    wherever it matters.
-
-    Raises:
-        BadBodyError: The value is not an array of strings.
-    """
-    if values is None:
-        return None
-    if not isinstance(values, list) or not all(isinstance(x, str | bool | None) for x in values):
-        raise BadBodyError(f"{what} should be an array of strings")
-    texts = tuple("" if one is None else _text(one) for one in values)
-    check_unicode(texts)
-    return texts
 
 
 def whole_number(value: object, what: str, too_large: int = 400) -> int:
@@ -209,28 +153,6 @@ def integer(text: str, reason: str, upstream_status: int = 400) -> int:
     if not _WHOLE.fullmatch(text) or not _SMALLEST <= float(text) <= _LARGEST:
         raise BadBodyError(reason, upstream_status=upstream_status)
     return int(float(text))
-
-
-def check_unicode(texts: Iterable[str]) -> None:
-    r"""Refuse text without a UTF-8 encoding, such as a lone ``\ud800``.
-
-    Raises:
-        BadBodyError: A text has no UTF-8 encoding.
-    """
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise BadBodyError(f"the body has {text[:40]!a}, which is not Unicode text") from None
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _kind(value: object) -> str:
-    kinds = {list: "an array", dict: "an object", JsonNumber: "a number", bool: "a boolean"}
-    return "null" if value is None else kinds.get(type(value), "a string")
 
 
 # -- partitions: a number, or an object with properties, by the media type --------------------

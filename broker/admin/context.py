@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
+from broker.topics.rules import no_namespace
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -112,6 +113,17 @@ class AdminContext:
             RestError: 404, the namespace does not exist.
         """
         return _there(await self.store.policies(namespace))
+
+    async def bundles(self, namespace: NamespaceName) -> int:
+        """Return the number of a namespace's bundles.
+
+        Raises:
+            RefusedError: The namespace does not exist.
+        """
+        policies = await self.store.policies(namespace)
+        if policies is None:
+            raise no_namespace()
+        return policies.bundles
 
     @property
     def config(self) -> BrokerConfig:

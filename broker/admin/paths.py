@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from broker.admin.context import AdminContext
     from broker.authorization.operations import Needs
 
-    Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+    Handler: TypeAlias = Callable[[web.Request], Awaitable[object]]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 DOMAIN = "{domain}"
@@ -34,7 +36,14 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 _DECLARED = "endpoints"
 """The attribute of a function that has its endpoints."""
 _LOOKUP = "/lookup/"
-_ROOTS = ("/admin/v2/", "/admin/v3/", _LOOKUP)
+_BELOW = "/admin/v2/"
+_SUBJECTS = {
+    "{topic}": "{domain}/{tenant}/{namespace}/{topic}",
+    "namespaces/{namespace}": "namespaces/{tenant}/{namespace}",
+    "schemas/{topic}": "schemas/{tenant}/{namespace}/{topic}",
+}
+"""Beginnings of paths in declarations, and the segments that they stand for."""
+_ROOTS = (_BELOW, "/admin/v3/", _LOOKUP)
 """The roots of upstream's web applications, which have no parameters."""
 
 
@@ -53,14 +62,14 @@ class Takes(Enum):
     """A number of partitions with properties, with a media type of its own."""
 
 
-async def _unbound(request: web.Request) -> web.StreamResponse:
-    """Stand in for the method below a declaration; ``endpoints_of`` binds the method."""
+async def _unbound(request: web.Request) -> object:
+    """Stand in for the method below a declaration; ``Resource.endpoints`` binds the method."""
     raise AssertionError(f"{request.path} was declared and not bound")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A method of a path, as a decorator of the handler.
+    """A method of a path, as a decorator of the handler; see ``endpoint``.
 
     Attributes:
         method: The HTTP method.
@@ -70,10 +79,11 @@ class Endpoint:
         query: Names of the query's parameters.
         body: The JSON schema of the body.
         body_required: Whether a request without a body is refused.
-        done: Statuses of success; empty: 200 for GET and 204 for changes.
+        done: Statuses of success, the usual first; empty: 200 for GET and 204 for changes.
         refused: Statuses of unusual refusals.
         built: False if the endpoint only refuses.
-        handler: Answers a request.
+        handler: Answers a request: with a response, a value to be sent as JSON, or None for an
+            empty response.
     """
 
     method: str
@@ -93,16 +103,62 @@ class Endpoint:
         handler.__dict__.setdefault(_DECLARED, []).insert(0, self)
         return handler
 
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        """The statuses of success, the usual first."""
+        return self.done or ((200,) if self.method == "GET" else (204,))
 
-def endpoints_of(admin: object) -> Iterator[Endpoint]:
-    """Yield the endpoints of an object's methods."""
-    for name, function in vars(type(admin)).items():
-        for declared in getattr(function, _DECLARED, ()):
-            yield replace(declared, handler=getattr(admin, name))
+
+def endpoint(request: str, needs: Needs, takes: Takes | None = None, **more: Any) -> Endpoint:  # noqa: ANN401 - Endpoint's attributes
+    """Return the endpoint of a request.
+
+    Args:
+        request: ``METHOD path?name&name``, the path below ``/admin/v2`` or from a first slash on.
+            A path may begin with ``{topic}``, ``namespaces/{namespace}`` or ``schemas/{topic}``.
+        needs: See ``Endpoint``.
+        takes: The kind of body; None for the usual kind of the path.
+        more: Further attributes of the endpoint.
+    """
+    method, _, target = request.partition(" ")
+    path, _, query = target.partition("?")
+    for short, whole in _SUBJECTS.items():
+        if path.startswith(short):
+            path = whole + path.removeprefix(short)
+    if takes is None:
+        takes = _usual(path, has_body=more.get("body") is not None)
+    names = tuple(query.split("&")) if query else ()
+    return Endpoint(
+        method, path if path.startswith("/") else _BELOW + path, needs, takes, names, **more
+    )
+
+
+def _usual(path: str, *, has_body: bool) -> Takes:
+    """Return the kind of body of upstream's classes of resources."""
+    if path.startswith(("namespaces/", "tenants")) or (has_body and path.startswith("schemas/")):
+        return Takes.APPLICATION_JSON
+    return Takes.JSON if has_body else Takes.NOTHING
+
+
+def given(handler: Callable[..., Awaitable[object]], *arguments: object) -> Handler:
+    """Return a handler with its first arguments given; name and docstring stay."""
+    return update_wrapper(partial(handler, *arguments), handler)
+
+
+class Resource:
+    """The handlers of a subject."""
+
+    def __init__(self, context: AdminContext) -> None:
+        self._context = context
+
+    def endpoints(self) -> Iterator[Endpoint]:
+        """Yield the endpoints."""
+        for name, function in vars(type(self)).items():
+            for declared in getattr(function, _DECLARED, ()):
+                yield replace(declared, handler=getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class FoundPath:
     """An existing path, with its variables as sent."""
 
     methods: Mapping[str, Sequence[Endpoint]]
@@ -155,7 +211,7 @@ class PathTable:
         for template in self._templates:
             yield "/" + "/".join(template.parts), template.methods
 
-    def find(self, raw_path: str, *, takes_nul: bool = True) -> list[Resource]:
+    def find(self, raw_path: str, *, takes_nul: bool = True) -> list[FoundPath]:
         """Return the resources of a path, the most literal first.
 
         Raises:
@@ -175,7 +231,7 @@ class PathTable:
             # Upstream decodes the domain as a name here; below /admin/v2/ the domain is literal.
             segments[3:4] = [unquote(one) for one in segments[3:4]]
         return [
-            Resource(template.methods, _variables(template, segments))
+            FoundPath(template.methods, _variables(template, segments))
             for template in self._templates
             if template.fits(segments)
         ]

@@ -11,19 +11,22 @@ from urllib.parse import unquote_plus
 
 from aiohttp import web
 
-from broker.admin.bodies import BadBodyError
+from broker.bundles import BundleRange, bundle_named
 from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError
 from broker.errors import RefusedError
 from broker.messages.errors import MessageStoreError
+from broker.policies.values import BadBodyError
+from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusedError
+from broker.schemas.key_value import TruncatedKeyValueError
 from broker.stores.changes import StoreError
 from proto.names import InvalidNameError, NamespaceName, TopicName
-from server.http import RestError
+from server.http import JSON_TYPE, RestError, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from broker.admin.context import AdminRules
-    from broker.admin.paths import Handler
+    from broker.admin.paths import Endpoint
 
 TOPIC_REASON = "Topic name is not valid"
 NAMESPACE_REASON = "Namespace name is not valid"
@@ -42,18 +45,23 @@ class FailsUpstreamError(Exception):
         self.status = status
 
 
-async def answered(handler: Handler, request: web.Request, rules: AdminRules) -> web.StreamResponse:
-    """Return a handler's response, or the response to an error.
+async def answered(
+    endpoint: Endpoint, request: web.Request, rules: AdminRules
+) -> web.StreamResponse:
+    """Return the response with a handler's result, or to an error.
 
     Raises:
         RestError: The request is refused, or the store failed.
     """
     try:
-        return await handler(request)
+        found = await endpoint.handler(request)
     except RefusedError as error:
         raise RestError(error.refusal.value, error.reason) from None
     except (StoreError, MessageStoreError) as error:
         raise RestError(500, str(error)) from None
+    except (SchemaRefusedError, TruncatedKeyValueError) as error:
+        refusal = error.refusal if isinstance(error, SchemaRefusedError) else TRUNCATED_KEY_VALUE
+        raise RestError(422 if refusal.invalid else 409, refusal.text) from None
     except FailsUpstreamError as error:
         status = 500 if rules.fails_as_upstream else error.status
         raise RestError(status, str(error)) from None
@@ -62,11 +70,17 @@ async def answered(handler: Handler, request: web.Request, rules: AdminRules) ->
             raise RestError(error.upstream_status, str(error)) from None
         text = str(error).encode(errors="backslashreplace")
         return web.Response(body=text, status=400, headers={"Content-Type": error.media_type})
+    if isinstance(found, web.StreamResponse):
+        return found
+    status = endpoint.statuses[0]
+    return web.Response(status=status) if found is None else json_response(found, status)
 
 
-def done(status: int = 204) -> web.Response:
-    """Return the empty response to a successful change."""
-    return web.Response(status=status)
+def plain(text: str | None) -> web.Response | None:
+    """Return plain text labelled as JSON, as recorded; None for None."""
+    if text is None:
+        return None
+    return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})
 
 
 # -- names ----------------------------------------------------------------------------------------
@@ -126,6 +140,19 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
         return TopicName.parse(text)
     except InvalidNameError:
         raise RestError(412, TOPIC_REASON) from None
+
+
+def asked_bundle(request: web.Request, bundles: int, variable: str = "bundle") -> BundleRange:
+    """Return the bundle in the path, one of a namespace's.
+
+    Raises:
+        RestError: 412, the namespace has no such bundle.
+    """
+    text = segment(request, variable)
+    found = bundle_named(text, bundles)
+    if found is None:
+        raise RestError(412, f"Invalid bundle range: {text[:100]}")
+    return found
 
 
 def flag(request: web.Request, name: str) -> bool:

@@ -8,14 +8,12 @@ from aiohttp import web
 
 from broker.admin.negotiation import accepted_type, allowed, taking
 from broker.admin.owners import ServedElsewhereError, redirect_to
-from broker.admin.paths import PathTable, endpoints_of
+from broker.admin.paths import PathTable
 from broker.admin.requests import answered
 from broker.admin.resources.brokers import BrokerAdmin
 from broker.admin.resources.constants import ConstantAdmin
 from broker.admin.resources.lookup import LookupAdmin
-from broker.admin.resources.messages.compaction import CompactionAdmin
 from broker.admin.resources.messages.cursors import CursorAdmin
-from broker.admin.resources.messages.deletion import DeletionAdmin
 from broker.admin.resources.messages.lifecycle import LifecycleAdmin
 from broker.admin.resources.messages.namespaces import NamespaceMessageAdmin
 from broker.admin.resources.messages.reading import ReadingAdmin
@@ -24,13 +22,12 @@ from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.admin.resources.not_implemented import NotImplementedAdmin
 from broker.admin.resources.ownership import OwnershipAdmin
-from broker.admin.resources.policies.endpoints import policy_endpoints
+from broker.admin.resources.policies.endpoints import PolicyAdmin
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin
 from broker.admin.resources.policies.placement.local import LocalPolicyAdmin
 from broker.admin.resources.policies.placement.offload import OffloadAdmin
 from broker.admin.resources.policies.quotas import QuotaAdmin
-from broker.admin.resources.policies.shadow_topics import ShadowTopicAdmin
 from broker.admin.resources.schemas import SchemaAdmin
 from broker.admin.resources.tenants import TenantAdmin
 from broker.admin.resources.topics import TopicAdmin
@@ -40,7 +37,7 @@ from server.http import JSON_TYPE, RestError, json_response
 if TYPE_CHECKING:
     from broker.admin.authorizing import RequestAuthorization
     from broker.admin.context import AdminContext, AdminRules
-    from broker.admin.paths import Endpoint, Resource
+    from broker.admin.paths import Endpoint, FoundPath
 
 _OTHERS = r"(?!/v2/floodgate(?:/|$))"
 """Paths below ``/admin`` except Floodgate's, which have separate routes."""
@@ -57,6 +54,29 @@ ADMIN_PLACES = (
     Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
 )
 """Examples of paths on the front page."""
+_RESOURCES = (
+    PolicyAdmin,
+    BrokerAdmin,
+    OwnershipAdmin,
+    TenantAdmin,
+    NamespaceAdmin,
+    TopicAdmin,
+    SchemaAdmin,
+    LookupAdmin,
+    SubscriptionAdmin,
+    CursorAdmin,
+    ReadingAdmin,
+    LifecycleAdmin,
+    StatsAdmin,
+    NamespaceMessageAdmin,
+    QuotaAdmin,
+    PermissionAdmin,
+    OffloadAdmin,
+    LocalPolicyAdmin,
+    OtherPolicyAdmin,
+    ConstantAdmin,
+    NotImplementedAdmin,
+)
 
 
 def admin_routes(
@@ -72,41 +92,7 @@ def admin_routes(
 
 def endpoints(context: AdminContext) -> list[Endpoint]:
     """Return every endpoint below the roots of upstream's web server."""
-    namespaces, topics = NamespaceAdmin(context), TopicAdmin(context)
-    offload, constants = OffloadAdmin(context), ConstantAdmin(context)
-    not_implemented = NotImplementedAdmin(context, topics)
-    admins = (
-        BrokerAdmin(context),
-        OwnershipAdmin(context),
-        TenantAdmin(context, namespaces),
-        namespaces,
-        topics,
-        SchemaAdmin(context),
-        LookupAdmin(context),
-        SubscriptionAdmin(context),
-        CursorAdmin(context),
-        ReadingAdmin(context),
-        LifecycleAdmin(context),
-        StatsAdmin(context),
-        CompactionAdmin(context),
-        DeletionAdmin(context),
-        NamespaceMessageAdmin(context),
-        QuotaAdmin(context),
-        PermissionAdmin(context),
-        offload,
-        LocalPolicyAdmin(context),
-        OtherPolicyAdmin(context),
-        ShadowTopicAdmin(context),
-        constants,
-        not_implemented,
-    )
-    return [
-        *policy_endpoints(context),
-        *(one for admin in admins for one in endpoints_of(admin)),
-        *offload.numbers(),
-        *constants.listed(),
-        *not_implemented.listed(),
-    ]
+    return [one for resource in _RESOURCES for one in resource(context).endpoints()]
 
 
 class AdminRequests:
@@ -148,7 +134,7 @@ class AdminRequests:
         if self._authorization is not None:
             await self._authorization.check(endpoint.needs, request)
         try:
-            response = await answered(endpoint.handler, request, self._rules)
+            response = await answered(endpoint, request, self._rules)
         except ServedElsewhereError as error:
             raise redirect_to(error.owner, request) from None
         is_json = response.headers.get("Content-Type") == JSON_TYPE
@@ -170,7 +156,7 @@ def _no_resource(request: web.Request) -> web.Response:
     raise RestError(404, "Not Found")
 
 
-def _not_allowed(request: web.Request, resource: Resource) -> web.Response:
+def _not_allowed(request: web.Request, resource: FoundPath) -> web.Response:
     names = sorted({*resource.methods, "OPTIONS"})
     reason = f"{request.method[:20]} is not allowed here: {', '.join(names)}"
     return json_response({"reason": reason}, 405, {"Allow": ",".join(names)})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.operations import Action
+from broker.policies.table import MODE_KEY, PREFIX
 from proto.names import is_blank
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 KEY = "auth_policies"
 OF_NAMESPACE, OF_TOPICS = "namespace_auth", "destination_auth"
 OF_SUBSCRIPTIONS = "subscription_auth_roles"
-MODE_KEY, NO_MODE, PREFIX = "subscription_auth_mode", "None", "Prefix"
-"""Policy: the name of a subscription begins with the consumer's role."""
 _ACTIONS = {action.value: action for action in Action}
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TypeAlias
 
+from broker.policies.policy import PolicyName as PolicyName
+
 
 class Action(Enum):
     """The actions of grants (upstream: AuthAction)."""
@@ -80,53 +82,12 @@ class TenantOperation(Enum):
     DELETE_NAMESPACE = auto()
 
 
-class PolicyName(Enum):
-    """Policies of namespaces or topics; refusals contain the names."""
-
-    ALL = auto()
-    ALLOW_CLUSTERS = auto()
-    ALLOW_CUSTOM_METRIC_LABELS = auto()
-    ANTI_AFFINITY = auto()
-    AUTO_SUBSCRIPTION_CREATION = auto()
-    AUTO_TOPIC_CREATION = auto()
-    BACKLOG = auto()
-    COMPACTION = auto()
-    DEDUPLICATION = auto()
-    DEDUPLICATION_SNAPSHOT = auto()
-    DELAYED_DELIVERY = auto()
-    DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT = auto()
-    ENCRYPTION = auto()
-    ENTRY_FILTERS = auto()
-    INACTIVE_TOPIC = auto()
-    MAX_CONSUMERS = auto()
-    MAX_PRODUCERS = auto()
-    MAX_SUBSCRIPTIONS = auto()
-    MAX_TOPICS = auto()
-    MAX_UNACKED = auto()
-    OFFLOAD = auto()
-    PARTITION = auto()
-    PERSISTENCE = auto()
-    RATE = auto()
-    REPLICATION = auto()
-    REPLICATION_RATE = auto()
-    RESOURCEGROUP = auto()
-    RETENTION = auto()
-    SCHEMA_COMPATIBILITY_STRATEGY = auto()
-    SHADOW_TOPIC = auto()
-    SUBSCRIPTION_AUTH_MODE = auto()
-    SUBSCRIPTION_EXPIRATION_TIME = auto()
-    TTL = auto()
-
-
 class NamespaceOperation(Enum):
     """Operations on a namespace."""
 
     CREATE_TOPIC = auto()
     DELETE_TOPIC = auto()
-    GET_TOPIC = auto()
     GET_TOPICS = auto()
-    ADD_BUNDLE = auto()
-    DELETE_BUNDLE = auto()
     GET_BUNDLE = auto()
     GET_PERMISSION = auto()
     GRANT_PERMISSION = auto()
@@ -134,7 +95,6 @@ class NamespaceOperation(Enum):
     CLEAR_BACKLOG = auto()
     UNSUBSCRIBE = auto()
     TRIM_TOPIC = auto()
-    PACKAGES = auto()
 
 
 class TopicOperation(Enum):
@@ -151,7 +111,6 @@ class TopicOperation(Enum):
     UPDATE_METADATA = auto()
     DELETE_METADATA = auto()
     GET_BACKLOG_SIZE = auto()
-    GET_BUNDLE_RANGE = auto()
     PEEK_MESSAGES = auto()
     RESET_CURSOR = auto()
     SKIP = auto()
@@ -183,13 +142,11 @@ Needs: TypeAlias = (
 
 GRANTED_BY: dict[NamespaceOperation | TopicOperation, frozenset[Action]] = {
     **dict.fromkeys((*NamespaceOperation, *TopicOperation), _NOTHING),
-    NamespaceOperation.GET_TOPIC: _EITHER,
     NamespaceOperation.GET_TOPICS: _EITHER,
     NamespaceOperation.GET_BUNDLE: _EITHER,
     NamespaceOperation.CLEAR_BACKLOG: _CONSUME,
     NamespaceOperation.UNSUBSCRIBE: _CONSUME,
     NamespaceOperation.TRIM_TOPIC: _CONSUME,
-    NamespaceOperation.PACKAGES: frozenset({Action.PACKAGES}),
     TopicOperation.LOOKUP: _EITHER,
     TopicOperation.GET_STATS: _EITHER,
     TopicOperation.GET_METADATA: _EITHER,

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.authorization.operations import NamespaceOperation, TopicOperation
+from broker.authorization.service import namespace_named
 from broker.authorization.tenant_admins import TenantMissingError
 from broker.stores.changes import StoreError
+from proto.names import NamespaceName, TopicName
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from broker.authorization.revocation import Revocation
     from broker.authorization.service import AuthorizationService
-    from proto.names import NamespaceName, TopicName
     from server.authentication.peers import Session
 
 _NOT_FOUND = "org.apache.pulsar.common.util.RestException: HTTP 404 Not Found"
@@ -91,7 +92,7 @@ class CommandAuthorization:
             RequestError: The session is not allowed.
         """
         before = self._revocation.changes
-        await self.check_topic(session, topic, asked, subscription)
+        await self.check(session, topic, asked, subscription)
         try:
             yield
         finally:
@@ -101,82 +102,50 @@ class CommandAuthorization:
     def lists_surely(self, session: Session | None, namespace: NamespaceName) -> bool:
         """Return True, without reading, if a session certainly may list a namespace."""
         operation = NamespaceOperation.GET_TOPICS
-        return session is not None and bool(
-            self.service.known_namespace(session, namespace, operation)
-        )
+        return session is not None and self.service.surely_allows(session, namespace, operation)
 
-    async def check_namespace(
-        self, session: Session | None, namespace: NamespaceName, asked: Asked
+    async def check(
+        self,
+        session: Session | None,
+        subject: NamespaceName | TopicName,
+        asked: Asked,
+        subscription: str = "",
     ) -> None:
-        """Refuse a session that is not allowed a command about a namespace.
-
-        Raises:
-            RequestError: The session is not allowed, or the store failed.
-        """
-        with self._counting(session, asked, namespace):
-            await self._check_namespace(session, namespace, asked)
-
-    @contextmanager
-    def _counting(
-        self, session: Session | None, asked: Asked, name: NamespaceName | TopicName
-    ) -> Iterator[None]:
-        try:
-            yield
-        except RequestError as error:
-            if error.server_error != pb.MetadataError:
-                self.service.refuses(session, asked.value[0], str(name))
-            raise
-
-    async def _check_namespace(
-        self, session: Session | None, namespace: NamespaceName, asked: Asked
-    ) -> None:
-        operation, _ = asked.value
-        assert isinstance(operation, NamespaceOperation)
-        try:
-            if session is not None and await self.service.allows_namespace(
-                session, namespace, operation
-            ):
-                return
-        except TenantMissingError:
-            raise self._no_tenant(asked, namespace) from None
-        except StoreError as error:
-            raise RequestError(pb.MetadataError, str(error)) from None
-        if str(namespace).endswith("/"):
-            raise self._no_tenant(asked, namespace)  # Its policies are unreadable (recorded).
-        raise self._refused(asked)
-
-    async def check_topic(
-        self, session: Session | None, topic: TopicName, asked: Asked, subscription: str = ""
-    ) -> None:
-        """Refuse a session that is not allowed a command about a topic.
+        """Refuse a session that is not allowed a command about a namespace or topic.
 
         Raises:
             RequestError: The session is not allowed, or the store failed.
         """
         if self._pulsar_compatible and asked in _OF_SCHEMAS:
             return
-        with self._counting(session, asked, topic):
-            await self._check_topic(session, topic, asked, subscription)
-
-    async def _check_topic(
-        self, session: Session | None, topic: TopicName, asked: Asked, subscription: str
-    ) -> None:
-        operation, _ = asked.value
-        assert isinstance(operation, TopicOperation)
         try:
-            if session is not None and await self.service.allows_topic(
-                session, topic, operation, subscription
-            ):
-                return
-            if session is not None and asked is Asked.SUBSCRIBE:
-                role = await self.service.lacks_prefix(session, topic, subscription)
-                if role is not None:
-                    raise self._without_prefix(role, topic)
+            refused = await self._refusal(session, subject, asked, subscription)
         except TenantMissingError:
-            raise self._no_tenant(asked, topic.namespace) from None
+            refused = self._no_tenant(asked, namespace_named(subject))
         except StoreError as error:
             raise RequestError(pb.MetadataError, str(error)) from None
-        raise self._refused(asked)
+        if refused is not None:
+            self.service.refuses(session, asked.value[0], str(subject))
+            raise refused
+
+    async def _refusal(
+        self,
+        session: Session | None,
+        subject: NamespaceName | TopicName,
+        asked: Asked,
+        subscription: str,
+    ) -> RequestError | None:
+        operation, _ = asked.value
+        if session is not None:
+            if await self.service.allows(session, subject, operation, subscription):
+                return None
+            if asked is Asked.SUBSCRIBE and isinstance(subject, TopicName):
+                role = await self.service.lacks_prefix(session, subject, subscription)
+                if role is not None:
+                    return self._without_prefix(role, subject)
+        if isinstance(subject, NamespaceName) and str(subject).endswith("/"):
+            return self._no_tenant(asked, subject)  # Its policies are unreadable (recorded).
+        return self._refused(asked)
 
     def _without_prefix(self, role: str, topic: TopicName) -> RequestError:
         text = (

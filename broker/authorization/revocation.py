@@ -11,7 +11,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from broker.authorization.operations import TopicOperation
+from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
 from proto.names import NamespaceName, TopicName
@@ -142,12 +142,12 @@ class Revocation:
     def _is_allowed(self, session: Session | None, use: Use, admins: frozenset[str]) -> bool:
         if session is None:
             return False
+        operation: NamespaceOperation | TopicOperation = TopicOperation.SUBSCRIBE
         if isinstance(use.of, NamespaceName):
-            return self._service.lists_now(session, use.of, admins)
-        operation = TopicOperation.PRODUCE if use.subscription is None else TopicOperation.SUBSCRIBE
-        return self._service.allows_topic_now(
-            session, use.of, operation, admins, use.subscription or ""
-        )
+            operation = NamespaceOperation.GET_TOPICS
+        elif use.subscription is None:
+            operation = TopicOperation.PRODUCE
+        return self._service.allows_now(session, use.of, operation, admins, use.subscription or "")
 
 
 def _end(use: Use, session: Session | None) -> None:

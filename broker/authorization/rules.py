@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from broker.authorization.operations import NamespaceOperation, TopicOperation
     from proto.names import TopicName
 
+    Operation = NamespaceOperation | TopicOperation
+
 _NO_ROLES: Mapping[str, frozenset[Action]] = {}
 
 
-def namespace_allows(
-    grants: Grants, role: str, operation: NamespaceOperation, *, wildcards: bool
-) -> bool:
+def namespace_allows(grants: Grants, role: str, operation: Operation, *, wildcards: bool) -> bool:
     """Return True if a namespace's grants allow a role an operation on the namespace.
 
     Grants on single topics do not count.
@@ -35,7 +35,7 @@ def namespace_allows(
 def topic_allows(
     grants: Grants,
     role: str,
-    operation: TopicOperation,
+    operation: Operation,
     topic: TopicName,
     subscription: str = "",
     *,

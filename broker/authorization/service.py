@@ -1,8 +1,7 @@
 """Decisions whether a session may perform an operation.
 
 Superusers may do everything, admins of a tenant everything in the tenant, all other roles only
-operations granted there. A proxy and its client must both be allowed. ``known_...`` answers without
-reading: True if allowed for certain, None for "call ``allows_...``", which alone refuses.
+operations granted there. A proxy and its client must both be allowed.
 
 Source: upstream AuthorizationService, PulsarAuthorizationProvider.
 """
@@ -24,6 +23,7 @@ from broker.authorization.operations import (
 )
 from broker.authorization.rules import namespace_allows, topic_allows
 from broker.authorization.tenant_admins import TenantMissingError
+from proto.names import NamespaceName, TopicName
 from server.authentication.peers import (
     all_checked,
     is_believed,
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from broker.authorization.operations import Needs
     from broker.authorization.tenant_admins import TenantAdmins
     from broker.policies.service import PolicyService
-    from proto.names import NamespaceName, TopicName
     from server.authentication.peers import Peer, Session
     from server.authentication.refused import RefusedOperations
     from server.configuration.authorization import AuthorizationSettings
 
     Granted: TypeAlias = Callable[[str], bool]
+    Operation: TypeAlias = NamespaceOperation | TopicOperation
+    Named: TypeAlias = NamespaceName | TopicName
 
 _SUBJECTS = {
     Level: Subject.ROUTE,
@@ -106,28 +107,11 @@ class AuthorizationService:
         """Count the refusal of an operation on a named object."""
         self._refused.add(session, _SUBJECTS[type(needs)], needs.name, name)
 
-    # -- without reading ----------------------------------------------------------------------
-
-    def known_tenant(self, session: Session, tenant: str) -> bool | None:
-        """Return True if a session certainly administers a tenant, else None."""
-        return self._known(session, tenant, _not_granted)
-
-    def known_namespace(
-        self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
-    ) -> bool | None:
-        """Return True if a session certainly may perform an operation on a namespace, else None."""
-        return self._known(session, namespace.tenant, self._of_namespace(namespace, operation))
-
-    def known_topic(
-        self,
-        session: Session,
-        topic: TopicName,
-        operation: TopicOperation,
-        subscription: str = "",
-    ) -> bool | None:
-        """Return True if a session certainly may perform an operation on a topic, else None."""
-        granted = self._of_topic(topic, operation, subscription)
-        return self._known(session, topic.namespace.tenant, granted)
+    def surely_allows(self, session: Session, subject: Named, operation: Operation) -> bool:
+        """Return True if a session certainly may perform an operation, without reading."""
+        return self._surely(
+            session, namespace_named(subject).tenant, self._granted(subject, operation)
+        )
 
     # -- from the store -----------------------------------------------------------------------
 
@@ -156,33 +140,17 @@ class AuthorizationService:
         admins, settings = await self._tenants.read(tenant), self._settings()
         return all(not admins.isdisjoint(roles_of(one, settings)) for one in all_checked(session))
 
-    async def allows_namespace(
-        self, session: Session, namespace: NamespaceName, operation: NamespaceOperation
+    async def allows(
+        self, session: Session, subject: Named, operation: Operation, subscription: str = ""
     ) -> bool:
-        """Return True if a session may perform an operation on a namespace.
+        """Return True if a session may perform an operation on a namespace or topic.
 
         Raises:
             TenantMissingError: The tenant does not exist, and not all peers are superusers.
             StoreError: The store failed.
         """
-        granted = self._of_namespace(namespace, operation)
-        return await self._allows(session, namespace.tenant, granted)
-
-    async def allows_topic(
-        self,
-        session: Session,
-        topic: TopicName,
-        operation: TopicOperation,
-        subscription: str = "",
-    ) -> bool:
-        """Return True if a session may perform an operation on a topic.
-
-        Raises:
-            TenantMissingError: The tenant does not exist, and not all peers are superusers.
-            StoreError: The store failed.
-        """
-        granted = self._of_topic(topic, operation, subscription)
-        return await self._allows(session, topic.namespace.tenant, granted)
+        granted = self._granted(subject, operation, subscription)
+        return await self._allows(session, namespace_named(subject).tenant, granted)
 
     async def reaches(self, session: Session, namespace: NamespaceName, subscription: str) -> bool:
         """Return True if no grant excludes a session from the subscriptions of a name.
@@ -217,22 +185,16 @@ class AuthorizationService:
         except TenantMissingError:
             return frozenset()
 
-    def allows_topic_now(
+    def allows_now(
         self,
         session: Session,
-        topic: TopicName,
-        operation: TopicOperation,
+        subject: Named,
+        operation: Operation,
         admins: frozenset[str],
         subscription: str = "",
     ) -> bool:
-        """Return True if a session may perform an operation on a topic, given the admins."""
-        granted = self._of_topic(topic, operation, subscription)
-        return self._allows_with(session, admins, granted)
-
-    def lists_now(self, session: Session, namespace: NamespaceName, admins: frozenset[str]) -> bool:
-        """Return True if a session may list a namespace, given the tenant's admins."""
-        granted = self._of_namespace(namespace, NamespaceOperation.GET_TOPICS)
-        return self._allows_with(session, admins, granted)
+        """Return True if a session may perform an operation, given the tenant's admins."""
+        return self._allows_with(session, admins, self._granted(subject, operation, subscription))
 
     async def lacks_prefix(
         self, session: Session, topic: TopicName, subscription: str
@@ -258,18 +220,17 @@ class AuthorizationService:
 
     # -- the rules ----------------------------------------------------------------------------
 
-    def _known(self, session: Session, tenant: str, granted: Granted) -> bool | None:
+    def _surely(self, session: Session, tenant: str, granted: Granted) -> bool:
         settings = self._settings()
-        surely = is_believed(session, settings) and all(
+        return is_believed(session, settings) and all(
             is_superuser_alone(one, settings)
             or self._tenants.surely(tenant, roles_of(one, settings))
             or any(map(granted, roles_of(one, settings)))
             for one in all_checked(session)
         )
-        return surely or None
 
     async def _allows(self, session: Session, tenant: str, granted: Granted) -> bool:
-        if self._known(session, tenant, granted):
+        if self._surely(session, tenant, granted):
             return True
         if not self.is_believed(session):
             return False
@@ -284,17 +245,14 @@ class AuthorizationService:
             for one in all_checked(session)
         )
 
-    def _of_namespace(self, namespace: NamespaceName, operation: NamespaceOperation) -> Granted:
+    def _granted(self, subject: Named, operation: Operation, subscription: str = "") -> Granted:
+        namespace = namespace_named(subject)
+
         def granted(role: str) -> bool:
             grants, wildcards = self._grants(namespace), self._settings().wildcards
-            return namespace_allows(grants, role, operation, wildcards=wildcards)
-
-        return granted
-
-    def _of_topic(self, topic: TopicName, operation: TopicOperation, subscription: str) -> Granted:
-        def granted(role: str) -> bool:
-            grants, wildcards = self._grants(topic.namespace), self._settings().wildcards
-            return topic_allows(grants, role, operation, topic, subscription, wildcards=wildcards)
+            if isinstance(subject, NamespaceName):
+                return namespace_allows(grants, role, operation, wildcards=wildcards)
+            return topic_allows(grants, role, operation, subject, subscription, wildcards=wildcards)
 
         return granted
 
@@ -314,3 +272,8 @@ class AuthorizationService:
 
 def _not_granted(_: str) -> bool:
     return False
+
+
+def namespace_named(subject: Named) -> NamespaceName:
+    """Return a namespace, or the namespace of a topic."""
+    return subject if isinstance(subject, NamespaceName) else subject.namespace

@@ -93,7 +93,7 @@ async def _serve(
     allowed: bool,
 ) -> None:
     if not allowed and cnx.parts.authorization is not None:
-        await cnx.parts.authorization.check_namespace(cnx.session, namespace, Asked.LIST)
+        await cnx.parts.authorization.check(cnx.session, namespace, Asked.LIST)
     await cnx.parts.topics_handler.serve(asked, namespace, cnx, properties)
 
 
@@ -143,7 +143,7 @@ def _watch_check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
     authorization = cnx.parts.authorization
     if authorization is None or authorization.lists_surely(cnx.session, namespace):
         return None
-    return partial(authorization.check_namespace, cnx.session, namespace, Asked.WATCH)
+    return partial(authorization.check, cnx.session, namespace, Asked.WATCH)
 
 
 def close_watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
@@ -193,4 +193,4 @@ async def _check_topic(cnx: ServerCnx, topic: str, asked: Asked) -> None:
         return
     with suppress(InvalidNameError):
         name = TopicName.parse(topic)
-        await cnx.parts.authorization.check_topic(cnx.session, name, asked)
+        await cnx.parts.authorization.check(cnx.session, name, asked)

@@ -111,7 +111,7 @@ async def _allowed(cnx: ServerCnx, request: pb.CommandProducer, made: Producer) 
         return
     async with authorization.opening(cnx.session, name, Asked.PRODUCE):
         if first:
-            await authorization.check_topic(cnx.session, name, Asked.BEGIN, first)
+            await authorization.check(cnx.session, name, Asked.BEGIN, first)
         await _opened(cnx, request, made, name)
 
 

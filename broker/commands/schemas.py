@@ -119,7 +119,7 @@ async def _get_or_create(
 
 async def _check(cnx: ServerCnx, topic: TopicName, asked: Asked) -> None:
     if cnx.parts.authorization is not None:
-        await cnx.parts.authorization.check_topic(cnx.session, topic, asked)
+        await cnx.parts.authorization.check(cnx.session, topic, asked)
 
 
 async def take_schema(cnx: ServerCnx, topic: Topic, asked: pb.CommandSubscribe) -> None:

@@ -38,7 +38,7 @@ from server.module_names import module_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.policies.effective import EffectivePolicies, Persistence
+    from broker.policies.effective import EffectivePolicies
     from server.tls.settings import ServerTlsSettings
 
 _PORT_KEY = "brokerServicePort"
@@ -124,8 +124,6 @@ class BrokerConfig(ServerConfig):
     """Source of imports at run time."""
     policies: EffectivePolicies = Read(policy_keys.default_policies)
     """The policies about messages without policies of topic and namespace."""
-    persistence: Persistence = Read(policy_keys.persistence)
-    """managedLedgerDefault...: shown by the admin REST, otherwise without effect."""
     publishing: PublishingConfig = Group(PublishingConfig)
     metrics: MetricKeys = Group(MetricKeys)
 

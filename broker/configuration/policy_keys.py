@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from broker.policies.documents import UNDEFINED
 from broker.policies.effective import (
     ALL_TYPES,
     AutoTopicCreation,
@@ -12,11 +11,9 @@ from broker.policies.effective import (
     DeleteMode,
     EffectivePolicies,
     InactiveTopics,
-    Persistence,
     QuotaAction,
-    Rate,
-    Retention,
 )
+from broker.policies.table import TABLE, UNDEFINED
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -29,59 +26,20 @@ _TYPES_KEY = "subscriptionTypesEnabled"
 
 def default_policies(checked: CheckedKeys) -> EffectivePolicies:
     """Return the effective policies without policies of namespaces and topics."""
-    number, flag = checked.integer, checked.flag
+    regular: dict[str, Any] = {}
+    for policy in TABLE:
+        regular |= policy.by_default(checked)
     action = QuotaAction(checked.text("backlogQuotaDefaultRetentionPolicy"))
     strategy = checked.text(_STRATEGY_KEY) or UNDEFINED
     return EffectivePolicies(
-        max_producers=number("maxProducersPerTopic"),
-        max_consumers=number("maxConsumersPerTopic"),
-        max_consumers_per_subscription=number("maxConsumersPerSubscription"),
-        max_subscriptions=number("maxSubscriptionsPerTopic"),
-        max_unacked_per_consumer=number("maxUnackedMessagesPerConsumer"),
-        max_unacked_per_subscription=number("maxUnackedMessagesPerSubscription"),
-        max_topics=number("maxTopicsPerNamespace"),
+        **regular,
         subscription_types=_subscription_types(checked),
-        publish_rate=Rate(
-            number("maxPublishRatePerTopicInMessages"), number("maxPublishRatePerTopicInBytes")
-        ),
-        dispatch_rate=_dispatch_rate(checked, "Topic"),
-        subscription_dispatch_rate=_dispatch_rate(checked, "Subscription"),
-        subscribe_rate=Rate(
-            number("subscribeThrottlingRatePerConsumer"),
-            period_seconds=number("subscribeRatePeriodPerConsumerInSecond"),
-        ),
-        replicator_dispatch_rate=_dispatch_rate(checked, "Replicator"),
         size_quota=BacklogQuota(_quota_bytes(checked), action),
-        age_quota=BacklogQuota(number("backlogQuotaDefaultLimitSecond"), action),
-        retention=Retention(
-            number("defaultRetentionTimeInMinutes"), number("defaultRetentionSizeInMB")
-        ),
-        ttl_seconds=number("ttlDurationDefaultInSeconds"),
-        deduplication=flag("brokerDeduplicationEnabled"),
-        delayed_delivery=flag("delayedDeliveryEnabled"),
-        delayed_tick_ms=number("delayedDeliveryTickTimeMillis"),
-        delayed_strict=flag("isDelayedDeliveryDeliverAtTimeStrict"),
-        max_delivery_delay_ms=number("delayedDeliveryMaxDelayInMillis"),
-        compaction_threshold_bytes=number("brokerServiceCompactionThresholdInBytes"),
-        encryption_required=flag("encryptionRequireOnProducer"),
+        age_quota=BacklogQuota(checked.integer("backlogQuotaDefaultLimitSecond"), action),
+        delayed_strict=checked.flag("isDelayedDeliveryDeliverAtTimeStrict"),
         schema_strategy="FULL" if strategy == UNDEFINED else strategy,
-        schema_validation_enforced=flag("isSchemaValidationEnforced"),
-        allow_auto_update_schema=flag("isAllowAutoUpdateSchemaEnabled"),
         auto_topic_creation=_auto_topic_creation(checked),
-        auto_subscription_creation=flag("allowAutoSubscriptionCreation"),
         inactive_topics=_inactive_topics(checked),
-        subscription_expiration_minutes=number("subscriptionExpirationTimeMinutes"),
-    )
-
-
-def persistence(checked: CheckedKeys) -> Persistence:
-    """Return the numbers of copies in upstream's storage."""
-    rate = checked.value("managedLedgerDefaultMarkDeleteRateLimit")
-    return Persistence(
-        checked.integer("managedLedgerDefaultEnsembleSize"),
-        checked.integer("managedLedgerDefaultWriteQuorum"),
-        checked.integer("managedLedgerDefaultAckQuorum"),
-        rate if isinstance(rate, float) else 1.0,
     )
 
 
@@ -91,14 +49,6 @@ def _subscription_types(checked: CheckedKeys) -> frozenset[str]:
         expected = ", ".join(sorted(ALL_TYPES))
         checked.refuse(f"{_TYPES_KEY}={','.join(types)}: expected some of {expected}")
     return types or ALL_TYPES
-
-
-def _dispatch_rate(checked: CheckedKeys, of: str) -> Rate:
-    return Rate(
-        checked.integer(f"dispatchThrottlingRatePer{of}InMsg"),
-        checked.integer(f"dispatchThrottlingRatePer{of}InByte"),
-        relative=checked.flag("dispatchThrottlingRateRelativeToPublishRate"),
-    )
 
 
 def _quota_bytes(checked: CheckedKeys) -> int:

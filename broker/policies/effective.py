@@ -102,6 +102,7 @@ class Persistence(NamedTuple):
 
 NO_RATE, NO_QUOTA, NO_RETENTION = Rate(), BacklogQuota(), Retention()
 NO_SUBSCRIBE_RATE = Rate(period_seconds=30)
+UPSTREAM_PERSISTENCE = Persistence()
 NO_DELETION, PLAIN_TOPICS = InactiveTopics(), AutoTopicCreation()
 ALL_TYPES = frozenset(("Exclusive", "Failover", "Shared", "Key_Shared"))
 
@@ -147,6 +148,8 @@ class EffectivePolicies:
     """Most topics of the namespace, counting partitions."""
     inactive_topics: InactiveTopics = NO_DELETION
     subscription_expiration_minutes: int = 0
+    persistence: Persistence = UPSTREAM_PERSISTENCE
+    """Shown only."""
 
 
 DEFAULTS = EffectivePolicies()

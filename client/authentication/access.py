@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
-from client.authentication.basic import AuthenticationBasic
+from client.authentication.authentication import (
+    AuthenticationBasic,
+    AuthenticationToken,
+    read_named,
+)
 from client.authentication.tls import AuthenticationTLS
-from client.authentication.token import AuthenticationToken, read_named
 from client.exceptions import InvalidConfiguration
 
 if TYPE_CHECKING:

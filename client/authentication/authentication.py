@@ -1,13 +1,23 @@
-"""The base of all credentials, and the unsupported kinds."""
+"""Credentials under the official client's names: tokens, names with passwords, refused kinds."""
 
 from __future__ import annotations
 
+import base64
+import inspect
+import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
-from client.exceptions import OperationNotSupported
+from client.exceptions import (
+    ErrorGettingAuthenticationData,
+    InvalidConfiguration,
+    OperationNotSupported,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 """HTTP header with the credentials' method (upstream: PULSAR_AUTH_METHOD_NAME)."""
@@ -16,8 +26,8 @@ METHOD_HEADER = "X-Pulsar-Auth-Method-Name"
 class Authentication:
     """Base of credentials, requested at every CONNECT and every challenge.
 
-    Satisfies client.connection.authentication.Credentials. The class itself stands for the official
-    client's native plug-ins, and is refused.
+    Satisfies client.connection.connect_options.Credentials. The class itself stands for the
+    official client's native plug-ins, and is refused.
 
     Raises:
         OperationNotSupported: A native plug-in was requested.
@@ -80,3 +90,151 @@ class AuthenticationOauth2(Authentication):
             "this client does not ask an OAuth 2.0 server for tokens: fetch and renew them "
             "yourself, and give AuthenticationToken a function that returns the newest"
         )
+
+
+class AuthenticationBasic(Authentication):
+    """A name and a password, sent as ``name:password``; only TLS keeps them secret in transit.
+
+    Args:
+        username: The name.
+        password: The password.
+        method: The name of the method at the server.
+        auth_params_string: All three as a JSON object, overriding the other arguments.
+
+    Raises:
+        InvalidConfiguration: A name or password is missing, or the JSON is invalid.
+    """
+
+    def __init__(
+        self,
+        username: str | None = None,
+        password: str | None = None,
+        method: str = "basic",
+        auth_params_string: str | None = None,
+    ) -> None:
+        found: dict[str, object] = {"username": username, "password": password, "method": method}
+        if auth_params_string is not None:
+            found = {"method": "basic", **_object(auth_params_string)}
+        for name, value in found.items():
+            if not isinstance(value, str):
+                raise InvalidConfiguration(f"{name} is a str, not {type(value).__name__}")
+        if "username" not in found or "password" not in found:
+            raise InvalidConfiguration(
+                "auth_params_string lacks a username or a password: give both"
+            )
+        self._data = f"{found['username']}:{found['password']}".encode()
+        self._method = str(found["method"])
+
+    @property
+    def method_name(self) -> str:
+        """See Authentication."""
+        return self._method
+
+    def auth_data(self) -> bytes:
+        """See Authentication."""
+        return self._data
+
+    def http_headers(self) -> dict[str, str]:
+        """See Authentication."""
+        shown = base64.b64encode(self._data).decode()
+        return {**super().http_headers(), "Authorization": f"Basic {shown}"}
+
+
+def _object(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidConfiguration(
+            'auth_params_string is a JSON object such as {"username": "me", "password": "secret"}'
+        )
+    return found
+
+
+_FILE, _VARIABLE, _TOKEN = "file:", "env:", "token:"
+
+
+class AuthenticationToken(Authentication):
+    """A token, requested anew for every connection and every challenge.
+
+    Args:
+        token: The token; ``file:///path`` or ``env:NAME`` with the token; or a function returning
+            the token, plain or a coroutine.
+
+    Raises:
+        InvalidConfiguration: The argument is neither a text nor a function.
+    """
+
+    def __init__(self, token: str | Callable[[], str | Awaitable[str]]) -> None:
+        if not isinstance(token, str) and not callable(token):
+            raise InvalidConfiguration(
+                f"token is a str or a function that returns one, not {type(token).__name__}"
+            )
+        self._token = token
+
+    @property
+    def method_name(self) -> str:
+        """See Authentication."""
+        return "token"
+
+    def auth_data(self) -> bytes | Coroutine[object, object, bytes]:
+        """See Authentication."""
+        if isinstance(self._token, str):
+            return read_named(self._token).encode()
+        try:
+            token = self._token()
+        except Exception as error:
+            raise ErrorGettingAuthenticationData(f"the token's function failed: {error}") from error
+        if inspect.isawaitable(token):
+            return _awaited(token)
+        return _encoded(token)
+
+    def http_headers(self) -> dict[str, str]:
+        """See Authentication."""
+        token = self.auth_data()
+        if not isinstance(token, bytes):
+            token.close()
+            raise ErrorGettingAuthenticationData(
+                "the token's function is a coroutine: over HTTP give a plain function"
+            )
+        return {**super().http_headers(), "Authorization": f"Bearer {token.decode()}"}
+
+
+async def _awaited(token: Awaitable[str]) -> bytes:
+    try:
+        return _encoded(await token)
+    except Exception as error:
+        raise ErrorGettingAuthenticationData(f"the token's function failed: {error}") from error
+
+
+def _encoded(token: object) -> bytes:
+    if not isinstance(token, str):
+        raise ErrorGettingAuthenticationData(
+            f"the token's function returned {type(token).__name__}, not a str"
+        )
+    return token.encode()
+
+
+def read_named(token: str) -> str:
+    """Return the content of a ``file:`` or ``env:`` reference, else the text itself.
+
+    Raises:
+        ErrorGettingAuthenticationData: The file or variable is missing.
+    """
+    if token.startswith(_FILE):
+        path = unquote(urlsplit(token).path)
+        try:
+            return Path(path).read_text().strip()
+        except (OSError, ValueError) as error:
+            raise ErrorGettingAuthenticationData(
+                f"the token's file {path!r:.200} cannot be read: {error}"
+            ) from error
+    if token.startswith(_VARIABLE):
+        name = token.removeprefix(_VARIABLE)
+        if name not in os.environ:
+            raise ErrorGettingAuthenticationData(
+                f"there is no environment variable {name!r:.80} with a token"
+            )
+        return os.environ[name]
+    return token.removeprefix(_TOKEN)

@@ -1,7 +1,8 @@
-"""The producers, consumers and watches of a connection, and the dispatch of commands."""
+"""What waits on a connection: requests, producers, consumers and watches."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
@@ -10,6 +11,57 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from proto.frames import Frame
+    from proto.topics_response import TopicsAnswer
+
+
+class PendingRequest:
+    """An unanswered request.
+
+    Args:
+        admit: Decides on a large answer at the announcement of its size.
+        raw: Whether to return the answer undecoded.
+    """
+
+    __slots__ = ("admit", "answer", "raw")
+
+    def __init__(self, admit: Callable[[int], bool] | None, *, raw: bool) -> None:
+        self.answer: asyncio.Future[pb.BaseCommand | TopicsAnswer] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self.admit = admit
+        self.raw = raw
+
+    def resolve(self, answer: pb.BaseCommand | TopicsAnswer) -> None:
+        """Set the answer, unless the caller has left."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def fail(self, error: Exception) -> None:
+        """Set an error, unless the caller has left."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class PendingRequests(dict[int, PendingRequest]):
+    """The pending requests of a connection, by request id."""
+
+    next_id = 0
+
+    def add(self, pending: PendingRequest) -> int:
+        """Register a request; return its new request id."""
+        request_id, self.next_id = self.next_id, self.next_id + 1
+        self[request_id] = pending
+        return request_id
+
+    def resolve(self, request_id: int, answer: pb.BaseCommand | TopicsAnswer) -> None:
+        """Set the answer of a request, if still pending."""
+        if request_id in self:
+            self[request_id].resolve(answer)
+
+    def fail(self, request_id: int, error: Exception) -> None:
+        """Set the error of a request, if still pending."""
+        if request_id in self:
+            self[request_id].fail(error)
 
 
 class AttachedProducer(Protocol):

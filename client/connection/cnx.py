@@ -8,9 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.connection.attached import Attached
-from client.connection.authentication import current_auth_data
-from client.connection.connect_options import ConnectOptions
+from client.connection.attached import Attached, PendingRequest, PendingRequests
+from client.connection.connect_options import ConnectOptions, current_auth_data
 from client.connection.errors import (
     AnswerDeclinedError,
     AnswerTooLargeError,
@@ -20,7 +19,6 @@ from client.connection.errors import (
     TlsError,
     TooManyPendingRequestsError,
 )
-from client.connection.pending_requests import PendingRequest, PendingRequests
 from client.exceptions import ConnectError, PulsarException, server_response_error
 from limiter.clock import Clock, LoopClock, deadline
 from proto.errors import FrameTooLargeError, RemoteProtocolError
@@ -39,7 +37,7 @@ from proto.transport.turn_writer import TurnWriter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from client.connection.authentication import Credentials
+    from client.connection.connect_options import Credentials
     from limiter.clock import TimerHandle
     from proto.frames import Frame
     from proto.transport.tls import TlsLayer

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import aiohappyeyeballs
 
-from client.connection.authentication import current_auth_data
 from client.connection.cnx import ClientCnx
-from client.connection.connect_options import ConnectOptions
+from client.connection.connect_options import ConnectOptions, current_auth_data
 from client.connection.errors import ClientClosedError
 from client.exceptions import ConnectError
 from limiter.clock import Clock, LoopClock, deadline

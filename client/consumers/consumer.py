@@ -7,10 +7,9 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from client.consumers.all_of import all_of
 from client.consumers.dead_letters import DeadLetters
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
-from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.consumers.options import ConsumerBatchReceivePolicy
 from client.consumers.receiver import Receiver
 from client.consumers.statistics import BrokerConsumerStats, broker_stats
 from client.consumers.subscribing import Subscription
@@ -25,7 +24,7 @@ from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
-from client.patience import in_time
+from client.patience import all_of, in_time
 from limiter.clock import deadline
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class Consumer(Receiver):
         message_id = _id_of(message)
         receipt = self._topics.topic_of(message_id).handed_out.acknowledge(message_id)
         if self._is_intercepted:
-            self._interceptors.on_acknowledge(self, message_id)
+            self._interceptors.on_acknowledge(self, message_id, None)
         return receipt
 
     async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
@@ -184,7 +183,7 @@ class Consumer(Receiver):
         topic = self._topics.topic_of(message_id)
         receipt = topic.handed_out.acknowledge_cumulative(message_id)
         if self._is_intercepted:
-            self._interceptors.on_acknowledge_cumulative(self, message_id)
+            self._interceptors.on_acknowledge_cumulative(self, message_id, None)
         if receipt is not None:
             await self._received((receipt,))
 

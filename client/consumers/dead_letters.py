@@ -8,7 +8,6 @@ from collections import deque
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from client.consumers.all_of import all_of, ended
 from client.exceptions import (
     AlreadyClosed,
     InvalidConfiguration,
@@ -16,7 +15,7 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.errors import BrokenEntryError
-from client.patience import in_time
+from client.patience import all_of, ended, in_time
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
 from proto.names import without_partition
@@ -24,8 +23,7 @@ from proto.names import without_partition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from client.consumers.options import ConsumerOptions
-    from client.consumers.policies import ConsumerDeadLetterPolicy
+    from client.consumers.options import ConsumerDeadLetterPolicy, ConsumerOptions
     from client.consumers.topic_consumer import TopicConsumer
     from client.context import ClientContext
     from client.messages.entry import Entry

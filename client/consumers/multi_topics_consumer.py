@@ -7,7 +7,6 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from client.consumers.all_of import all_of, ended
 from client.consumers.receiving.inbox import Inbox
 from client.consumers.topic_consumer import TopicConsumer
 from client.exceptions import (
@@ -19,7 +18,7 @@ from client.exceptions import (
 )
 from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy
 from client.messages.message_id import MessageId
-from client.patience import in_time
+from client.patience import all_of, ended, in_time
 from limiter.clock import clock_sleep
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 
     from client.consumers.dead_letters import DeadLetters
     from client.consumers.options import ConsumerOptions
-    from client.consumers.receiving.position import Position
-    from client.consumers.subscribing import Subscription
+    from client.consumers.subscribing import Position, Subscription
     from client.context import ClientContext
     from client.messages.entry import Entry
     from client.messages.message_id import Place

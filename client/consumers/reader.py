@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiver import Receiver
-from client.consumers.receiving.position import Position
-from client.consumers.subscribing import Subscription
+from client.consumers.subscribing import Position, Subscription
 from client.exceptions import PulsarException, Timeout
 from client.messages.message_id import MessageId
 from limiter.clock import deadline

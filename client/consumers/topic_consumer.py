@@ -11,8 +11,13 @@ from client.connection_handler import ConnectionHandler
 from client.consumers.acknowledging.handed_out import HandedOut
 from client.consumers.broker_link import BrokerLink
 from client.consumers.receiving.incoming import Incoming
-from client.consumers.receiving.position import Position, Progress
-from client.consumers.subscribing import Subscription, close_command, subscribe_command
+from client.consumers.subscribing import (
+    Position,
+    Progress,
+    Subscription,
+    close_command,
+    subscribe_command,
+)
 from client.exceptions import (
     AlreadyClosed,
     PulsarException,

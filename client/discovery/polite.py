@@ -6,16 +6,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import GiveUp, ListTopics, OpenWatch, Unanswered
 from client.discovery.backoff import FullJitter
-from client.discovery.schedule import DiscoverySchedule
+from client.discovery.schedule import DiscoverySchedule, GiveUp, ListTopics, OpenWatch, Unanswered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from client.discovery.actions import Action, Failure
-    from client.discovery.schedule import DiscoveryOptions
-    from limiter.clock import Clock
+    from client.discovery.schedule import Failure
 
 SHORTEST_SECONDS = 0.1
 """Shortest delay after a failure."""
@@ -68,24 +63,18 @@ class PoliteSchedule(DiscoverySchedule):
 
     family: ClassVar[str] = "polite"
 
-    def __init__(
-        self,
-        options: DiscoveryOptions,
-        clock: Clock,
-        random: Callable[[], float],
-        perform: Callable[[Action], None],
-    ) -> None:
-        super().__init__(options, clock, random, perform)
-        most = MOST_PERIODS * options.period_seconds
-        self._first_backoff = FullJitter(
-            SHORTEST_SECONDS, FIRST_SECONDS, MOST_FIRST_SECONDS, random
-        )
-        self._poll_backoff = FullJitter(SHORTEST_SECONDS, options.period_seconds, most, random)
-        self._watch_backoff = FullJitter(SHORTEST_SECONDS, options.period_seconds, most, random)
+    def _prepare(self) -> None:
+        period = self._options.period_seconds
+        self._first_backoff = self._backoff(FIRST_SECONDS, MOST_FIRST_SECONDS)
+        self._poll_backoff = self._backoff(period, MOST_PERIODS * period)
+        self._watch_backoff = self._backoff(period, MOST_PERIODS * period)
         self._watch = _Watch.NONE
         self._watches = False
-        self._heard_at = clock.now()
-        self._give_up_at = clock.now() + options.operation_timeout_seconds
+        self._heard_at = self._clock.now()
+        self._give_up_at = self._heard_at + self._options.operation_timeout_seconds
+
+    def _backoff(self, first_seconds: float, most_seconds: float) -> FullJitter:
+        return FullJitter(SHORTEST_SECONDS, first_seconds, most_seconds, self._random)
 
     @property
     def _watching(self) -> bool:

@@ -1,9 +1,4 @@
-"""The schedule of a pattern consumer's requests: the base of all families.
-
-A schedule has no sockets: callers report events by method calls, and ``perform`` makes requests;
-time comes from a ``Clock``, randomness from a function. The client, a load generator and a
-simulation therefore run the same class.
-"""
+"""The schedule of a pattern consumer's requests: the base of all families."""
 
 from __future__ import annotations
 
@@ -11,13 +6,83 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
-from client.discovery.actions import CloseWatch, ListTopics
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
-    from client.discovery.actions import Action, Failure
+    import proto.PulsarApi_pb2 as pb
     from limiter.clock import Clock, TimerHandle
+
+
+@dataclass(frozen=True, slots=True)
+class ListTopics:
+    """GET_TOPICS_OF_NAMESPACE; reported by ``listed`` or ``list_failed``.
+
+    Attributes:
+        pattern: Applied by the broker; None leaves matching to the client.
+        topics_hash: Hash of the client's list; an unchanged list comes back empty.
+        properties: PIP-452's, for the broker's plug-in.
+    """
+
+    pattern: str | None = None
+    topics_hash: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpPattern:
+    """A LOOKUP of the pattern like a topic; the outcome is ignored."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWatch:
+    """WATCH_TOPIC_LIST; reported by ``watch_opened`` or ``watch_failed``.
+
+    Attributes:
+        pattern: The watched pattern; first looked up like a topic.
+        topics_hash: Hash of the client's list.
+        again: Whether to request the open watch's list on its connection, without a lookup.
+    """
+
+    pattern: str
+    topics_hash: str | None
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseWatch:
+    """WATCH_TOPIC_LIST_CLOSE; the outcome is ignored."""
+
+
+class Unanswered(Enum):
+    """An outcome without a server's answer."""
+
+    TIMED_OUT = "no answer in time"
+    DISCONNECTED = "the connection ended"
+    UNREACHABLE = "no connection was to be had"
+
+
+if TYPE_CHECKING:
+    Failure: TypeAlias = Unanswered | pb.ServerError.ValueType
+    """A server's error code, or none at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The subscription fails: its first listing failed for good.
+
+    Attributes:
+        failure: The last attempt's failure.
+    """
+
+    failure: Failure
+
+
+if TYPE_CHECKING:
+    Action: TypeAlias = ListTopics | LookUpPattern | OpenWatch | CloseWatch | GiveUp
+
 
 PERIOD_SECONDS = 60.0
 """Seconds between polls (upstream: patternAutoDiscoveryPeriod)."""
@@ -89,6 +154,7 @@ class DiscoverySchedule:
         self._watch_timer: TimerHandle | None = None
         self.topics_hash: str | None = None
         self.listings = 0
+        self._prepare()
 
     @property
     def complete(self) -> bool:
@@ -161,6 +227,9 @@ class DiscoverySchedule:
             self._perform(CloseWatch())
 
     # -- decisions of a family ----------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Set the family's own state."""
 
     @property
     def _watching(self) -> bool:

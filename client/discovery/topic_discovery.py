@@ -8,17 +8,9 @@ from random import random
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import (
-    CloseWatch,
-    ListTopics,
-    LookUpPattern,
-    OpenWatch,
-    Unanswered,
-)
 from client.discovery.families import schedule_of
-from client.discovery.matching_names import MatchingNames
-from client.discovery.topic_list_watch import TopicListWatch
-from client.discovery.topics_pattern import topics_of
+from client.discovery.schedule import CloseWatch, ListTopics, LookUpPattern, OpenWatch, Unanswered
+from client.discovery.topics_pattern import MatchingNames, topics_of
 from client.exceptions import (
     AlreadyClosed,
     ConnectError,
@@ -27,8 +19,10 @@ from client.exceptions import (
     PulsarException,
     ServerResponseError,
     TooManyLookupRequestException,
+    server_response_error,
 )
 from client.pulsar_client import topics_request
+from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
 from proto.topic_hash import topics_hash
 
@@ -37,11 +31,105 @@ if TYPE_CHECKING:
 
     from client.connection.cnx import ClientCnx
     from client.context import ClientContext
-    from client.discovery.actions import Action, Failure
-    from client.discovery.schedule import DiscoveryOptions
+    from client.discovery.schedule import Action, DiscoveryOptions, Failure
     from client.discovery.topics_pattern import TopicsPattern
 
 logger = logging.getLogger(__name__)
+
+
+class TopicListWatch:
+    """A watch of a namespace's topics matching a pattern; an AttachedWatch.
+
+    Args:
+        watcher_id: The watch's number, unique in the client.
+        namespace: ``tenant/namespace``.
+        on_update: Called with added and removed topics, in order, after ``open``.
+        on_lost: Called after a lost connection.
+
+    Attributes:
+        cnx: The serving connection, or None.
+    """
+
+    def __init__(
+        self,
+        watcher_id: int,
+        namespace: str,
+        on_update: Callable[[pb.CommandWatchTopicUpdate], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._watcher_id = watcher_id
+        self._namespace = namespace
+        self._on_update = on_update
+        self._on_lost = on_lost
+        self._early: list[pb.CommandWatchTopicUpdate] | None = None
+        self.cnx: ClientCnx | None = None
+
+    async def open(
+        self, cnx: ClientCnx, pattern: str, topics_hash: str | None
+    ) -> pb.CommandWatchTopicListSuccess:
+        """Request the watch, or again its list; ``opened`` follows after the list was applied.
+
+        Raises:
+            ServerResponseError: The broker refused; NotAllowedError if watches are not offered.
+            The errors of :meth:`client.connection.cnx.ClientCnx.request`.
+        """
+        if cnx.server is None or not cnx.server.feature_flags.supports_topic_watchers:
+            raise server_response_error(pb.NotAllowedError, f"{cnx.peer} offers no watches")
+
+        def build(request_id: int) -> pb.BaseCommand:
+            watch = pb.CommandWatchTopicList(
+                request_id=request_id,
+                watcher_id=self._watcher_id,
+                namespace=self._namespace,
+                topics_pattern=pattern,
+            )
+            if topics_hash is not None:
+                watch.topics_hash = topics_hash
+            return pb.BaseCommand(type=pb.BaseCommand.WATCH_TOPIC_LIST, watchTopicList=watch)
+
+        # Updates may arrive before the answer is read.
+        self._early = []
+        cnx.attached.watches[self._watcher_id] = self
+        self.cnx = cnx
+        try:
+            answer = await cnx.request(build)
+        except BaseException:
+            self._early = None
+            self.close()
+            raise
+        return answer.watchTopicListSuccess
+
+    def opened(self) -> None:
+        """Deliver updates received since the answer, and all later updates."""
+        early, self._early = self._early, None
+        for update in early or ():
+            self._on_update(update)
+
+    def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
+        """See AttachedWatch."""
+        if self._early is not None:
+            self._early.append(update)
+        else:
+            self._on_update(update)
+
+    def connection_lost(self) -> None:
+        """See AttachedWatch."""
+        self.cnx = self._early = None
+        self._on_lost()
+
+    def close(self) -> None:
+        """Close the watch, if open, without waiting for the answer."""
+        cnx, self.cnx = self.cnx, None
+        if cnx is None:
+            return
+        cnx.attached.watches.pop(self._watcher_id, None)
+        if not cnx.closed:
+            close = pb.CommandWatchTopicListClose(
+                request_id=NO_REQUEST, watcher_id=self._watcher_id
+            )
+            kind = pb.BaseCommand.WATCH_TOPIC_LIST_CLOSE
+            cnx.send(pb.BaseCommand(type=kind, watchTopicListClose=close))
+
 
 _FAILURES: tuple[tuple[type[PulsarException], Failure], ...] = (
     (ConnectError, Unanswered.UNREACHABLE),

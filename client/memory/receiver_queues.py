@@ -8,10 +8,8 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
-from client.memory.bytes_receiver_queue import BytesReceiverQueue
-from client.memory.counted_bytes import CountedBytes
-from client.memory.fixed_receiver_queue import FixedReceiverQueue
-from client.memory.pending_questions import PendingQuestions
+from client.memory.bytes_receiver_queue import BytesReceiverQueue, PendingQuestions
+from client.memory.receiver_queue import CountedBytes, FixedReceiverQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -18,17 +19,15 @@ MOST_CHUNKS = 65_536
 """Maximum number of chunks of a message: each costs memory of its own."""
 
 
+@dataclass(slots=True, eq=False)
 class _Incomplete:
     """A message with missing chunks."""
 
-    __slots__ = ("expires_at", "ids", "parts", "size_bytes", "total")
-
-    def __init__(self, expires_at: float, total: tuple[int, int]) -> None:
-        self.expires_at = expires_at
-        self.total = total
-        self.parts: list[bytes] = []
-        self.ids: list[MessageId] = []
-        self.size_bytes = 0
+    expires_at: float
+    total: tuple[int, int]
+    parts: list[bytes] = field(default_factory=list)
+    ids: list[MessageId] = field(default_factory=list)
+    size_bytes: int = 0
 
 
 class ChunkAssembly:

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from enum import Enum
-from typing import TYPE_CHECKING
-
-from client.arguments import check_arguments
-from client.exceptions import InvalidConfiguration
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 class CompressionType(Enum):
@@ -92,22 +84,3 @@ class ConsumerCryptoFailureAction(Enum):
     FAIL = 0
     DISCARD = 1
     CONSUME = 2
-
-
-def check_choices(options: DataclassInstance) -> None:
-    """Check the types of options by their defaults, and the values by client.arguments.
-
-    Raises:
-        InvalidConfiguration: An option has the wrong type or value.
-    """
-    given = {one.name: getattr(options, one.name) for one in fields(options)}
-    check_arguments(given)
-    for one in fields(options):
-        chosen = given[one.name]
-        if isinstance(one.default, bool) and not isinstance(chosen, bool):
-            raise InvalidConfiguration(f"{one.name} is True or False, not {chosen!r:.50}")
-        if isinstance(one.default, Enum) and not isinstance(chosen, type(one.default)):
-            raise InvalidConfiguration(
-                f"{one.name} is one of {type(one.default).__name__}, such as {one.default}, not"
-                f" {chosen!r:.50}"
-            )

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.entry import Entry, EntrySource
-from client.messages.message import EntryHead
+from client.messages.message import EntryHead, PlainBytes
 from client.messages.message_id import MessageId
 
 if TYPE_CHECKING:
     from client.messages.message import Message
-
-
-class _Bytes:
-    """The schema of plain bytes."""
-
-    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as other schemas
-        """See Decoding."""
-        return message.data()
 
 
 class MessageBatch:
@@ -50,7 +42,7 @@ class MessageBatch:
         """
         command = pb.CommandMessage(consumer_id=0, message_id=self._message_id.to_proto())
         metadata = pb.MessageMetadata(producer_name="", sequence_id=0, publish_time=0)
-        head = EntryHead(metadata, command, self._message_id.topic_name, _Bytes())
+        head = EntryHead(metadata, command, self._message_id.topic_name, PlainBytes())
         head.batch_size = size
         entry = Entry(head, data, None, EntrySource(head.topic_name, head.schema))
         messages: list[Message] = []

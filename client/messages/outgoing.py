@@ -20,6 +20,7 @@ _LENGTHS = struct.Struct(">II")
 _CHECKSUM_MAGIC = b"\x0e\x01"
 
 
+@dataclass(slots=True, eq=False)
 class OutgoingMessage:
     """A message to send; the base of the producers' messages.
 
@@ -35,36 +36,14 @@ class OutgoingMessage:
             replication. Excludes batching.
     """
 
-    __slots__ = (
-        "deliver_at",
-        "event_timestamp",
-        "ordering_key",
-        "partition_key",
-        "payload",
-        "properties",
-        "replication_clusters",
-        "sequence_id",
-    )
-
-    def __init__(  # noqa: PLR0913 - a message has many fields
-        self,
-        payload: bytes | None,
-        sequence_id: int,
-        properties: Mapping[str, str] | None = None,
-        partition_key: str | None = None,
-        ordering_key: str | None = None,
-        event_timestamp: int | None = None,
-        deliver_at: int | None = None,
-        replication_clusters: Sequence[str] = (),
-    ) -> None:
-        self.payload = payload
-        self.sequence_id = sequence_id
-        self.properties = properties
-        self.partition_key = partition_key
-        self.ordering_key = ordering_key
-        self.event_timestamp = event_timestamp
-        self.deliver_at = deliver_at
-        self.replication_clusters = replication_clusters
+    payload: bytes | None
+    sequence_id: int
+    properties: Mapping[str, str] | None = None
+    partition_key: str | None = None
+    ordering_key: str | None = None
+    event_timestamp: int | None = None
+    deliver_at: int | None = None
+    replication_clusters: Sequence[str] = ()
 
     @property
     def size_bytes(self) -> int:

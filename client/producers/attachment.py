@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import NotConnected
 from client.messages.enums import ProducerAccessMode
+from proto.commands import NO_REQUEST
 
 if TYPE_CHECKING:
     import asyncio
 
     from client.connection.cnx import ClientCnx
     from client.producers.options import ProducerOptions
-
-NOBODY_ASKED = 2**64 - 1
-"""A request id without a waiter."""
 
 
 def producer_command(
@@ -86,7 +84,7 @@ def _turn(cnx: ClientCnx, request_id: int) -> asyncio.Future[pb.CommandProducerS
     return turn
 
 
-def close_command(producer_id: int, request_id: int = NOBODY_ASKED) -> pb.BaseCommand:
+def close_command(producer_id: int, request_id: int = NO_REQUEST) -> pb.BaseCommand:
     """Return CLOSE_PRODUCER."""
     close = pb.CommandCloseProducer(producer_id=producer_id, request_id=request_id)
     return pb.BaseCommand(type=pb.BaseCommand.CLOSE_PRODUCER, close_producer=close)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
+from client.arguments import check_options
 from client.exceptions import InvalidConfiguration, OperationNotSupported
 from client.messages.enums import (
     BatchingType,
@@ -12,29 +13,14 @@ from client.messages.enums import (
     HashingScheme,
     PartitionsRoutingMode,
     ProducerAccessMode,
-    check_choices,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import proto.PulsarApi_pb2 as pb
     from client.interceptors import ProducerInterceptor
     from client.messages.message import Message
-
-
-class ProducerSchema(Protocol):
-    """The methods of a schema used by producers."""
-
-    def encode(self, value: Any) -> bytes:  # noqa: ANN401 - depends on the schema
-        """Return the encoded value.
-
-        Raises:
-            Exception: The value does not fit; each schema chooses its exception.
-        """
-
-    def schema_info(self) -> pb.Schema | None:
-        """Return the schema's description for the broker; None for plain bytes."""
+    from client.schema.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +65,7 @@ class ProducerOptions:
     """
 
     producer_name: str | None = None
-    schema: ProducerSchema | None = None
+    schema: Schema | None = None
     initial_sequence_id: int | None = None
     send_timeout_millis: int = 30_000
     compression_type: CompressionType = CompressionType.NONE
@@ -109,18 +95,12 @@ class ProducerOptions:
                 "this client does not encrypt: leave encryption_key and crypto_key_reader out, "
                 "and encrypt the content yourself"
             )
-        check_choices(self)
+        check_options(self)
         if self.batching_enabled and self.chunking_enabled:
             raise InvalidConfiguration(
                 "batches and chunks exclude each other: with chunking_enabled, batching_enabled is "
                 "False"
             )
-        for name, least in _LEAST.items():
-            number = getattr(self, name)
-            if not isinstance(number, int) or number < least:
-                raise InvalidConfiguration(
-                    f"{name} is a number from {least} on, not {number!r:.50}"
-                )
 
     @property
     def waits(self) -> bool:
@@ -131,13 +111,3 @@ class ProducerOptions:
     def send_timeout_seconds(self) -> float | None:
         """The send timeout in seconds, or None."""
         return self.send_timeout_millis / 1000 or None
-
-
-_LEAST = {
-    "send_timeout_millis": 0,
-    "max_pending_messages": 0,
-    "max_pending_messages_across_partitions": 0,
-    "batching_max_messages": 1,
-    "batching_max_allowed_size_in_bytes": 1,
-    "batching_max_publish_delay_ms": 0,
-}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Self
 
+from client.arguments import full_name
 from client.interceptors import ProducerInterceptors
-from client.producers.message_arguments import MessageArguments
 from client.producers.partitioned_producer import PartitionedProducer
+from client.producers.sending.pending_message import MessageArguments
 from client.producers.topic_producer import TopicProducer
-from client.topic_names import full_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,6 +1,5 @@
 """Schemas, under the names of the official client's ``pulsar.schema``."""
 
-from client.schema.auto_consume_schema import AutoConsumeSchema
 from client.schema.avro_schema import AvroSchema
 from client.schema.compound_fields import Array, CustomEnum, Map
 from client.schema.fields import (
@@ -18,6 +17,7 @@ from client.schema.json_schema import JsonSchema
 from client.schema.protobuf_native_schema import ProtobufNativeSchema
 from client.schema.record import Record
 from client.schema.schema import BytesSchema, Schema, StringSchema
+from client.schema.versioned import AutoConsumeSchema
 
 __all__ = [
     "Array",

@@ -24,6 +24,8 @@ class CustomEnum(Typed[EnumT, EnumT | str | int]):
         required_default: As for Field.
     """
 
+    _avro = "enum"
+
     def __init__(
         self,
         enum_type: type[EnumT],
@@ -36,10 +38,6 @@ class CustomEnum(Typed[EnumT, EnumT | str | int]):
             raise TypeError(f"CustomEnum takes an Enum, not {enum_type!r:.80}")
         self.enum_type = enum_type
         super().__init__(default, required, required_default)
-
-    def type(self) -> str:
-        """Return "enum"."""
-        return "enum"
 
     def python_type(self) -> Value:
         """Return the enum."""
@@ -86,6 +84,9 @@ class Array(Typed[list[HeldT], list[HeldT]]):
         required_default: As for Field.
     """
 
+    _avro = "array"
+    _python = list
+
     def __init__(
         self,
         array_type: Holds[HeldT] | type[Holds[HeldT]],
@@ -95,14 +96,6 @@ class Array(Typed[list[HeldT], list[HeldT]]):
     ) -> None:
         self.array_type = Element.of(array_type, "an Array's type")
         super().__init__(default, required, required_default)
-
-    def type(self) -> str:
-        """Return "array"."""
-        return "array"
-
-    def python_type(self) -> Value:
-        """Return list."""
-        return list
 
     def validate_type(self, name: str, val: Value) -> Value:
         """Return a list, or None.
@@ -140,6 +133,9 @@ class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
         required_default: As for Field.
     """
 
+    _avro = "map"
+    _python = dict
+
     def __init__(
         self,
         value_type: Holds[HeldT] | type[Holds[HeldT]],
@@ -149,14 +145,6 @@ class Map(Typed[dict[str, HeldT], dict[str, HeldT]]):
     ) -> None:
         self.value_type = Element.of(value_type, "a Map's type")
         super().__init__(default, required, required_default)
-
-    def type(self) -> str:
-        """Return "map"."""
-        return "map"
-
-    def python_type(self) -> Value:
-        """Return dict."""
-        return dict
 
     def validate_type(self, name: str, val: Value) -> Value:
         """Return a dict, or None.

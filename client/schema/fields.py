@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 Value: TypeAlias = Any
 """A value; only its field or schema knows the type."""
@@ -28,6 +38,9 @@ class Element:
         required_default: Whether the definition includes the default.
     """
 
+    _avro: ClassVar[str]
+    _python: ClassVar[Value]
+
     def __init__(
         self, default: Value = None, required: bool = False, required_default: bool = False
     ) -> None:
@@ -52,11 +65,11 @@ class Element:
 
     def type(self) -> str:
         """Return the type's name in Avro."""
-        raise NotImplementedError
+        return self._avro
 
     def python_type(self) -> Value:
         """Return the class, or classes, of values."""
-        raise NotImplementedError
+        return self._python
 
     def validate_type(self, name: str, val: Value) -> Value:
         """Return the value as stored in a record.
@@ -132,13 +145,8 @@ class Typed(Field, Generic[GotT, GivenT]):
 class Null(Typed[None, None]):
     """Only None."""
 
-    def type(self) -> str:
-        """Return "null"."""
-        return "null"
-
-    def python_type(self) -> Value:
-        """Return None's type."""
-        return type(None)
+    _avro = "null"
+    _python = type(None)
 
     def validate_type(self, name: str, val: Value) -> Value:
         """Return None.
@@ -154,13 +162,8 @@ class Null(Typed[None, None]):
 class Boolean(Typed[bool, bool]):
     """True or False; False if unset."""
 
-    def type(self) -> str:
-        """Return "boolean"."""
-        return "boolean"
-
-    def python_type(self) -> Value:
-        """Return bool."""
-        return bool
+    _avro = "boolean"
+    _python = bool
 
     def default(self) -> Value:
         """Return the default, or False."""
@@ -170,53 +173,34 @@ class Boolean(Typed[bool, bool]):
 class Integer(Typed[int, int]):
     """An integer of 32 bits."""
 
-    def type(self) -> str:
-        """Return "int"."""
-        return "int"
-
-    def python_type(self) -> Value:
-        """Return int."""
-        return int
+    _avro = "int"
+    _python = int
 
 
 class Long(Integer):
     """An integer of 64 bits."""
 
-    def type(self) -> str:
-        """Return "long"."""
-        return "long"
+    _avro = "long"
 
 
 class Float(Typed[float, float]):
     """A floating-point number of 32 bits."""
 
-    def type(self) -> str:
-        """Return "float"."""
-        return "float"
-
-    def python_type(self) -> Value:
-        """Return float and int."""
-        return float, int
+    _avro = "float"
+    _python = float, int
 
 
 class Double(Float):
     """A floating-point number of 64 bits."""
 
-    def type(self) -> str:
-        """Return "double"."""
-        return "double"
+    _avro = "double"
 
 
 class Bytes(Typed[bytes, bytes | str]):
     """Bytes; text becomes UTF-8."""
 
-    def type(self) -> str:
-        """Return "bytes"."""
-        return "bytes"
-
-    def python_type(self) -> Value:
-        """Return bytes and str."""
-        return bytes, str
+    _avro = "bytes"
+    _python = bytes, str
 
     def validate_type(self, name: str, val: Value) -> Value:
         """Return bytes, or None.
@@ -233,13 +217,8 @@ class Bytes(Typed[bytes, bytes | str]):
 class String(Typed[str, str | bytes]):
     """Text; bytes are read as UTF-8."""
 
-    def type(self) -> str:
-        """Return "string"."""
-        return "string"
-
-    def python_type(self) -> Value:
-        """Return str and bytes."""
-        return str, bytes
+    _avro = "string"
+    _python = str, bytes
 
     def validate_type(self, name: str, val: Value) -> Value:
         """Return text.

@@ -23,7 +23,7 @@ LENT_DIVISOR = 2
 
 Measured with the slow-reader example: with a quarter, clients with further requests wait longer and
 are refused more often than under fifo; with all of it, a single client delays the rest
-(docs/examples.md).
+(docs/limiter.md).
 """
 
 LAST_DIVISOR = 2

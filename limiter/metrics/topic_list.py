@@ -13,10 +13,8 @@ from limiter.metrics.instruments import Kind, counter, gauge, summary
 from limiter.permits.permit import AcquireOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from limiter.memory.dual_limiter import DualStatistics
-    from limiter.metrics.instruments import Labelled, Pairs, Table, Value
+    from limiter.metrics.instruments import Instrument, Pairs, Table
     from limiter.metrics.outcome_counts import BudgetOutcomes, OutcomeCounts
     from limiter.permits.permit import SemaphoreStatistics
 
@@ -102,10 +100,6 @@ PULSAR_INSTRUMENTS = {one: _pulsar_instruments(one.value) for one in LimitType}
 """A real broker's instruments: separate for heap and direct memory, without attributes."""
 
 
-def _each(read: Callable[[BudgetSnapshot], Value]) -> Callable[[Budgets], Labelled]:
-    return lambda budgets: [(budget.limit_type, read(budget)) for budget in budgets]
-
-
 def _by_outcome(budgets: Budgets) -> Pairs:
     """Yield requests by outcome; requests refused by the policy, by the policy's reasons."""
     for budget in budgets:
@@ -126,20 +120,25 @@ def _policy_faults(budgets: Budgets) -> Pairs:
         yield ((budget.limit_type.value, fault), 1) if fault else (budget.limit_type, 0)
 
 
+def _own(
+    name: str, description: str, attribute: str, unit: str = "1", kind: Kind = Kind.GAUGE
+) -> Instrument[Budgets]:
+    """Return an instrument that reads an attribute of each budget's statistics."""
+    number = int if unit == "1" else float
+
+    def read(budgets: Budgets) -> Pairs:
+        return [(one.limit_type, number(getattr(one.statistics, attribute))) for one in budgets]
+
+    return gauge(f"floodgate.topic.list.{name}", description, read, "type", unit=unit, kind=kind)
+
+
 OWN_INSTRUMENTS: Table[Budgets] = (
-    gauge(
-        "floodgate.topic.list.memory.high_water",
-        "Peak memory of topic listings",
-        _each(lambda budget: float(budget.statistics.high_water_permits)),
-        "type",
-        unit="By",
-    ),
-    gauge(
-        "floodgate.topic.list.memory.overdraft",
+    _own("memory.high_water", "Peak memory of topic listings", "high_water_permits", "By"),
+    _own(
+        "memory.overdraft",
         "Memory granted beyond the limit to end a stall",
-        _each(lambda budget: float(budget.statistics.overdraft_permits)),
-        "type",
-        unit="By",
+        "overdraft_permits",
+        "By",
     ),
     counter(
         "floodgate.topic.list.requests",
@@ -148,11 +147,11 @@ OWN_INSTRUMENTS: Table[Budgets] = (
         "type",
         "outcome",
     ),
-    counter(
-        "floodgate.topic.list.passed",
+    _own(
+        "passed",
         "Requests granted before the request next in turn",
-        _each(lambda budget: budget.statistics.passed_total),
-        "type",
+        "passed_total",
+        kind=Kind.COUNTER,
     ),
     counter(
         "floodgate.topic.list.policy.faults",
@@ -161,19 +160,17 @@ OWN_INSTRUMENTS: Table[Budgets] = (
         "type",
         "fault",
     ),
-    gauge(
-        "floodgate.topic.list.holders",
+    _own(
+        "holders",
         "Connections holding topic-list memory or waiting for it",
-        _each(lambda budget: budget.statistics.holders),
-        "type",
+        "holders",
         kind=Kind.UP_DOWN_COUNTER,
     ),
-    gauge(
-        "floodgate.topic.list.oldest_waiter",
+    _own(
+        "oldest_waiter",
         "How long the oldest waiting request has waited",
-        _each(lambda budget: float(budget.statistics.oldest_waiter_seconds)),
-        "type",
-        unit="s",
+        "oldest_waiter_seconds",
+        "s",
     ),
 )
 """Floodgate's own instruments, with the attribute ``type``."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import proto.PulsarApi_pb2 as pb
 from client.admin.errors import AdminError
-from client.discovery.actions import Unanswered
+from client.discovery.schedule import Unanswered
 from loadgen.access import admin_of
 from loadgen.engine.link import CUT
 from loadgen.engine.rows import Failed, masked

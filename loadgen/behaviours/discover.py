@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import CloseWatch, GiveUp, ListTopics, LookUpPattern, OpenWatch
 from client.discovery.families import schedule_of
-from client.discovery.schedule import DiscoveryOptions
+from client.discovery.schedule import (
+    CloseWatch,
+    DiscoveryOptions,
+    GiveUp,
+    ListTopics,
+    LookUpPattern,
+    OpenWatch,
+)
 from client.discovery.topics_pattern import TopicsPattern
 from limiter.backoff import Backoff
 from loadgen.engine.frames import CLOSE_WATCH, WATCHER_ID, request_frame
@@ -23,7 +29,7 @@ from loadgen.plan.fields import Duration, Moment, Pattern, Whole
 from loadgen.plan.group import Group
 
 if TYPE_CHECKING:
-    from client.discovery.actions import Action
+    from client.discovery.schedule import Action
     from loadgen.engine.client import LoadClient
     from loadgen.engine.connection import LoadConnection
     from loadgen.engine.link import Link

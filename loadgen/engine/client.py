@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import Unanswered
+from client.discovery.schedule import Unanswered
 from limiter.clock import clock_sleep
 from loadgen.engine.connection import (
     EVERYTHING,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import Unanswered
+from client.discovery.schedule import Unanswered
 from loadgen.engine.answer_stream import AnswerStream, Listing
 from loadgen.engine.connecting import ConnectFailedError
 from loadgen.engine.frames import PONG, auth_frame, connect_frame

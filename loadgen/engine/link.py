@@ -7,7 +7,7 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from client.discovery.actions import Unanswered
+from client.discovery.schedule import Unanswered
 from loadgen.engine.connection import LoadConnection
 from loadgen.engine.rows import RUN_ENDED, Failed
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import proto.PulsarApi_pb2 as pb
 
 if TYPE_CHECKING:
-    from client.discovery.actions import Failure
+    from client.discovery.schedule import Failure
     from loadgen.engine.answers import AnswerBody
 
 RUN_ENDED = "not answered when the run ended"

@@ -6,13 +6,13 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from client.discovery.actions import Unanswered
+from client.discovery.schedule import Unanswered
 from loadgen.engine.rows import EventRow, Outcome, RequestRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from client.discovery.actions import Failure
+    from client.discovery.schedule import Failure
     from loadgen.engine.context import TaskContext
     from loadgen.engine.rows import Failed
     from loadgen.plan.clients import ClientPlan

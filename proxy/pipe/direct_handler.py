@@ -13,7 +13,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
-from client.connection.authentication import current_auth_data
+from client.connection.connect_options import current_auth_data
 from client.connection.service_url import server_address
 from client.exceptions import ErrorGettingAuthenticationData
 from limiter.clock import Clock, deadline
@@ -26,7 +26,7 @@ from proxy.pipe.leg import PipeLeg
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from client.connection.authentication import Credentials
+    from client.connection.connect_options import Credentials
     from proto.frames import Frame
     from proto.transport.process_flow import ProcessFlow
     from proto.transport.tls import TlsLayer

@@ -14,7 +14,7 @@ import pytest
 
 from broker.configuration.config import BrokerConfig
 from broker.service import BrokerService
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from client.client import Client
 from client.exceptions import AuthenticationError, PulsarException
 from proxy.config import ProxyConfig

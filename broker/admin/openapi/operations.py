@@ -33,7 +33,6 @@ def _operation(method: str, path: str, served: Sequence[Endpoint]) -> Operation:
     first = served[0]
     bodies = {kind: schema for one in served for kind, schema in _bodies(method, one)}
     read = dict.fromkeys(name for one in served for name in one.query)
-    by_default = (200,) if method == "GET" else (204,)
     one = Operation(
         method=method,
         path=path,
@@ -44,7 +43,7 @@ def _operation(method: str, path: str, served: Sequence[Endpoint]) -> Operation:
         bodies=bodies,
         body_required=any(one.body_required and _schema(one) is not None for one in served),
         built=first.built,
-        done=tuple(dict.fromkeys(status for one in served for status in one.done or by_default)),
+        done=tuple(dict.fromkeys(status for one in served for status in one.statuses)),
     )
     statuses = (*_refusals(method, one.variables, has_body=bool(bodies)), *first.refused)
     return replace(one, refused=statuses)

@@ -9,52 +9,44 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.admin.context import NO_NAMESPACE
-from broker.admin.paths import Endpoint
-from broker.admin.requests import done, namespace_name, segment
+from broker.admin.paths import Resource, Takes, endpoint, given
+from broker.admin.requests import asked_bundle, namespace_name, segment
 from broker.authorization.operations import (
     ClusterOperation,
     ClusterPolicyOperation,
     Level,
     PolicyName,
 )
-from broker.bundles import bundle_named
-from server.http import RestError, json_response
+from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
+    from broker.admin.paths import Endpoint
     from broker.authorization.operations import Needs
 
 
 class Constant(NamedTuple):
-    """A path with a constant answer.
+    """Paths with a constant answer.
 
     Attributes:
-        path: Below ``/admin``.
+        paths: Lines of a path below ``/admin`` with its methods.
         answer: The body; None: empty. For an error, a sentence with variables in braces.
         status: The status.
-        methods: The methods with this answer.
         needs: The required permission.
         elsewhere: Status and sentence for a missing namespace, or a foreign cluster; None: the same
             answer.
     """
 
-    path: str
+    paths: str
     answer: object = None
     status: int = 200
-    methods: Sequence[str] = ("GET",)
     needs: Needs = Level.SUPERUSER
     elsewhere: tuple[int, str] | None = None
 
 
-_NO_WORKER = (
-    "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"
-)
-_OF_NAMESPACE = "v2/namespaces/{tenant}/{namespace}"
-_OF_CLUSTER = "v2/clusters/{cluster}"
 _NO_CLUSTER = "Cluster {cluster} does not exist."
 _NO_ISOLATION = "NamespaceIsolationPolicies for cluster {cluster} does not exist"
 _QUOTA = {
@@ -66,45 +58,31 @@ _QUOTA = {
     "dynamic": True,
 }
 """Upstream's default, without any effect."""
-
-
-def _off(status: int, sentence: str, paths: str) -> list[Constant]:
-    """Return the calls of a disabled part, answered to every authenticated client."""
-    return [
-        Constant(path, sentence, status, methods.split(","), Level.AUTHENTICATED)
-        for path, methods in (line.split() for line in paths.strip().splitlines())
-    ]
-
-
+_OF_FUNCTIONS = "".join(
+    f"""
+    {root}/{{tenant}}/{{namespace}} GET
+    {root}/{{tenant}}/{{namespace}}/{{name}} GET,POST,PUT,DELETE
+    {root}/{{tenant}}/{{namespace}}/{{name}}/{{rest}} GET,POST,PUT,DELETE
+    """
+    for root in ("v3/functions", "v3/sinks", "v3/sources", "v2/functions")
+)
 CONSTANTS = (
-    *(
-        one
-        for root in ("v3/functions", "v3/sinks", "v3/sources", "v2/functions")
-        for one in _off(
-            409,
-            _NO_WORKER,
-            f"""
-            {root}/{{tenant}}/{{namespace}} GET
-            {root}/{{tenant}}/{{namespace}}/{{name}} GET,POST,PUT,DELETE
-            {root}/{{tenant}}/{{namespace}}/{{name}}/{{rest}} GET,POST,PUT,DELETE
-            """,
-        )
-    ),
-    *_off(
-        409,
-        _NO_WORKER,
-        """
+    # Disabled parts, refused to every authenticated client.
+    Constant(
+        f"""
+        {_OF_FUNCTIONS}
         v3/functions/connectors GET
         v2/functions/connectors GET
         v3/sinks/builtinsinks GET
         v3/sources/builtinsources GET
-        v2/worker/{rest} GET,POST,PUT,DELETE
-        v2/worker-stats/{rest} GET
+        v2/worker/{{rest}} GET,POST,PUT,DELETE
+        v2/worker-stats/{{rest}} GET
         """,
+        "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false",
+        409,
+        Level.AUTHENTICATED,
     ),
-    *_off(
-        503,
-        "This Broker is not configured with transactionCoordinatorEnabled=true.",
+    Constant(
         """
         v3/transactions/coordinators GET
         v3/transactions/coordinatorStats GET
@@ -119,124 +97,140 @@ CONSTANTS = (
         v3/transactions/transactionCoordinator/replicas POST
         v3/transactions/abortTransaction/{most}/{least} POST
         """,
+        "This Broker is not configured with transactionCoordinatorEnabled=true.",
+        503,
+        Level.AUTHENTICATED,
     ),
     Constant(
-        f"{_OF_NAMESPACE}/resourcegroup",
+        "v2/namespaces/{tenant}/{namespace}/resourcegroup GET",
         needs=PolicyName.RESOURCEGROUP,
         elsewhere=(404, NO_NAMESPACE),
     ),
     Constant(
-        f"{_OF_CLUSTER}/peers",
+        "v2/clusters/{cluster}/peers GET",
         needs=ClusterOperation.GET_PEER_CLUSTER,
         elsewhere=(404, "Cluster does not exist"),
     ),
-    Constant(f"{_OF_CLUSTER}/failureDomains", {}, needs=ClusterOperation.GET_FAILURE_DOMAIN),
     Constant(
-        f"{_OF_CLUSTER}/failureDomains/{{name}}",
+        "v2/clusters/{cluster}/failureDomains GET", {}, needs=ClusterOperation.GET_FAILURE_DOMAIN
+    ),
+    Constant(
+        "v2/clusters/{cluster}/failureDomains/{name} GET",
         "Domain {name} for cluster {cluster} does not exist",
         404,
-        needs=ClusterOperation.GET_FAILURE_DOMAIN,
-        elsewhere=(412, _NO_CLUSTER),
+        ClusterOperation.GET_FAILURE_DOMAIN,
+        (412, _NO_CLUSTER),
     ),
-    *(
-        Constant(
-            f"{_OF_CLUSTER}/{path}",
-            sentence,
-            404,
-            needs=ClusterPolicyOperation.READ,
-            elsewhere=(status, _NO_CLUSTER if sentence == _NO_ISOLATION else sentence),
-        )
-        for path, sentence, status in (
-            ("namespaceIsolationPolicies", _NO_ISOLATION, 404),
-            ("namespaceIsolationPolicies/{name}", _NO_ISOLATION, 412),
-            ("namespaceIsolationPolicies/brokers/{broker}", _NO_ISOLATION, 412),
-            ("migrate", "Cluster does not exist", 404),
-        )
-    ),
-    Constant("v2/resource-quotas", _QUOTA),
-    Constant("v2/resourcegroups", []),
-    Constant("v2/resourcegroups/{name}", "ResourceGroup does not exist", 404),
-    Constant("v2/bookies/racks-info", {}),
     Constant(
-        "v2/bookies/racks-info/{name}",
+        "v2/clusters/{cluster}/namespaceIsolationPolicies GET",
+        _NO_ISOLATION,
+        404,
+        ClusterPolicyOperation.READ,
+        (404, _NO_CLUSTER),
+    ),
+    Constant(
+        """
+        v2/clusters/{cluster}/namespaceIsolationPolicies/{name} GET
+        v2/clusters/{cluster}/namespaceIsolationPolicies/brokers/{broker} GET
+        """,
+        _NO_ISOLATION,
+        404,
+        ClusterPolicyOperation.READ,
+        (412, _NO_CLUSTER),
+    ),
+    Constant(
+        "v2/clusters/{cluster}/migrate GET",
+        "Cluster does not exist",
+        404,
+        ClusterPolicyOperation.READ,
+    ),
+    Constant("v2/resource-quotas GET", _QUOTA),
+    Constant("v2/resourcegroups GET", []),
+    Constant("v2/resourcegroups/{name} GET", "ResourceGroup does not exist", 404),
+    Constant("v2/bookies/racks-info GET", {}),
+    Constant(
+        "v2/bookies/racks-info/{name} GET",
         "Bookie rack placement configuration not found: {name}",
         404,
     ),
     Constant(
-        "v2/broker-stats/broker-resource-availability/{tenant}/{namespace}",
+        "v2/broker-stats/broker-resource-availability/{tenant}/{namespace} GET",
         "org.apache.pulsar.broker.loadbalance.impl.ModularLoadManagerWrapper does not support "
         "this operation",
         409,
     ),
 )
-_PACKAGES = "/admin/v3/packages/{type}/{tenant}/{namespace}"
-_VERSION = f"{_PACKAGES}/{{name}}/{{version}}"
 _PACKAGE_KINDS = ("function", "sink", "source")
 
 
-class ConstantAdmin:
+class ConstantAdmin(Resource):
     """Requests about parts of Pulsar that are disabled or empty here."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-
-    def listed(self) -> Iterator[Endpoint]:
-        """Yield the endpoints of the table."""
+    def endpoints(self) -> Iterator[Endpoint]:
+        """Yield the endpoints, those of the table last."""
+        yield from super().endpoints()
         for one in CONSTANTS:
-            handler = _Answer(self._context, one).answer
-            for method in one.methods:
-                yield Endpoint(method, f"/admin/{one.path}", one.needs, handler=handler)
+            handler = given(self._answer, one)
+            words = one.paths.split()
+            for path, methods in zip(words[::2], words[1::2], strict=True):
+                for method in methods.split(","):
+                    request = f"{method} /admin/{path}"
+                    yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
 
-    @Endpoint("GET", _PACKAGES, Level.AUTHENTICATED)
-    @Endpoint("GET", f"{_PACKAGES}/{{name}}", Level.AUTHENTICATED)
-    @Endpoint("GET", _VERSION, Level.AUTHENTICATED)
-    @Endpoint("POST", _VERSION, Level.AUTHENTICATED)
-    @Endpoint("DELETE", _VERSION, Level.AUTHENTICATED)
-    @Endpoint("GET", f"{_VERSION}/metadata", Level.AUTHENTICATED)
-    @Endpoint("PUT", f"{_VERSION}/metadata", Level.AUTHENTICATED)
-    async def package(self, request: web.Request) -> web.Response:
+    async def _answer(self, constant: Constant, request: web.Request) -> object:
+        """Return the constant answer."""
+        if constant.elsewhere and not await self._is_here(request):
+            raise _refusal(request, *constant.elsewhere)
+        if constant.status != HTTPStatus.OK:
+            raise _refusal(request, constant.status, str(constant.answer))
+        return constant.answer
+
+    async def _is_here(self, request: web.Request) -> bool:
+        if "cluster" in request.match_info:
+            return segment(request, "cluster") == self._context.config.cluster_name
+        return await self._context.store.policies(namespace_name(request)) is not None
+
+    @endpoint("GET /admin/v3/packages/{type}/{tenant}/{namespace}", Level.AUTHENTICATED)
+    @endpoint("GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}", Level.AUTHENTICATED)
+    @endpoint(
+        "GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}", Level.AUTHENTICATED
+    )
+    @endpoint(
+        "POST /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}", Level.AUTHENTICATED
+    )
+    @endpoint(
+        "DELETE /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}",
+        Level.AUTHENTICATED,
+    )
+    @endpoint(
+        "GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata",
+        Level.AUTHENTICATED,
+    )
+    @endpoint(
+        "PUT /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata",
+        Level.AUTHENTICATED,
+    )
+    async def package(self, request: web.Request) -> None:
         """Refuse a call about packages: package management is disabled."""
         kind = segment(request, "type")
         if kind not in _PACKAGE_KINDS:
             raise RestError(412, f"Invalid package domain: '{kind[:100]}'")
         raise RestError(503, "Package Management Service is not enabled in the broker.")
 
-    @Endpoint("GET", "/admin/v2/resource-quotas/{tenant}/{namespace}/{bundle}", Level.SUPERUSER)
-    async def quota(self, request: web.Request) -> web.Response:
+    @endpoint("GET resource-quotas/{tenant}/{namespace}/{bundle}", Level.SUPERUSER)
+    async def quota(self, request: web.Request) -> object:
         """Return the quota of a bundle, the same for all bundles."""
-        namespace, text = namespace_name(request), segment(request, "bundle")
-        policies = await self._context.store.policies(namespace)
+        policies = await self._context.store.policies(namespace_name(request))
         # A missing namespace has a single bundle (recorded).
-        if bundle_named(text, 1 if policies is None else policies.bundles) is None:
-            raise RestError(412, f"Invalid bundle range: {text[:100]}")
-        return json_response(_QUOTA)
+        asked_bundle(request, 1 if policies is None else policies.bundles)
+        return _QUOTA
 
-    @Endpoint("GET", "/admin/v2/broker-stats/topics", Level.SUPERUSER)
-    async def statistics(self, _: web.Request) -> web.Response:
+    @endpoint("GET broker-stats/topics", Level.SUPERUSER)
+    async def statistics(self, _: web.Request) -> object:
         """Return the statistics of all topics, empty without topics."""
         if len(self._context.messaging.loaded_topics):
             raise RestError(501, "statistics of all topics: not built here, ask for each topic's")
-        return json_response({})
-
-
-class _Answer:
-    def __init__(self, context: AdminContext, constant: Constant) -> None:
-        self._context = context
-        self._constant = constant
-
-    async def answer(self, request: web.Request) -> web.Response:
-        """Return the constant answer."""
-        constant = self._constant
-        if constant.elsewhere and not await self._is_here(request):
-            raise _refusal(request, *constant.elsewhere)
-        if constant.status != HTTPStatus.OK:
-            raise _refusal(request, constant.status, str(constant.answer))
-        return done(200) if constant.answer is None else json_response(constant.answer)
-
-    async def _is_here(self, request: web.Request) -> bool:
-        if "cluster" in request.match_info:
-            return segment(request, "cluster") == self._context.config.cluster_name
-        return await self._context.store.policies(namespace_name(request)) is not None
+        return {}
 
 
 def _refusal(request: web.Request, status: int, sentence: str) -> RestError:

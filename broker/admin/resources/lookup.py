@@ -8,35 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
 from broker.admin.context import NO_NAMESPACE
 from broker.admin.owners import is_authoritative, owner_of, redirect_to
-from broker.admin.paths import Endpoint
-from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, topic_name
+from broker.admin.paths import Resource, endpoint
+from broker.admin.requests import NAMESPACE_REASON, TOPIC_REASON, plain, topic_name
 from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.bundles import bundle_of
-from broker.topics.rules import no_namespace
 from proto.names import is_blank
-from server.http import JSON_TYPE, RestError, json_response
+from server.http import RestError
 
 if TYPE_CHECKING:
-    from broker.admin.context import AdminContext
+    from aiohttp import web
+
     from broker.ownership.ownership import Owner
     from proto.names import TopicName
 
 _LISTENER_HEADER = "X-Pulsar-ListenerName"
-_TOPIC = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
 
 
-class LookupAdmin:
+class LookupAdmin(Resource):
     """Lookups of topics."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-
-    @Endpoint("GET", _TOPIC, TopicOperation.LOOKUP, query=("listenerName", "authoritative"))
-    async def lookup(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "GET /lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}?listenerName&authoritative",
+        TopicOperation.LOOKUP,
+    )
+    async def lookup(self, request: web.Request) -> object:
         """Return the addresses of a topic's owner; the namespace must exist, the topic need not."""
         topic = self._topic(request)
         permit = self._context.lookup_places.try_acquire(object())  # Released below: no owner.
@@ -45,11 +42,10 @@ class LookupAdmin:
         with permit:
             return await self._lookup(request, topic)
 
-    async def _lookup(self, request: web.Request, topic: TopicName) -> web.Response:
+    async def _lookup(self, request: web.Request, topic: TopicName) -> object:
         if not self._context.urls().any_service:
             raise RestError(503, "the process is starting")
-        if await self._context.store.policies(topic.namespace) is None:
-            raise no_namespace()
+        await self._context.bundles(topic.namespace)  # A missing namespace is refused.
         owner = await self._context.lookups.counted(self._owner(request, topic))
         if not owner.decided:
             raise redirect_to(owner, request)
@@ -63,7 +59,7 @@ class LookupAdmin:
         }
         # Old C++ clients fail without brokerUrlSsl, always empty.
         found = {name: url for name, url in named.items() if url}
-        return json_response({**found, "brokerUrlSsl": ""})
+        return {**found, "brokerUrlSsl": ""}
 
     async def _owner(self, request: web.Request, topic: TopicName) -> Owner:
         _check_listener(request)
@@ -77,15 +73,18 @@ class LookupAdmin:
             fails = self._context.rules.fails_as_upstream and error.reason == TOPIC_REASON
             raise RestError(500 if fails else error.status, error.reason) from None
 
-    @Endpoint("GET", f"{_TOPIC}/bundle", NamespaceOperation.GET_BUNDLE)
-    async def bundle(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "GET /lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}/bundle",
+        NamespaceOperation.GET_BUNDLE,
+    )
+    async def bundle(self, request: web.Request) -> object:
         """Return a topic's bundle."""
         topic = self._topic(request)
         policies = await self._context.store.policies(topic.namespace)
         if policies is None and not self._context.rules.missing_namespace_has_bundle:
             raise RestError(404, NO_NAMESPACE)
-        text = str(bundle_of(str(topic).encode(), 1 if policies is None else policies.bundles))
-        return web.Response(body=text.encode(), headers={"Content-Type": JSON_TYPE})
+        bundles = 1 if policies is None else policies.bundles
+        return plain(str(bundle_of(str(topic).encode(), bundles)))
 
 
 def _check_listener(request: web.Request) -> None:

@@ -10,40 +10,30 @@ from typing import TYPE_CHECKING
 import proto.PulsarApi_pb2 as pb
 from broker.admin.bodies import json_object
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, flag, namespace_name, tenant_name
+from broker.admin.paths import Resource, endpoint
+from broker.admin.requests import flag, namespace_name, tenant_name
 from broker.admin.resources.policies.namespace_body import document_of, policies_body, policies_of
 from broker.admin.resources.topics import with_system_topics
 from broker.authorization.operations import NamespaceOperation, PolicyName, TenantOperation
 from broker.bundles import boundaries
 from broker.stores.changes import NamespaceNotEmptyError
-from server.http import RestError, json_response
+from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from proto.names import NamespaceName
 
 NAMESPACES_AT_ONCE = 500
 """Namespaces deleted together."""
-_PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
 
 
-class NamespaceAdmin:
+class NamespaceAdmin(Resource):
     """Requests about namespaces."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-
-    @Endpoint(
-        "GET",
-        "/admin/v2/namespaces/{tenant}",
-        TenantOperation.LIST_NAMESPACES,
-        Takes.APPLICATION_JSON,
-    )
+    @endpoint("GET namespaces/{tenant}", TenantOperation.LIST_NAMESPACES)
     async def list_namespaces(self, request: web.Request) -> web.StreamResponse:
         """Return the namespaces of a tenant, in order."""
         tenant = tenant_name(request)
@@ -52,26 +42,22 @@ class NamespaceAdmin:
         namespaces = await self._context.store.namespaces(tenant)
         return await self._context.listings.respond_with_names(request, namespaces)
 
-    @Endpoint("GET", _PATH, PolicyName.ALL, Takes.APPLICATION_JSON)
-    async def get_policies(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}", PolicyName.ALL)
+    async def get_policies(self, request: web.Request) -> object:
         """Return a namespace's policies."""
         namespace = namespace_name(request)
         policies = await self._context.policies(namespace)
         document = self._context.message_policies.document(namespace)
-        return json_response(policies_body(policies, document, self._context.config.cluster_name))
+        return policies_body(policies, document, self._context.config.cluster_name)
 
-    @Endpoint("GET", f"{_PATH}/bundles", NamespaceOperation.GET_BUNDLE, Takes.APPLICATION_JSON)
-    async def get_bundles(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}/bundles", NamespaceOperation.GET_BUNDLE)
+    async def get_bundles(self, request: web.Request) -> object:
         """Return the boundaries of a namespace's bundles."""
         bundles = (await self._context.policies(namespace_name(request))).bundles
-        return json_response({"boundaries": boundaries(bundles), "numBundles": bundles})
+        return {"boundaries": boundaries(bundles), "numBundles": bundles}
 
-    @Endpoint(
-        "GET",
-        f"{_PATH}/topics",
-        NamespaceOperation.GET_TOPICS,
-        Takes.APPLICATION_JSON,
-        query=("mode", "includeSystemTopic"),
+    @endpoint(
+        "GET namespaces/{namespace}/topics?mode&includeSystemTopic", NamespaceOperation.GET_TOPICS
     )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
         """Return the topics of a mode, each partition separately."""
@@ -83,16 +69,14 @@ class NamespaceAdmin:
             sequences = with_system_topics(snapshot, mode)
         return await self._context.listings.respond(request, sequences)
 
-    @Endpoint(
-        "PUT",
-        _PATH,
+    @endpoint(
+        "PUT namespaces/{namespace}",
         TenantOperation.CREATE_NAMESPACE,
-        Takes.APPLICATION_JSON,
         body=schemas.POLICIES,
         body_required=False,
         refused=(403,),
     )
-    async def create(self, request: web.Request) -> web.Response:
+    async def create(self, request: web.Request) -> None:
         """Create a namespace of an existing tenant."""
         body, namespace = await json_object(request), namespace_name(request)
         tenant = await self._context.store.tenant(namespace.tenant)
@@ -109,12 +93,9 @@ class NamespaceAdmin:
         made = self._context.message_policies.create_namespace(namespace, policies, document)
         if not await made:
             raise RestError(409, "Namespace already exists")
-        return done()
 
-    @Endpoint(
-        "DELETE", _PATH, TenantOperation.DELETE_NAMESPACE, Takes.APPLICATION_JSON, query=("force",)
-    )
-    async def delete(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE namespaces/{namespace}?force", TenantOperation.DELETE_NAMESPACE)
+    async def delete(self, request: web.Request) -> None:
         """Delete a namespace without topics, or with topics if forced and allowed."""
         namespace = namespace_name(request)
         if flag(request, "force"):
@@ -129,7 +110,6 @@ class NamespaceAdmin:
             deleted = await self._delete(namespace)
         if not deleted:
             raise RestError(404, f"Namespace {namespace} does not exist.")
-        return done()
 
     async def delete_with_topics(self, *namespaces: NamespaceName) -> bool:
         """Delete namespaces with all content; return False if all are missing."""

@@ -11,42 +11,37 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from broker.admin.bodies import BadBodyError, check_unicode, json_object, string_map_of
+from broker.admin.bodies import json_object
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
+from broker.admin.paths import Resource, endpoint
 from broker.admin.requests import TOPIC_REASON, flag, namespace_name, segment
 from broker.authorization.operations import Level, TopicOperation
-from broker.schemas.errors import TRUNCATED_KEY_VALUE, SchemaRefusal, SchemaRefusedError
-from broker.schemas.key_value import KEY_VALUE, TruncatedKeyValueError, as_text, of_text
+from broker.policies.values import BadBodyError, check_unicode, string_map_of
+from broker.schemas.errors import SchemaRefusedError
+from broker.schemas.key_value import KEY_VALUE, as_text, of_text
 from broker.schemas.schema import REST_KINDS, Schema
 from proto.names import PERSISTENT, InvalidNameError, TopicName
 from server.cross_site import check_change
-from server.http import JSON_TYPE, RestError, json_response
+from server.http import JSON_TYPE, RestError
 
 if TYPE_CHECKING:
-    from broker.admin.context import AdminContext
     from broker.policies.effective import EffectivePolicies
     from broker.stores.topic_schemas import StoredSchema
 
-SCHEMAS = "/admin/v2/schemas/{tenant}/{namespace}/{topic}"
 NOT_FOUND = "Schema not found"
-_INVALID, _INCOMPATIBLE, _FAILED, _ACCEPTED = 422, 409, 500, 202
+_FAILED = 500
 
 
-class SchemaAdmin:
+class SchemaAdmin(Resource):
     """Requests about schemas; missing topics may have schemas."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-        self._schemas = context.schemas
-
-    @Endpoint("GET", f"{SCHEMAS}/schema", TopicOperation.GET_METADATA)
-    async def get(self, request: web.Request) -> web.StreamResponse:
+    @endpoint("GET schemas/{topic}/schema", TopicOperation.GET_METADATA)
+    async def get(self, request: web.Request) -> object:
         """Return the newest schema."""
-        return await self._answer(await self._schemas.get(schema_topic(request)))
+        return await self._answer(await self._context.schemas.get(schema_topic(request)))
 
-    @Endpoint("GET", f"{SCHEMAS}/schema/{{version}}", TopicOperation.GET_METADATA)
-    async def get_version(self, request: web.Request) -> web.StreamResponse:
+    @endpoint("GET schemas/{topic}/schema/{version}", TopicOperation.GET_METADATA)
+    async def get_version(self, request: web.Request) -> object:
         """Return a version."""
         topic, text = schema_topic(request), segment(request, "version")
         try:
@@ -54,17 +49,17 @@ class SchemaAdmin:
         except ValueError:
             reason = f'For input string: "{text}"'
             raise BadBodyError(reason, upstream_status=_FAILED) from None
-        return await self._answer(await self._schemas.get(topic, version))
+        return await self._answer(await self._context.schemas.get(topic, version))
 
-    async def _answer(self, found: StoredSchema | None) -> web.StreamResponse:
+    async def _answer(self, found: StoredSchema | None) -> object:
         if found is None:
             raise RestError(404, NOT_FOUND)
-        return json_response(await _shown(found))
+        return await _shown(found)
 
-    @Endpoint("GET", f"{SCHEMAS}/schemas", TopicOperation.GET_METADATA)
+    @endpoint("GET schemas/{topic}/schemas", TopicOperation.GET_METADATA)
     async def get_all(self, request: web.Request) -> web.StreamResponse:
         """Return all effective versions, written singly: together they may be large."""
-        found = await self._schemas.in_force(schema_topic(request))
+        found = await self._context.schemas.in_force(schema_topic(request))
         response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
         await response.prepare(request)
         await response.write(b'{"getSchemaResponses":[')
@@ -76,98 +71,81 @@ class SchemaAdmin:
         await response.write_eof()
         return response
 
-    @Endpoint("GET", f"{SCHEMAS}/metadata", TopicOperation.GET_METADATA)
-    async def metadata(self, request: web.Request) -> web.StreamResponse:
+    @endpoint("GET schemas/{topic}/metadata", TopicOperation.GET_METADATA)
+    async def metadata(self, request: web.Request) -> object:
         """Return all versions, deletions included; empty without a schema.
 
         Ledger and entry ids of a real broker are 0 here.
         """
-        known = await self._schemas.history(schema_topic(request))
+        known = await self._context.schemas.history(schema_topic(request))
         if not known:
             return web.Response(headers={"Content-Type": JSON_TYPE})
         index = [{"ledgerId": 0, "entryId": 0, "version": one.version} for one in known]
-        return json_response({"info": index[-1], "index": index})
+        return {"info": index[-1], "index": index}
 
-    @Endpoint(
-        "POST",
-        f"{SCHEMAS}/schema",
+    @endpoint(
+        "POST schemas/{topic}/schema",
         TopicOperation.PRODUCE,
-        Takes.APPLICATION_JSON,
         body=schemas.SCHEMA,
         done=(200,),
         refused=(422,),
     )
-    async def post(self, request: web.Request) -> web.StreamResponse:
+    async def post(self, request: web.Request) -> object:
         """Add a version, or return the same schema's version; the policy for clients is ignored."""
         check_change(request)
         topic = schema_topic(request)
         await self._context.policies(topic.namespace)
         schema = await _schema(request)
-        try:
-            version = await self._schemas.offer(topic, schema, self._policies(topic), may_add=True)
-        except TruncatedKeyValueError:
-            raise RestError(_INVALID, TRUNCATED_KEY_VALUE.text) from None
-        except SchemaRefusedError as error:
-            raise _refused(error.refusal) from None
-        return json_response({"version": {"version": version}})
+        policies = self._policies(topic)
+        version = await self._context.schemas.offer(topic, schema, policies, may_add=True)
+        return {"version": {"version": version}}
 
-    @Endpoint("DELETE", f"{SCHEMAS}/schema", Level.TENANT_ADMIN, query=("force",), done=(200,))
-    async def delete(self, request: web.Request) -> web.StreamResponse:
+    @endpoint("DELETE schemas/{topic}/schema?force", Level.TENANT_ADMIN, done=(200,))
+    async def delete(self, request: web.Request) -> object:
         """Mark the schemas as deleted, as a new version; with ``force`` delete all versions."""
         check_change(request)
         topic = schema_topic(request)
         if not flag(request, "force"):
-            try:
-                return json_response({"version": await self._schemas.remove(topic)})
-            except SchemaRefusedError as error:
-                raise _refused(error.refusal) from None
-        await self._schemas.delete(topic)
-        return json_response({"version": -1})
+            return {"version": await self._context.schemas.remove(topic)}
+        await self._context.schemas.delete(topic)
+        return {"version": -1}
 
-    @Endpoint(
-        "POST",
-        f"{SCHEMAS}/compatibility",
+    @endpoint(
+        "POST schemas/{topic}/compatibility",
         Level.TENANT_ADMIN,
-        Takes.APPLICATION_JSON,
         body=schemas.SCHEMA,
         done=(202,),
         refused=(422,),
     )
-    async def compatibility(self, request: web.Request) -> web.StreamResponse:
+    async def compatibility(self, request: web.Request) -> object:
         """Report whether a schema could become a version."""
         topic = schema_topic(request)
         schema, policies = await _schema(request), self._policies(topic)
         compatible = True
         try:
-            await self._schemas.test(topic, schema, policies)
-        except TruncatedKeyValueError:
-            raise RestError(_INVALID, TRUNCATED_KEY_VALUE.text) from None
+            await self._context.schemas.test(topic, schema, policies)
         except SchemaRefusedError as error:
-            refusal = error.refusal
             if self._context.rules.fails_as_upstream:
-                raise RestError(_FAILED, refusal.text) from None
-            if refusal.invalid:
-                raise _refused(refusal) from None
+                raise RestError(_FAILED, error.refusal.text) from None
+            if error.refusal.invalid:
+                raise
             compatible = False
-        answer = {
+        return {
             "schemaCompatibilityStrategy": policies.schema_strategy,
             "compatibility": compatible,
         }
-        return json_response(answer, _ACCEPTED)
 
-    @Endpoint(
-        "POST",
-        f"{SCHEMAS}/version",
+    @endpoint(
+        "POST schemas/{topic}/version",
         TopicOperation.GET_METADATA,
-        Takes.APPLICATION_JSON,
         body=schemas.SCHEMA,
         done=(200,),
     )
-    async def version_of(self, request: web.Request) -> web.StreamResponse:
+    async def version_of(self, request: web.Request) -> object:
         """Return the version of the same schema; -1 if missing."""
         topic = schema_topic(request)
-        version = await self._schemas.version_of(topic, await _schema(request))
-        return json_response({"version": -1 if version is None else version})
+        version = await self._context.schemas.version_of(topic, await _schema(request))
+        return {"version": -1 if version is None else version}
 
     def _policies(self, topic: TopicName) -> EffectivePolicies:
         return self._context.message_policies.of(topic)
@@ -233,7 +211,3 @@ async def _shown(stored: StoredSchema) -> dict[str, object]:
         "data": data,
         "properties": dict(stored.properties),
     }
-
-
-def _refused(refusal: SchemaRefusal) -> RestError:
-    return RestError(_INVALID if refusal.invalid else _INCOMPATIBLE, refusal.text)

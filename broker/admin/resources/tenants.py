@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.bodies import JAVA_BLANKS, BadBodyError, json_object, strings
+from broker.admin.bodies import JAVA_BLANKS, json_object
 from broker.admin.lockouts import check_stays_admin
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, flag, segment, tenant_name
+from broker.admin.paths import Resource, endpoint
+from broker.admin.requests import flag, segment, tenant_name
+from broker.admin.resources.namespaces import NamespaceAdmin
 from broker.authorization.operations import ClusterOperation, Level, TenantOperation
+from broker.policies.values import BadBodyError, strings
 from broker.stores.changes import NamespaceNotEmptyError
 from broker.stores.store import TenantInfo
 from proto.names import is_blank
-from server.http import RestError, json_response
+from server.http import RestError
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
-    from broker.admin.resources.namespaces import NamespaceAdmin
 
 _WITHOUT_TLS = {
     "brokerClientTlsEnabled": False,
@@ -35,20 +35,16 @@ _WITHOUT_TLS = {
 """Upstream's defaults of a cluster's fields, apart from its addresses."""
 
 
-class TenantAdmin:
+class TenantAdmin(Resource):
     """Requests about tenants and clusters."""
 
-    def __init__(self, context: AdminContext, namespaces: NamespaceAdmin) -> None:
-        self._context = context
-        self._namespaces = namespaces
-
-    @Endpoint("GET", "/admin/v2/clusters", Level.AUTHENTICATED)
-    async def list_clusters(self, _: web.Request) -> web.Response:
+    @endpoint("GET clusters", Level.AUTHENTICATED)
+    async def list_clusters(self, _: web.Request) -> object:
         """Return the broker's cluster."""
-        return json_response([self._cluster])
+        return [self._cluster]
 
-    @Endpoint("GET", "/admin/v2/clusters/{cluster}", ClusterOperation.GET_CLUSTER)
-    async def get_cluster(self, request: web.Request) -> web.Response:
+    @endpoint("GET clusters/{cluster}", ClusterOperation.GET_CLUSTER)
+    async def get_cluster(self, request: web.Request) -> object:
         """Return the addresses of the cluster."""
         if segment(request, "cluster") != self._cluster:
             raise RestError(404, "Cluster does not exist")
@@ -59,34 +55,26 @@ class TenantAdmin:
             "brokerServiceUrl": urls.service,
             "brokerServiceUrlTls": urls.service_tls,
         }
-        return json_response({**{name: url for name, url in named.items() if url}, **_WITHOUT_TLS})
+        return {**{name: url for name, url in named.items() if url}, **_WITHOUT_TLS}
 
-    @Endpoint("GET", "/admin/v2/tenants", TenantOperation.LIST_TENANTS, Takes.APPLICATION_JSON)
+    @endpoint("GET tenants", TenantOperation.LIST_TENANTS)
     async def list_tenants(self, request: web.Request) -> web.StreamResponse:
         """Return the tenants' names, in order."""
         tenants = list(await self._context.store.tenants())
         return await self._context.listings.respond_with_names(request, tenants)
 
-    @Endpoint(
-        "GET", "/admin/v2/tenants/{tenant}", TenantOperation.GET_TENANT, Takes.APPLICATION_JSON
-    )
-    async def get_tenant(self, request: web.Request) -> web.Response:
+    @endpoint("GET tenants/{tenant}", TenantOperation.GET_TENANT)
+    async def get_tenant(self, request: web.Request) -> object:
         """Return a tenant."""
         info = await self._context.store.tenant(segment(request, "tenant"))
         if info is None:
             raise RestError(404, "Tenant does not exist")
         clusters = info.allowed_clusters or (self._cluster,)
         roles = {} if info.admin_roles is None else {"adminRoles": list(info.admin_roles)}
-        return json_response(roles | {"allowedClusters": list(clusters)})
+        return roles | {"allowedClusters": list(clusters)}
 
-    @Endpoint(
-        "PUT",
-        "/admin/v2/tenants/{tenant}",
-        TenantOperation.CREATE_TENANT,
-        Takes.APPLICATION_JSON,
-        body=schemas.TENANT,
-    )
-    async def create(self, request: web.Request) -> web.Response:
+    @endpoint("PUT tenants/{tenant}", TenantOperation.CREATE_TENANT, body=schemas.TENANT)
+    async def create(self, request: web.Request) -> None:
         """Create a tenant."""
         body, tenant = await json_object(request), tenant_name(request)
         info = self._info(body)
@@ -94,16 +82,9 @@ class TenantAdmin:
         if not await self._context.store.create_tenant(tenant, info):
             raise RestError(409, "Tenant already exist")
         self._context.tenants_changed()
-        return done()
 
-    @Endpoint(
-        "POST",
-        "/admin/v2/tenants/{tenant}",
-        TenantOperation.UPDATE_TENANT,
-        Takes.APPLICATION_JSON,
-        body=schemas.TENANT,
-    )
-    async def update(self, request: web.Request) -> web.Response:
+    @endpoint("POST tenants/{tenant}", TenantOperation.UPDATE_TENANT, body=schemas.TENANT)
+    async def update(self, request: web.Request) -> None:
         """Replace a tenant's roles and clusters."""
         body, tenant = await json_object(request), segment(request, "tenant")
         info = self._info(body)
@@ -111,23 +92,16 @@ class TenantAdmin:
         if not await self._context.store.change_tenant(tenant, info):
             raise RestError(404, f"Tenant {tenant} not found")
         self._context.tenants_changed()
-        return done()
 
-    @Endpoint(
-        "DELETE",
-        "/admin/v2/tenants/{tenant}",
-        TenantOperation.DELETE_TENANT,
-        Takes.APPLICATION_JSON,
-        query=("force",),
-    )
-    async def delete(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE tenants/{tenant}?force", TenantOperation.DELETE_TENANT)
+    async def delete(self, request: web.Request) -> None:
         """Delete a tenant without namespaces, or with namespaces if forced and allowed."""
         tenant, force = segment(request, "tenant"), flag(request, "force")
         if force:
             if not self._context.config.force_delete_tenant_allowed:
                 raise RestError(405, "Broker doesn't allow forced deletion of tenants")
             namespaces = await self._context.store.namespaces(tenant)
-            await self._namespaces.delete_with_topics(*namespaces)
+            await NamespaceAdmin(self._context).delete_with_topics(*namespaces)
         try:
             deleted = await self._context.store.delete_tenant(tenant)
         except NamespaceNotEmptyError:
@@ -135,7 +109,6 @@ class TenantAdmin:
         if not deleted:
             raise RestError(404, "Tenant doesn't exist")
         self._context.tenants_changed()
-        return done()
 
     @property
     def _cluster(self) -> str:

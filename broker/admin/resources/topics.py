@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aiohttp import web
+
 import proto.PulsarApi_pb2 as pb
-from broker.admin.bodies import (
-    BadBodyError,
-    partition_count,
-    partitions_and_properties,
-    string_map,
-)
+from broker.admin.bodies import partition_count, partitions_and_properties, string_map
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
+from broker.admin.paths import Takes, endpoint
 from broker.admin.requests import (
     NAMESPACE_REASON,
     FailsUpstreamError,
-    done,
+    asked_bundle,
     flag,
     namespace_name,
     parse_properties,
@@ -27,40 +24,33 @@ from broker.admin.requests import (
     topic_name,
 )
 from broker.admin.resources.growth import grow
-from broker.admin.resources.messages.subjects import MessageTopics
+from broker.admin.resources.messages.subjects import TopicResource
 from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
 from broker.bundles import BundleRange, bundle_named
 from broker.ownership.ownership import Bundle
 from broker.plugins.calls import ResourcesError
+from broker.policies.values import BadBodyError
 from broker.stores.snapshots.snapshot import by_kind
 from broker.topics.properties import check_properties
 from broker.topics.rules import (
     no_namespace,
     no_partition,
     no_such_partition,
-    not_found,
     numbered,
 )
 from proto.names import PERSISTENT, TopicName, is_blank
 from server.cross_site import check_change
-from server.http import RestError, json_response
+from server.http import RestError
 from server.seeing.audit import tell_change
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from aiohttp import web
-
-    from broker.admin.context import AdminContext
     from broker.stores.store import Mode, NamespaceSnapshot
     from broker.topic_lists.sequence import TopicSequence
     from proto.names import NamespaceName
 
-DOMAIN = "/admin/v2/{domain}"
-NAMESPACE = f"{DOMAIN}/{{tenant}}/{{namespace}}"
-TOPIC = f"{NAMESPACE}/{{topic}}"
-_BUNDLE = "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}"
 MODE = pb.CommandGetTopicsOfNamespace
 _SCHEMES = {
     MODE.PERSISTENT: (b"persistent:",),
@@ -70,20 +60,14 @@ _SCHEMES = {
 """Prefixes of the names in each sequence of a listing, by mode."""
 
 
-class TopicAdmin:
+class TopicAdmin(TopicResource):
     """Requests about topics of both domains."""
-
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-        self._messages = MessageTopics(context)
 
     # -- lists --------------------------------------------------------------------------------
 
-    @Endpoint(
-        "GET",
-        NAMESPACE,
+    @endpoint(
+        "GET {domain}/{tenant}/{namespace}?bundle&properties&includeSystemTopic",
         NamespaceOperation.GET_TOPICS,
-        query=("bundle", "properties", "includeSystemTopic"),
     )
     async def list_topics(self, request: web.Request) -> web.StreamResponse:
         """Return the topics of a domain, each partition separately."""
@@ -133,28 +117,24 @@ class TopicAdmin:
             f"they are at /admin/v2/namespaces/{namespace}/bundles",
         )
 
-    @Endpoint("GET", _BUNDLE, NamespaceOperation.GET_BUNDLE)
+    @endpoint("GET non-persistent/{tenant}/{namespace}/{topic}", NamespaceOperation.GET_BUNDLE)
     async def list_bundle(self, request: web.Request) -> web.StreamResponse:
         """Return the non-persistent topics of a bundle, in a topic's place in the path."""
-        namespace, text = namespace_name(request), segment(request, "topic")
+        namespace = namespace_name(request)
         snapshot = await self._context.store.snapshot(namespace)
         policies = await self._context.store.policies(namespace)
         if snapshot is None or policies is None:
             raise no_namespace()
-        bundle = bundle_named(text, policies.bundles)
-        if bundle is None:
-            raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        bundle = asked_bundle(request, policies.bundles, "topic")
         owned = self._context.ownership.owns_bundle(Bundle(namespace, bundle))
         if not owned and not await _has_any(bundle, snapshot.non_persistent):
-            return done()  # as recorded
+            return web.Response(status=204)  # as recorded
         sequences = (snapshot.non_persistent,)
         return await self._context.listings.respond(request, sequences, bundle.kept)
 
-    @Endpoint(
-        "GET",
-        f"{NAMESPACE}/partitioned",
+    @endpoint(
+        "GET {domain}/{tenant}/{namespace}/partitioned?includeSystemTopic",
         NamespaceOperation.GET_TOPICS,
-        query=("includeSystemTopic",),
     )
     async def list_partitioned(self, request: web.Request) -> web.StreamResponse:
         """Return the partitioned topics of a domain, in bytewise order."""
@@ -172,15 +152,10 @@ class TopicAdmin:
 
     # -- topics without partitions ------------------------------------------------------------
 
-    @Endpoint(
-        "PUT",
-        TOPIC,
-        NamespaceOperation.CREATE_TOPIC,
-        Takes.JSON,
-        body=schemas.PROPERTIES,
-        body_required=False,
+    @endpoint(
+        "PUT {topic}", NamespaceOperation.CREATE_TOPIC, body=schemas.PROPERTIES, body_required=False
     )
-    async def create(self, request: web.Request) -> web.Response:
+    async def create(self, request: web.Request) -> None:
         """Create a topic; the body may hold its properties."""
         drops_null = segment(request, "domain") != PERSISTENT  # as recorded
         properties = await string_map(request, drops_null=drops_null)
@@ -193,18 +168,17 @@ class TopicAdmin:
         if self._context.ownership.alone:
             # Upstream creates the topic at its owner, which serves the bundle from then on.
             await self._context.ownership.acquire(topic)
-        return done()
 
-    @Endpoint("GET", f"{TOPIC}/subscriptions", TopicOperation.GET_SUBSCRIPTIONS)
-    async def list_subscriptions(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/subscriptions", TopicOperation.GET_SUBSCRIPTIONS)
+    async def list_subscriptions(self, request: web.Request) -> object:
         """Return the subscriptions of a topic, of all partitions together."""
         topic = topic_name(request)
         if self._context.rules.creates_used_partitions and topic.partition_index >= 0:
             await self._use_partition(request, topic)
         names: dict[str, None] = {}
-        async for one in in_turns(await self._messages.all(request)):
+        async for one in in_turns(await self._topics.all(request)):
             names |= dict.fromkeys(subscription.name for subscription in one.subscriptions)
-        return json_response(list(names))
+        return list(names)
 
     async def _use_partition(self, request: web.Request, topic: TopicName) -> None:
         """Create a missing non-persistent partition of a topic, as upstream does at its use.
@@ -223,24 +197,10 @@ class TopicAdmin:
         await self._context.topics.create_for_client(topic)
         tell_change(request)
 
-    async def check_exists(self, topic: TopicName) -> None:
-        """Refuse a request about a missing topic.
-
-        Raises:
-            RefusedError: The topic or its namespace does not exist.
-        """
-        snapshot = await self._context.store.snapshot(topic.namespace)
-        if snapshot is None:
-            raise no_namespace()
-        if not snapshot.contains(topic):
-            raise not_found(topic)
-
     # -- partitioned topics -------------------------------------------------------------------
 
-    @Endpoint(
-        "GET", f"{TOPIC}/partitions", TopicOperation.LOOKUP, query=("checkAllowAutoCreation",)
-    )
-    async def get_partitions(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/partitions?checkAllowAutoCreation", TopicOperation.LOOKUP)
+    async def get_partitions(self, request: web.Request) -> object:
         """Return the number of a topic's partitions, 0 for a topic without partitions."""
         topic = topic_name(request)
         create = flag(request, "checkAllowAutoCreation")
@@ -254,62 +214,61 @@ class TopicAdmin:
         if count:
             properties = await self._context.store.properties(topic.namespace, str(topic))
             body |= {"properties": dict(properties)} if properties else {}
-        return json_response(body)
+        return body
 
-    @Endpoint(
-        "PUT",
-        f"{TOPIC}/partitions",
+    @endpoint(
+        "PUT {topic}/partitions",
         PolicyName.PARTITION,
-        Takes.METADATA,
+        takes=Takes.METADATA,
         body=schemas.PARTITIONS_WITH_PROPERTIES,
         refused=(406, 422),
     )
-    async def create_with_metadata(self, request: web.Request) -> web.Response:
+    async def create_with_metadata(self, request: web.Request) -> None:
         """Create a partitioned topic; the body is the number of partitions, with properties."""
         count, properties = await partitions_and_properties(request)
-        return await self._create_partitioned(request, count, properties)
+        await self._create_partitioned(request, count, properties)
 
-    @Endpoint("PUT", f"{TOPIC}/partitions", PolicyName.PARTITION, Takes.NUMBER, refused=(406, 422))
-    async def create_partitioned(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "PUT {topic}/partitions", PolicyName.PARTITION, takes=Takes.NUMBER, refused=(406, 422)
+    )
+    async def create_partitioned(self, request: web.Request) -> None:
         """Create a partitioned topic; the body is the number of partitions."""
-        return await self._create_partitioned(request, await partition_count(request), {})
+        await self._create_partitioned(request, await partition_count(request), {})
 
     async def _create_partitioned(
         self, request: web.Request, count: int, properties: dict[str, str]
-    ) -> web.Response:
+    ) -> None:
         topic = topic_name(request, NAMESPACE_REASON)
         check_properties(str(topic), properties)
         await self._context.topics.create_partitioned(topic, count, properties)
-        return done()
 
-    @Endpoint("POST", f"{TOPIC}/partitions", PolicyName.PARTITION, Takes.NUMBER, refused=(406, 422))
-    async def grow(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "POST {topic}/partitions", PolicyName.PARTITION, takes=Takes.NUMBER, refused=(406, 422)
+    )
+    async def grow(self, request: web.Request) -> None:
         """Add partitions to a partitioned topic."""
         count = await partition_count(request)
         await grow(self._context, topic_name(request), count)
-        return done()
 
     # -- properties ---------------------------------------------------------------------------
 
-    @Endpoint("GET", f"{TOPIC}/properties", TopicOperation.GET_METADATA, refused=(406,))
-    async def get_properties(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/properties", TopicOperation.GET_METADATA, refused=(406,))
+    async def get_properties(self, request: web.Request) -> object:
         """Return a topic's properties."""
         topic = topic_name(request)
         properties = await self._context.properties.of(topic)
         nothing = not properties and self._context.rules.accepts_no_property
         if nothing and await self._is_partitioned(topic):
-            return done(200)  # as recorded: no body for a partitioned topic
-        return json_response(dict(properties))
+            return None  # as recorded: no body for a partitioned topic
+        return dict(properties)
 
-    @Endpoint(
-        "PUT",
-        f"{TOPIC}/properties",
+    @endpoint(
+        "PUT {topic}/properties",
         TopicOperation.UPDATE_METADATA,
-        Takes.JSON,
         body=schemas.PROPERTIES,
         refused=(406,),
     )
-    async def update_properties(self, request: web.Request) -> web.Response:
+    async def update_properties(self, request: web.Request) -> None:
         """Add or replace properties of a topic."""
         topic = topic_name(request)
         try:
@@ -322,16 +281,9 @@ class TopicAdmin:
             raise RestError(406, "Need to provide a persistent topic name")
         if properties or not self._context.rules.accepts_no_property:
             await self._context.properties.update(topic, properties)
-        return done()
 
-    @Endpoint(
-        "DELETE",
-        f"{TOPIC}/properties",
-        TopicOperation.DELETE_METADATA,
-        query=("key",),
-        refused=(406,),
-    )
-    async def remove_property(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/properties?key", TopicOperation.DELETE_METADATA, refused=(406,))
+    async def remove_property(self, request: web.Request) -> None:
         """Remove a property of a topic."""
         key, topic = request.query.get("key"), topic_name(request)
         if not key:
@@ -339,11 +291,10 @@ class TopicAdmin:
             if self._context.rules.accepts_no_property and (
                 key is not None or properties or await self._is_partitioned(topic)
             ):
-                return done()  # as recorded: a no-op
+                return  # as recorded: a no-op
             status = 500 if self._context.rules.fails_as_upstream else 412
             raise RestError(status, "the query should name the property to remove: ?key=...")
         await self._context.properties.remove(topic, key)
-        return done()
 
     async def _is_partitioned(self, topic: TopicName) -> bool:
         return str(topic) in (await self._context.snapshot(topic.namespace)).partitioned

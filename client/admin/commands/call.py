@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import typer
 
-from client.admin.commands.output import Output, printable
-from client.admin.commands.streams import nobody_need_read
+from client.admin.commands.output import Output, nobody_need_read, printable
 from client.admin.errors import (
     AdminCredentialsError,
     AdminError,

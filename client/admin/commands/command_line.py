@@ -6,34 +6,86 @@ reached, 2 the command line is wrong, 130 interrupted.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import typer
 from typer.exceptions import TyperException
 
-from client.admin.commands import (
-    brokers,
-    faults,
-    messages,
-    namespaces,
-    permissions,
-    schemas,
-    tenants,
-    tokens,
-    topics,
-)
+from client.admin.commands import brokers, messages, namespaces, tokens, topics
 from client.admin.commands.call import EXIT_FAILED, EXIT_USAGE, PROGRAM, Call, Shown, say
-from client.admin.commands.options import COMMON, flag
+from client.admin.commands.options import COMMON, Option, flag
+from client.admin.commands.output import forget_output, nobody_need_read, ready_streams, unreadable
 from client.admin.commands.policies import policy_verbs, topic_policies
-from client.admin.commands.request import REQUEST
-from client.admin.commands.streams import forget_output, nobody_need_read, ready_streams, unreadable
-from client.admin.commands.verbs import add, taking
+from client.admin.commands.values import document, one_of
+from client.admin.commands.verbs import Function, add, taking
 from client.admin.url import DEFAULT_ADMIN_URL, REQUEST_TIMEOUT_SECONDS
 from proto.version import VERSION
+
+if TYPE_CHECKING:
+    from client.admin.commands.output import Output
+    from client.admin.rest import AdminRest, Body
+
+_AS_WRITTEN = "/%?=&:@!$'()*+,;~"
+"""Characters of a path sent unencoded; all others are percent-encoded."""
+
+
+def _body(text: str) -> Body:
+    from client.admin.rest import Body
+
+    return Body(document(text))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise typer.BadParameter(f"{text[:50]!r} is no key=value")
+    return key, value
+
+
+_OPTIONS = {
+    "method": Option(str, "", "GET, PUT, POST or DELETE.", "METHOD",
+                     parser=one_of("GET", "PUT", "POST", "DELETE")),
+    "path": Option(str, "", "Path below /admin/v2, or from its first slash on.", "PATH"),
+    "body": Option(str, "--body", "Body: JSON, or @FILE with it.", "JSON", None, _body),
+    "query": Option(list[str], "--query", "Member of the query. May be repeated.", "K=V", None,
+                    _pair),
+}  # fmt: skip
+
+
+def _request(
+    call: Call, method: str, path: str, body: Body | None, query: list[tuple[str, str]] | None
+) -> None:
+    """Send any call of the admin REST, and show the answer.
+
+    Examples:
+    floodgate-admin request GET persistent/acme/orders/eu/stats
+    floodgate-admin request GET brokers/health --query topicVersion=V2
+    floodgate-admin request POST namespaces/acme/orders/messageTTL --body 60
+    """
+    whole = quote(path if path.startswith("/") else f"/admin/v2/{path}", safe=_AS_WRITTEN)
+    if query:
+        whole += f"{'&' if '?' in whole else '?'}{urlencode(query, quote_via=quote, safe='')}"
+
+    async def write(rest: AdminRest, output: Output) -> None:
+        answer = await rest.text(method, whole, body)
+        try:
+            found = json.loads(answer or "null")
+        except (ValueError, RecursionError):
+            output.text(answer.strip(), "answer")
+        else:
+            output.value(found)
+
+    call.ask(f"{method} {whole}", write)
+
+
+REQUEST = Function("request", _request, _OPTIONS)
+
 
 _CREDENTIALS = ("AUTH_PLUGIN", "AUTH_PARAMS", "TLS_TRUST_CERTS_FILE_PATH")
 """Names of client.authentication.access, duplicated to spare --help the import."""
@@ -64,20 +116,20 @@ FLOODGATE_ADMIN_URL, FLOODGATE_AUTH_PLUGIN, FLOODGATE_AUTH_PARAMS and
 FLOODGATE_TLS_TRUST_CERTS_FILE_PATH in the environment stand for those options.""",
 )
 add(app, REQUEST)
-add(topics.app, *messages.VERBS, *permissions.OF_TOPICS)
+add(topics.app, *messages.VERBS, *namespaces.OF_TOPICS)
 add(topic_policies, *policy_verbs(topics=True))
-add(namespaces.app, *policy_verbs(topics=False), *permissions.OF_NAMESPACES)
+add(namespaces.app, *policy_verbs(topics=False), *namespaces.OF_NAMESPACES)
 for group in (
     topics.app,
     topic_policies,
-    schemas.app,
+    topics.schemas,
     namespaces.app,
-    tenants.tenants,
-    tenants.clusters,
+    namespaces.tenants,
+    namespaces.clusters,
     tokens.tokens,
     brokers.brokers,
     brokers.floodgate,
-    faults.faults,
+    brokers.faults,
 ):
     app.add_typer(group)
 

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from client.admin.commands.options import OPTIONS
-from client.admin.commands.shows import Done, message, names, table, value
-from client.admin.commands.verbs import Function, Verb
+from client.admin.commands.verbs import Done, Function, Verb, message, names, table, value
 from client.admin.errors import AdminRefusedError
 from limiter.clock import LoopClock
 
 if TYPE_CHECKING:
     from client.admin.commands.call import Call
     from client.admin.commands.output import Output
-    from client.admin.commands.shows import Asked
     from client.admin.commands.values import MessageId
+    from client.admin.commands.verbs import Asked
     from proto.names import TopicName
 
 _NOT_FOUND = 404

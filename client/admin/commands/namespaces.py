@@ -1,13 +1,125 @@
-"""``floodgate-admin namespaces``."""
+"""``floodgate-admin namespaces``, ``tenants`` and ``clusters``, and the permissions of roles."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from client.admin.commands.options import Option, words
-from client.admin.commands.shows import Done, lines, names, set_members
-from client.admin.commands.verbs import Verb, add, group
+from client.admin.commands.options import Option, flag, words
+from client.admin.commands.verbs import (
+    Done,
+    Function,
+    Verb,
+    add,
+    group,
+    lines,
+    names,
+    set_members,
+    table,
+    value,
+)
+
+if TYPE_CHECKING:
+    from client.admin.commands.call import Call
+    from client.admin.commands.output import Output
+    from client.admin.commands.verbs import Asked
+
+
+def _of(subject: str, path: str) -> tuple[Verb, ...]:
+    return (
+        Verb("permissions", "Show the roles with permissions, and their actions.", f"GET {path}",
+             f"get the permissions of {subject}", value),
+        Verb("grant-permission", "Grant a role permission for some actions.",
+             f"POST {path}/{{role}} {{actions}}", f"grant {{role}} permissions on {subject}",
+             Done(f"updated {subject}", "role actions"), "--role app --actions produce,consume"),
+        Verb("revoke-permission", "Revoke all permissions of a role.", f"DELETE {path}/{{role}}",
+             f"revoke the permissions of {{role}} on {subject}",
+             Done(f"updated {subject}", "revoked=role"), "--role app"),
+    )  # fmt: skip
+
+
+_PATH = "namespaces/{namespace}/permissions"
+OF_TOPICS = _of("{topic}", "{topic}/permissions")
+OF_NAMESPACES = (
+    *_of("{namespace}", _PATH),
+    Verb("subscription-permission", "Show the subscriptions that are restricted to some roles.",
+         f"GET {_PATH}/subscription", "get the permissions on subscriptions in {namespace}", value),
+    Verb("grant-subscription-permission", "Restrict a subscription to some roles.",
+         f"POST {_PATH}/subscription/{{subscription}} {{roles}}",
+         "restrict the subscription {subscription} in {namespace}",
+         Done("updated {namespace}", "subscription roles"), "-s billing --roles app"),
+    Verb("revoke-subscription-permission", "Remove a role from those that may use a subscription.",
+         f"DELETE {_PATH}/{{subscription}}/{{role}}",
+         "remove {role} from the subscription {subscription} in {namespace}",
+         Done("updated {namespace}", "subscription revoked=role"), "-s billing -r app"),
+)  # fmt: skip
+
+
+tenants = group("tenants", "Tenants, and the roles that administer them.", "create acme", "list",
+                "VERB --help")  # fmt: skip
+clusters = group("clusters", "Clusters and their addresses.", "list", "get standalone")  # fmt: skip
+
+
+def create_tenant(
+    call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
+) -> None:
+    """Create a tenant. Without -c it may use all clusters.
+
+    Examples:
+    floodgate-admin tenants create acme
+    floodgate-admin tenants create acme -r ann,bob -c standalone
+    """
+    call.change(
+        f"create the tenant {tenant}",
+        f"created {tenant}",
+        lambda admin: admin.tenants.create(tenant, admin_roles, allowed_clusters),
+    )
+
+
+def update_tenant(
+    call: Call, tenant: str, admin_roles: list[str], allowed_clusters: list[str]
+) -> None:
+    """Change the roles or the clusters of a tenant; an option that is not given changes nothing.
+
+    Examples:
+    floodgate-admin tenants update acme -r ann
+    """
+    call.change(
+        f"change the tenant {tenant}",
+        f"updated {tenant}",
+        lambda admin: admin.tenants.update(tenant, admin_roles, allowed_clusters),
+    )
+
+
+async def _clusters(asked: Asked, output: Output) -> None:
+    """Show the clusters, with the contacted cluster marked."""
+    names = await asked.rest.strings(asked.path)
+    if asked.values["current"]:
+        found = await asked.rest.mapping("/admin/v2/brokers/configuration/runtime")
+        names = [f"{name}(*)" if name == found.get("clusterName") else name for name in names]
+    output.names(names)
+
+
+_CURRENT = {"current": flag("--current -c", "Mark the cluster of --admin-url with (*).")}
+add(
+    tenants,
+    Verb("list", "List all tenants.", "GET tenants", "list the tenants", names),
+    Verb("get", "Show the admin roles of a tenant, and the clusters it may use.",
+         "GET tenants/{tenant}", "get the tenant {tenant}", table),
+    Function("create", create_tenant),
+    Function("update", update_tenant),
+    Verb("delete", "Delete a tenant that has no namespaces.",
+         "DELETE tenants/{tenant}?force={with_namespaces}", "delete the tenant {tenant}",
+         Done("deleted {tenant}")),
+)  # fmt: skip
+add(
+    clusters,
+    Verb("list", "List all clusters.", "GET clusters", "list the clusters", _clusters,
+         own=_CURRENT),
+    Verb("get", "Show the addresses of a cluster.", "GET clusters/{cluster}",
+         "get the cluster {cluster}", table),
+)  # fmt: skip
+
 
 app = group("namespaces", "Namespaces, their policies and permissions.", "create acme/orders",
             "list acme", "VERB --help")  # fmt: skip

@@ -7,13 +7,68 @@ creator chooses its name freely, and terminals obey control characters.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import os
 import sys
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TextIO
+
+
+def ready_streams() -> None:
+    """Make both streams accept any text; a closed stream discards all text."""
+    # First of all: a socket must not get a closed stream's number.
+    sys.stdout, sys.stderr = _open(sys.stdout), _open(sys.stderr)
+    # A name may contain characters missing in the terminal's encoding.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _open(stream: TextIO | None) -> TextIO:
+    return stream or open(os.devnull, "w", encoding="utf-8")
+
+
+def unreadable(arguments: Sequence[str]) -> str | None:
+    """Return a complaint about arguments outside UTF-8, or None.
+
+    Python keeps undecodable bytes, and a later encoding would fail.
+    """
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = repr(os.fsencode(argument))[1:]
+            return f"the argument {shown} is not UTF-8: write names and values in UTF-8"
+    return None
+
+
+@contextmanager
+def nobody_need_read() -> Iterator[None]:
+    """Write the output of a block; end quietly after the reader has closed the pipe.
+
+    Raises:
+        OSError: Standard output failed for another reason, such as a full disk.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+
+
+def forget_output() -> None:
+    """Discard buffered output, which the interpreter would write again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
 
 T = TypeVar("T")
 UNSET = "-"
@@ -196,11 +251,15 @@ def cell(value: object) -> str:
 
 def _print_rows(rows: Sequence[tuple[str, str]]) -> None:
     """Write aligned columns; longer keys push their values to the right."""
-    from rich.text import Text  # 0.1 s, avoided by lists of names
+    from rich.console import Console  # 0.1 s, avoided by lists of names
+    from rich.text import Text
 
-    from client.admin.commands.table_console import TableConsole
+    class Table(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            # Rich would end the process.
+            raise BrokenPipeError
 
-    console = TableConsole(soft_wrap=True, highlight=False)
+    console = Table(soft_wrap=True, highlight=False)
     width = min(max(len(key) for key, _ in rows), MAX_KEY_COLUMNS)
     for key, text in rows:
         console.print(Text.assemble((key, "cyan"), " " * max(width - len(key), 0), "  ", text))

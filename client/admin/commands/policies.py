@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from client.admin.commands.options import REQUIRED, Option, flag, name_of, number, parsed, words
-from client.admin.commands.shows import Done, value
 from client.admin.commands.values import (
     megabytes,
     milliseconds,
@@ -15,7 +14,7 @@ from client.admin.commands.values import (
     seconds,
     size_bytes,
 )
-from client.admin.commands.verbs import Verb, group
+from client.admin.commands.verbs import Done, Verb, group, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

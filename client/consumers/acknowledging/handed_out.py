@@ -2,21 +2,203 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from heapq import heappop, heappush
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
 from client.consumers.acknowledging.acknowledgements import Acknowledgements
-from client.consumers.acknowledging.redelivery import Redelivery
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from client.consumers.acknowledging.redelivery import Redeliver
     from client.consumers.broker_link import BrokerLink
     from client.consumers.options import ConsumerOptions
     from client.messages.message import EntryHead
     from client.messages.message_id import MessageId, Place
-    from limiter.clock import Clock
+    from limiter.clock import Clock, TimerHandle
+
+MOST_ENTRIES = 100_000
+"""Maximum number of pending entries; beyond the limit the oldest falls due immediately."""
+
+MOST_AT_ONCE = 1_000
+"""Maximum number of entries reported in one event-loop iteration."""
+
+
+class DueTimes:
+    """Pending entries, each with the time step of its deadline.
+
+    Args:
+        clock: The source of time.
+        step_seconds: Width of a step; entries of one step are reported together.
+        on_due: Called with due entries, already removed.
+    """
+
+    def __init__(
+        self, clock: Clock, step_seconds: float, on_due: Callable[[list[Place]], object]
+    ) -> None:
+        self._clock = clock
+        self._step_seconds = step_seconds
+        self._on_due = on_due
+        self._step_of: dict[Place, int] = {}
+        self._steps: dict[int, dict[Place, None]] = {}
+        self._order: list[int] = []
+        self._timer: TimerHandle | None = None
+        self._timer_step = -1
+
+    def __len__(self) -> int:
+        return len(self._step_of)
+
+    def __contains__(self, entry: Place) -> bool:
+        return entry in self._step_of
+
+    def __iter__(self) -> Iterator[Place]:
+        """Iterate over the pending entries, oldest first."""
+        return iter(self._step_of)
+
+    def add(self, entry: Place, delay_seconds: float) -> None:
+        """Schedule an entry; an entry already pending keeps its deadline."""
+        if entry in self._step_of:
+            return
+        step = int((self._clock.now() + delay_seconds) / self._step_seconds) + 1
+        if len(self._step_of) >= MOST_ENTRIES:
+            oldest = next(iter(self._step_of))
+            self.remove(oldest)
+            self._on_due([oldest])
+        self._step_of[entry] = step
+        if (entries := self._steps.get(step)) is None:
+            entries = self._steps[step] = {}
+            heappush(self._order, step)
+            self._arm()
+        entries[entry] = None
+
+    def remove(self, entry: Place) -> bool:
+        """Remove an entry; return false if absent."""
+        step = self._step_of.pop(entry, None)
+        if step is None:
+            return False
+        del self._steps[step][entry]
+        return True
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._step_of.clear()
+        self._steps.clear()
+        self._order.clear()
+        self._arm()
+
+    def _arm(self) -> None:
+        step = self._order[0] if self._order else -1
+        if step == self._timer_step and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_step = step
+        if self._order:
+            self._timer = self._clock.call_at(step * self._step_seconds, self._fell_due)
+
+    def _fell_due(self) -> None:
+        self._timer = None
+        step = self._timer_step
+        due: list[Place] = []
+        while self._order and self._order[0] <= step and len(due) < MOST_AT_ONCE:
+            entries = self._steps[self._order[0]]
+            some = list(islice(entries, MOST_AT_ONCE - len(due)))
+            due += some
+            for entry in some:
+                del entries[entry]
+                del self._step_of[entry]
+            if not entries:
+                del self._steps[heappop(self._order)]
+        self._arm()  # Due entries left over follow in the next event-loop iteration.
+        if due:
+            self._on_due(due)
+
+
+_STEPS = 10
+_LEAST_STEP_SECONDS, _LONGEST_STEP_SECONDS = 0.01, 1.0
+
+
+class Redeliver(Protocol):
+    """A callback requesting the redelivery of entries."""
+
+    def __call__(self, entries: list[Place], *, timed_out: bool) -> None:
+        """Request redelivery; ``timed_out`` distinguishes the ack timeout from negative acks."""
+
+
+class Redelivery:
+    """Deadlines of entries: ack timeouts and negative acknowledgements.
+
+    Args:
+        clock: The source of time.
+        options: The timeout and the delays.
+        redeliver: Called with the due entries.
+
+    Source: upstream UnAckedMessageTracker, NegativeAcksTracker.
+    """
+
+    def __init__(self, clock: Clock, options: ConsumerOptions, redeliver: Redeliver) -> None:
+        self._timeout_seconds = (options.unacked_messages_timeout_ms or 0) / 1_000
+        self._backoff = options.negative_ack_backoff
+        self._delay_seconds = options.negative_ack_redelivery_delay_ms / 1_000
+        shortest = self._delay_seconds
+        if self._backoff is not None:
+            shortest = self._backoff.min_delay_ms / 1_000
+        self._refused = DueTimes(clock, _step(shortest), partial(redeliver, timed_out=False))
+        self._unacked = DueTimes(
+            clock, _step(self._timeout_seconds), partial(redeliver, timed_out=True)
+        )
+
+    @property
+    def watches(self) -> bool:
+        """True with an ack timeout."""
+        return self._timeout_seconds > 0
+
+    @property
+    def unacknowledged(self) -> int:
+        """Number of entries with a running ack timeout."""
+        return len(self._unacked)
+
+    @property
+    def refused(self) -> int:
+        """Number of negatively acknowledged entries pending redelivery."""
+        return len(self._refused)
+
+    def taken(self, entry: Place) -> None:
+        """Start the ack timeout of an entry handed to the program."""
+        self._unacked.add(entry, self._timeout_seconds)
+
+    def refuse(self, entry: Place, redelivery_count: int) -> None:
+        """Schedule an entry's redelivery."""
+        delay = self._delay_seconds
+        if self._backoff is not None:
+            delay = self._backoff.next(redelivery_count) / 1_000
+        self._unacked.remove(entry)
+        self._refused.add(entry, delay)
+
+    def forget(self, entry: Place) -> None:
+        """Forget an entry: acknowledged, or redelivered."""
+        self._unacked.remove(entry)
+        self._refused.remove(entry)
+
+    def forget_up_to(self, entry: Place) -> None:
+        """Forget the entries up to and including an entry."""
+        for times in (self._unacked, self._refused):
+            if len(times):
+                for earlier in [one for one in times if one <= entry]:
+                    times.remove(earlier)
+
+    def clear(self) -> None:
+        """Forget all entries: the broker redelivers them."""
+        self._unacked.clear()
+        self._refused.clear()
+
+
+def _step(seconds: float) -> float:
+    return min(max(seconds / _STEPS, _LEAST_STEP_SECONDS), _LONGEST_STEP_SECONDS)
+
 
 MOST_CHUNKED = 10_000
 """Maximum number of chunked messages with remembered chunks.

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from client.messages.chunks import ChunkAssembly
 from client.messages.compression import decompressing_takes_long
 from client.messages.entry import Entry, EntrySource, read_entry
 from client.messages.enums import ConsumerCryptoFailureAction
 from client.messages.errors import BrokenEntryError
+from client.messages.message import PlainBytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import proto.PulsarApi_pb2 as pb
     from client.consumers.options import ConsumerOptions
-    from client.messages.message import Message
     from client.messages.message_id import MessageId, Place
     from client.pulsar_client import PulsarClient
     from proto.frames import Frame
@@ -40,14 +40,6 @@ class Arriving(Protocol):
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
         """Acknowledge or redeliver the chunks of an abandoned message."""
-
-
-class PlainBytes:
-    """The schema of plain bytes."""
-
-    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as every schema
-        """Return the payload."""
-        return message.data()
 
 
 class Arrivals:

@@ -11,7 +11,7 @@ from limiter.clock import deadline
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from client.consumers.policies import ConsumerBatchReceivePolicy
+    from client.consumers.options import ConsumerBatchReceivePolicy
     from client.exceptions import PulsarException
     from client.messages.message import Message
     from limiter.clock import Clock

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from client.consumers.broker_link import BrokerLink
     from client.consumers.options import ConsumerOptions
     from client.consumers.receiving.inbox import Inbox
-    from client.consumers.receiving.position import Progress
+    from client.consumers.subscribing import Progress
     from client.memory.receiver_queue import ReceiverQueue
     from client.memory.receiver_queues import OpenQueue
     from client.messages.entry import Entry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from client.messages.errors import BrokenEntryError
@@ -46,15 +47,13 @@ class Receiving(Protocol):
         """Handle an entry unreadable in whole or in part."""
 
 
+@dataclass(slots=True, eq=False)
 class _Queued:
     """An entry with its remaining counts."""
 
-    __slots__ = ("entry", "messages", "size_bytes")
-
-    def __init__(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        self.entry = entry
-        self.messages = messages
-        self.size_bytes = size_bytes
+    entry: Entry
+    messages: int
+    size_bytes: int
 
     @property
     def place(self) -> Place:

@@ -2,18 +2,116 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from client.messages.message_id import MessageId
+from proto.names import partition_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import proto.PulsarApi_pb2 as pb
     from client.connection.cnx import ClientCnx
-    from client.producers.sending.chunking import Chunks
+    from client.messages.chunked_message import Chunks
     from client.producers.sending.pending_message import PendingMessage
 
 
+class Answers:
+    """A builder of a topic's message ids, completing the messages' futures.
+
+    Args:
+        topic: Full name; of a partition, with its suffix.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._partition = partition_index(topic)
+
+    def answer(self, entry: PendingEntry, position: pb.MessageIdData) -> None:
+        """Complete the messages of an acknowledged entry; chunked ones only at the last chunk."""
+        ledger_id, entry_id = MessageId.from_proto(position).entry
+        if entry.chunks is not None:
+            self._answer_part(entry.messages[0], entry.chunks, ledger_id, entry_id)
+            return
+        partition, topic, count = self._partition, self._topic, len(entry.messages)
+        if count == 1:
+            result = entry.messages[0].result
+            if not result.done():
+                result.set_result(MessageId(partition, ledger_id, entry_id, topic_name=topic))
+            return
+        for index, message in enumerate(entry.messages):
+            if not message.result.done():
+                message.result.set_result(
+                    MessageId(
+                        partition,
+                        ledger_id,
+                        entry_id,
+                        index,
+                        batch_size=count,
+                        topic_name=topic,
+                    )
+                )
+
+    def _answer_part(
+        self, message: PendingMessage, chunks: Chunks, ledger_id: int, entry_id: int
+    ) -> None:
+        """Keep the first chunk's id; the last chunk's id completes the message's id."""
+        ids = (self._partition, ledger_id, entry_id)
+        if chunks.first is None and chunks.message.chunk_count > 1:
+            chunks.first = MessageId(*ids, topic_name=self._topic)
+        if chunks.all_answered and not message.result.done():
+            message.result.set_result(
+                MessageId(*ids, topic_name=self._topic, first_chunk=chunks.first)
+            )
+
+
+class Flushers:
+    """The callers of ``flush``, each with its newest awaited message.
+
+    Bounded: one item per caller, removed on cancellation.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[asyncio.Future[None], int] = {}
+        self._errors: dict[asyncio.Future[None], Exception] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    async def wait_for(self, serial: int) -> Exception | None:
+        """Wait until all messages up to a serial are answered; return the first error.
+
+        None: all messages were sent.
+        """
+        done = asyncio.get_running_loop().create_future()
+        self._waiting[done] = serial
+        try:
+            await done
+            return self._errors.get(done)
+        finally:
+            self._waiting.pop(done, None)
+            self._errors.pop(done, None)
+
+    def failed(self, serial: int, error: Exception) -> None:
+        """Record a failed message."""
+        for done, newest in self._waiting.items():
+            if newest >= serial:
+                self._errors.setdefault(done, error)
+
+    def oldest_is(self, serial: int | None) -> None:
+        """Wake the waiters without older unanswered messages; all if None."""
+        for done, newest in self._waiting.items():
+            if serial is not None and newest >= serial:
+                return  # Later waiters await newer messages.
+            if not done.done():
+                done.set_result(None)
+
+
+@dataclass(slots=True, eq=False)
 class PendingEntry:
     """An entry without a receipt.
 
@@ -25,21 +123,11 @@ class PendingEntry:
         chunks: The message's chunks, for a chunk.
     """
 
-    __slots__ = ("chunks", "messages", "parts", "sequence_id", "size_bytes")
-
-    def __init__(
-        self,
-        sequence_id: int,
-        parts: tuple[bytes, bytes | memoryview],
-        messages: Sequence[PendingMessage],
-        size_bytes: int,
-        chunks: Chunks | None = None,
-    ) -> None:
-        self.sequence_id = sequence_id
-        self.parts = parts
-        self.messages = messages
-        self.size_bytes = size_bytes
-        self.chunks = chunks
+    sequence_id: int
+    parts: tuple[bytes, bytes | memoryview]
+    messages: Sequence[PendingMessage]
+    size_bytes: int
+    chunks: Chunks | None = None
 
     @property
     def places(self) -> int:

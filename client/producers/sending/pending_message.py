@@ -2,20 +2,159 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from client.messages.outgoing import OutgoingMessage
 from limiter.errors import raised_anew
 
 if TYPE_CHECKING:
-    import asyncio
-
+    from client.messages.chunked_message import Chunks
     from client.messages.message_id import MessageId
-    from client.producers.sending.chunking import Chunks
+    from client.schema.schema import Schema
     from limiter.client_memory.reservation import Reservation
+    from limiter.clock import Clock
+
+ONLY_HERE = "__local__"
+"""Upstream's cluster name for messages excluded from replication."""
+BYTES_AS_TEXT = "surrogateescape"
+"""Encoding of ordering keys: non-text bytes come back from ``Message.ordering_key`` this way."""
+_MILLISECOND = timedelta(milliseconds=1)
 
 
+class MessageArguments:
+    """A builder of messages from the arguments of ``Producer.send``.
+
+    Args:
+        schema: Encodes values; None takes bytes.
+        clock: The base of ``deliver_after``.
+    """
+
+    def __init__(self, schema: Schema | None, clock: Clock) -> None:
+        self._schema = schema
+        self._clock = clock
+
+    def message(  # noqa: PLR0913 - a message has many fields
+        self,
+        content: Any,  # noqa: ANN401 - depends on the schema
+        properties: Mapping[str, str] | None,
+        partition_key: str | None,
+        ordering_key: str | None,
+        sequence_id: int | None,
+        replication_clusters: Sequence[str] | None,
+        disable_replication: bool | None,
+        event_timestamp: int | None,
+        deliver_at: int | None,
+        deliver_after: timedelta | None,
+        *,
+        waits: bool,
+    ) -> PendingMessage:
+        """Return a message, not submitted yet.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A number is out of range, or a text is not UTF-8.
+            Exception: The schema rejects the content.
+        """
+        result = asyncio.get_running_loop().create_future()
+        number = -1 if sequence_id is None else _number("sequence_id", sequence_id)
+        message = PendingMessage(self._payload(content), number, result=result, waits=waits)
+        if properties:
+            message.properties = _properties(properties)
+        if partition_key is not None:
+            message.partition_key = _text("partition_key", partition_key)
+        if ordering_key is not None:
+            message.ordering_key = _text("ordering_key", ordering_key, BYTES_AS_TEXT)
+        if event_timestamp is not None:
+            message.event_timestamp = _number("event_timestamp", event_timestamp)
+        if deliver_at is None and deliver_after is not None:
+            deliver_at = self._clock.wall_ms() + _milliseconds("deliver_after", deliver_after)
+        if deliver_at is not None:
+            message.deliver_at = _number("deliver_at", deliver_at)
+        if _truth("disable_replication", disable_replication) or replication_clusters:
+            clusters = (ONLY_HERE,) if disable_replication else replication_clusters
+            message.replication_clusters = _texts("replication_clusters", clusters)
+        return message
+
+    def _payload(self, content: Any) -> bytes | None:  # noqa: ANN401 - depends on the schema
+        if content is None:
+            return None
+        if self._schema is not None:
+            return self._schema.encode(content)
+        if type(content) is bytes:
+            return content
+        if isinstance(content, bytes | bytearray | memoryview):
+            return bytes(content)
+        raise TypeError(
+            f"without a schema content is bytes, not {type(content).__name__}: encode it, or give "
+            "create_producer a schema"
+        )
+
+
+def _number(name: str, value: object) -> int:
+    """Return a non-negative number."""
+    kind = "a number from 0 on"
+    if not isinstance(value, int):
+        raise _refusal(name, kind, value)
+    if not 0 <= value < 2**63:
+        raise ValueError(str(_refusal(name, kind, value)))
+    return value
+
+
+def _text(name: str, value: object, errors: str = "strict") -> str:
+    """Return a text encodable as UTF-8."""
+    if not isinstance(value, str):
+        raise _refusal(name, "a str", value)
+    if not value.isascii():
+        try:
+            value.encode(errors=errors)
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{name} is text that UTF-8 can write, not {value!a:.50}: replace its surrogates"
+            ) from None
+    return value
+
+
+def _truth(name: str, value: object) -> bool:
+    """Return True or False; False for None."""
+    if not isinstance(value, bool | None):
+        raise _refusal(name, "True or False", value)
+    return bool(value)
+
+
+def _milliseconds(name: str, value: object) -> int:
+    """Return a duration in milliseconds."""
+    if not isinstance(value, timedelta):
+        raise _refusal(name, "a timedelta", value)
+    return value // _MILLISECOND
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    """Return a sequence of texts as a tuple."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise _refusal(name, "a list of str", value)
+    return tuple(_text(name, text) for text in value)
+
+
+def _properties(value: object) -> dict[str, str]:
+    """Return a copy: the program may change its own mapping before sending."""
+    if not isinstance(value, Mapping):
+        raise _refusal("properties", "a dict of str", value)
+    return {
+        _text("a property's name", key): _text(f"the property {key!r:.50}", text)
+        for key, text in value.items()
+    }
+
+
+def _refusal(name: str, kind: str, value: object) -> TypeError:
+    return TypeError(f"{name} is {kind}, not {value!r:.50}")
+
+
+@dataclass(slots=True, eq=False)
 class PendingMessage(OutgoingMessage):
     """A message in flight.
 
@@ -37,36 +176,16 @@ class PendingMessage(OutgoingMessage):
         created_at: Time of submission.
     """
 
-    __slots__ = (
-        "chunks",
-        "created_at",
-        "needs_bytes",
-        "partition",
-        "placed",
-        "reservation",
-        "result",
-        "serial",
-        "waits",
-    )
-
-    def __init__(
-        self,
-        payload: bytes | None,
-        sequence_id: int,
-        result: asyncio.Future[MessageId],
-        *,
-        waits: bool,
-    ) -> None:
-        super().__init__(payload, sequence_id)
-        self.result = result
-        self.waits = waits
-        self.needs_bytes = 0
-        self.partition = 0
-        self.placed = False
-        self.reservation: Reservation | None = None
-        self.chunks: Chunks | None = None
-        self.serial = 0
-        self.created_at = 0.0
+    _: KW_ONLY
+    result: asyncio.Future[MessageId]
+    waits: bool
+    needs_bytes: int = 0
+    partition: int = 0
+    placed: bool = False
+    reservation: Reservation | None = None
+    chunks: Chunks | None = None
+    serial: int = 0
+    created_at: float = 0.0
 
     @property
     def is_admitted(self) -> bool:

@@ -18,11 +18,9 @@ from client.exceptions import (
     Timeout,
 )
 from client.messages.entry import largest_message_bytes
-from client.producers.sending.answers import Answers
 from client.producers.sending.batching import OpenBatches
-from client.producers.sending.compressing import Compressing
-from client.producers.sending.flushing import Flushers
-from client.producers.sending.pending_entries import PendingEntries, PendingEntry
+from client.producers.sending.entry_writer import Compressing
+from client.producers.sending.pending_entries import Answers, Flushers, PendingEntries, PendingEntry
 from client.producers.sending.send_line import SendLine
 from client.producers.statistics import ProducerStatistics, SendCounts
 from limiter.errors import raised_anew

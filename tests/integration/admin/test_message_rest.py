@@ -13,7 +13,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
 from broker.admin.context import AdminContext
 from broker.admin.resources import growth
-from broker.admin.resources.messages import backlog, deletion
+from broker.admin.resources.messages import backlog, lifecycle
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
@@ -163,7 +163,7 @@ async def test_a_partitioned_topic_that_grows_while_it_is_deleted_leaves_no_mess
 ) -> None:
     async with broker() as (parts, rest):
         await rest.done("PUT", f"{TOPICS}/p/partitions", "1")
-        check = deletion.check_owner_of_all
+        check = lifecycle.check_owner_of_all
 
         async def and_grow(context: AdminContext, topics: Sequence[TopicName]) -> None:
             await check(context, topics)
@@ -171,7 +171,7 @@ async def test_a_partitioned_topic_that_grows_while_it_is_deleted_leaves_no_mess
                 await rest.done("POST", f"{TOPICS}/p/partitions", "2")
                 store(await loaded(parts, "p-partition-1"))
 
-        monkeypatch.setattr(deletion, "check_owner_of_all", and_grow)
+        monkeypatch.setattr(lifecycle, "check_owner_of_all", and_grow)
         await rest.done("DELETE", f"{TOPICS}/p/partitions")
         assert not parts.broker.messaging.store.names()
         assert len(parts.broker.messaging.loaded_topics) == 0

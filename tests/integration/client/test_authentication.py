@@ -3,8 +3,7 @@
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.authentication.basic import AuthenticationBasic
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationBasic, AuthenticationToken
 from client.client import Client
 from client.exceptions import AuthenticationError, ErrorGettingAuthenticationData
 from tests.support.clocks.settle import started

@@ -13,7 +13,7 @@ from broker.cnx import ServerCnx
 from broker.stores.changes import TopicChanges
 from client.client import Client
 from client.connection.attached import Attached
-from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.consumers.options import ConsumerDeadLetterPolicy
 from client.exceptions import PulsarException
 from client.messages.enums import ConsumerType, InitialPosition, ProducerAccessMode
 from client.messages.message_id import MessageId

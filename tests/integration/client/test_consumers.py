@@ -10,7 +10,7 @@ import pytest
 
 from client.client import Client
 from client.consumers.consumer import Consumer
-from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
+from client.consumers.options import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
 from client.messages.enums import CompressionType, ConsumerType, InitialPosition
 from client.messages.message import Message
 from client.messages.message_id import MessageId

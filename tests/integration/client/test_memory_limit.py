@@ -6,7 +6,7 @@ import pytest
 
 from client.client import Client
 from client.consumers.consumer import Consumer
-from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.consumers.options import ConsumerDeadLetterPolicy
 from client.messages.enums import ConsumerType
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.integration.client.server import served

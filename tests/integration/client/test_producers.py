@@ -15,8 +15,8 @@ from client.messages.enums import (
     InitialPosition,
     ProducerAccessMode,
 )
-from client.messages.key_hash import boost_hash
 from client.messages.message import Message
+from client.producers.routing import boost_hash
 from tests.integration.client.server import ROLES, served
 from tests.support.processes.cluster import until
 

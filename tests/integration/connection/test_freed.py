@@ -11,7 +11,7 @@ import pytest
 from broker.cnx import ServerCnx
 from broker.service import BrokerService
 from client import Client
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from limiter.flow.causes import PauseCause
 from proto.transport.connection import Connection
 from proxy.cnx import ProxyConnection

@@ -127,7 +127,11 @@ def test_an_expectation_that_nothing_measures_is_refused_before_the_run(
     session: SparkSession, tmp_path: Path
 ) -> None:
     expect = {"expect": ["broker.direct.used.max <= 1MB"]}
-    document = {"topics": {"of": ["t/n"]}, "clients": [{"name": "a", "do": "list"}], **expect}
+    document = {
+        "topics": {"of": ["t/n"]},
+        "clients": [{"name": "a", "count": 1, "do": "list"}],
+        **expect,
+    }
     with pytest.raises(UsageError, match="nobody watched the broker"):
         spark.run(session, document, service_url="pulsar://127.0.0.1:1", out=tmp_path)
 

@@ -1,8 +1,7 @@
 """A broker with 400 MB: the storm without limits kills it; with limits all clients are served.
 
-The same storm three times, each against a new broker in the same memory bound. The transcript of
-the results is shown by docs/out-of-memory.md: ``python -m tests.proof.memory.out_of_memory`` puts
-the last one there, if the proof ran in the checkout's folder.
+The same storm three times, each against a new broker in the same memory bound. The results are in
+docs/what-you-will-see.md.
 """
 
 import signal
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.imports.memory_import import write_topics
-from benchmarks.processes import ROOT
 from loadgen.documents.model import Document
 from loadgen.errors import LoadgenError
 from loadgen.places.experiment import experiment
@@ -31,11 +29,8 @@ READ_RATE_BYTES_PER_SECOND = 1_000_000
 RECEIVE_BUFFER_BYTES = 65_536
 MEASURE_SECONDS = 60.0
 READY_SECONDS = 60.0
-PAGE = ROOT / "docs" / "out-of-memory.md"
-TRANSCRIPT = ROOT / "out" / "proof" / "demo" / "memory" / "transcript.txt"
 _ENDS = """SELECT what, text, count(*) AS n FROM events WHERE what IN ('refused', 'lost')
   GROUP BY what, text ORDER BY n DESC, text"""
-_BEGIN, _END = "<!-- transcript -->\n", "<!-- end of transcript -->\n"
 _LINE = 120
 
 
@@ -211,16 +206,3 @@ def _judge(fates: dict[str, Fate], result: ProofResult) -> None:
             f"{name}: with limits the broker {fate.end_in_words()}, {answered} of {CLIENTS} "
             f"clients were answered, {(fate.peak_bytes or 0) / 1024**2:.0f} MiB at most",
         )
-
-
-def main() -> None:
-    """Put the last transcript into the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(_BEGIN)
-    _, _, behind = rest.partition(_END)
-    shown = TRANSCRIPT.read_text(encoding="utf-8").strip()
-    PAGE.write_text(f"{before}{_BEGIN}```\n{shown}\n```\n{_END}{behind}", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

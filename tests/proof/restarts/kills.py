@@ -28,6 +28,10 @@ RECOVERY_SECONDS = 20.0
 ATTEMPT_SECONDS = 5.0
 GIVES_UP = "python: subscribe to a pattern: LookupError"
 """The official C++ client fails immediately if its listing is refused, as without a broker."""
+WAITS = "python: subscribe to a pattern: Timeout"
+"""It waits in vain once a broker that was frozen refuses one of the topics ("Retryable")."""
+MOST_WAITS = 6
+"""Each of the load's loops of such subscriptions meets the frozen broker once at most."""
 SHORT_SECONDS = 1.0
 TOPICS = [f"persistent://public/default/after-{number}" for number in range(8)]
 
@@ -124,13 +128,14 @@ def _judge(
         f"behind each of {len(POINTS)} faults {len(TOPICS)} topics took and gave a message through "
         f"every process; at most {recoveries[slowest]:.1f} s after the start ({slowest})",
     )
-    others = [failure for failure in failures if not failure.startswith(GIVES_UP)]
+    others = [failure for failure in failures if not failure.startswith((GIVES_UP, WAITS))]
+    waits = sum(failure.startswith(WAITS) for failure in failures)
     result.check(
         "no other call fails",
-        not others,
+        not others and waits <= MOST_WAITS,
         f"{len(others)} calls of the clients failed beside {len(failures) - len(others)} "
-        f"subscriptions to a pattern, which this client does not try again: "
-        f"{'; '.join(sorted(set(others))[:5]) or 'none'}",
+        f"subscriptions to a pattern, which this client does not try again ({waits} of them wait "
+        f"for their timeout, {MOST_WAITS} may): {'; '.join(sorted(set(others))[:5]) or 'none'}",
     )
     result.check(
         "one owner",

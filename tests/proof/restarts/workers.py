@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,27 +50,13 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
     words = ["lookups", "--service-url", proxy.service_url, "--set", "topics.of=[public/default]"]
-    words += [
-        "--place",
-        point.place,
-        "--tasks",
-        str(TASKS),
-        "--set",
-        f"clients.all.count={CLIENTS}",
-    ]
-    words += ["--set", "clients.all.every=1s", "--set", f"phases.measure={LOOKUP_SECONDS}"]
+    words += ["--place", point.place, "--tasks", str(TASKS)]
+    words += ["--set", f"clients.all.count={CLIENTS}", "--set", "clients.all.every=1s"]
+    words += ["--set", f"phases.measure={LOOKUP_SECONDS}"]
+    words += ["--out", str(runs.resolve()), "--name", RUN]
+    mark = f"TMPDIR={temporary.resolve()}".encode()
     with subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "loadgen",
-            "run",
-            *words,
-            "--out",
-            str(runs.resolve()),
-            "--name",
-            RUN,
-        ],
+        [sys.executable, "-m", "loadgen", "run", *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -78,11 +65,11 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
         start_new_session=True,
     ) as load:
         try:
-            victim = _until(lambda: _last_worker(load.pid, point.place), load)
+            victim = _until(lambda: _last_worker(mark, point.place), load)
             if point.asks:
                 _until(lambda: _connections(proxy) >= CLIENTS, load)
                 time.sleep(ASKING_SECONDS)
-                victim = _last_worker(load.pid, point.place)
+                victim = _until(lambda: _last_worker(mark, point.place), load)
             os.kill(victim, signal.SIGKILL)
             begun = time.monotonic()
             _, said = load.communicate(timeout=SAYS_SECONDS)
@@ -96,7 +83,7 @@ def killed_worker(out: Path, proxy: ServerProcess, point: WorkerPoint) -> dict[s
         "seconds": time.monotonic() - begun,
         "said": " ".join(line for line in said.splitlines() if line.strip()),
         "left": sorted(path.name for path in (*runs.iterdir(), *temporary.iterdir())),
-        "processes_left": [command.decode() for _, command in _of_session(load.pid)],
+        "processes_left": [command.decode() for _, command in _processes(mark)],
     }
 
 
@@ -104,25 +91,22 @@ def _connections(proxy: ServerProcess) -> float:
     return samples(proxy)["pulsar_proxy_active_connections"]
 
 
-def _last_worker(session: int, place: str) -> int:
+def _last_worker(mark: bytes, place: str) -> int:
     """Return the process id of the last worker, once all run; 0 before."""
     wanted = _IS_WORKER[place]
-    found = sorted(pid for pid, command in _of_session(session) if wanted in command)
+    found = sorted(pid for pid, command in _processes(mark) if wanted in command)
     # Spark's workers are forked from a process with the same command line.
     return found[-1] if len(found) == TASKS + (place == "spark") else 0
 
 
-def _of_session(session: int) -> list[tuple[int, bytes]]:
-    """Return the processes of a load, each with its command line."""
+def _processes(mark: bytes) -> list[tuple[int, bytes]]:
+    """Return the processes with a mark in their environment, each with its command line."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
-        except OSError:
-            continue
-        if int(fields[3]) == session and fields[0] != "Z":
-            found.append((int(folder.name), command))
+        with suppress(OSError):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                found.append((int(folder.name), command))
     return found
 
 

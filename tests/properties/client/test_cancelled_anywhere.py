@@ -16,8 +16,12 @@ import pytest
 
 from client.consumers import dead_letters
 from client.consumers.consumer import Consumer, open_consumer
-from client.consumers.options import ConsumerOptions, ReaderOptions
-from client.consumers.policies import ConsumerBatchReceivePolicy, ConsumerDeadLetterPolicy
+from client.consumers.options import (
+    ConsumerBatchReceivePolicy,
+    ConsumerDeadLetterPolicy,
+    ConsumerOptions,
+    ReaderOptions,
+)
 from client.consumers.reader import Reader, open_reader
 from client.exceptions import PulsarException, Timeout
 from client.messages.enums import ConsumerType

@@ -16,10 +16,10 @@ from client.exceptions import (
     ProducerQueueIsFull,
     PulsarException,
 )
+from client.messages.chunked_message import Chunks
 from client.messages.enums import BatchingType
 from client.messages.message_id import MessageId
 from client.producers.producer import Producer
-from client.producers.sending.chunking import Chunks
 from client.producers.sending.entry_writer import EntryWriter
 from client.producers.sending.pending_entries import PendingEntry
 from client.producers.sending.pending_message import PendingMessage

@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import (
+from client.discovery.families import schedule_of
+from client.discovery.schedule import (
     CloseWatch,
+    DiscoveryOptions,
     GiveUp,
     ListTopics,
     LookUpPattern,
     OpenWatch,
     Unanswered,
 )
-from client.discovery.families import schedule_of
-from client.discovery.schedule import DiscoveryOptions
 from proto.topic_hash import topics_hash
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.discovery.scripts import OPERATION_SECONDS, PATTERN, SCRIPTS
 
 if TYPE_CHECKING:
-    from client.discovery.actions import Action
+    from client.discovery.schedule import Action
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "discovery"
 LATE_SECONDS = 0.2

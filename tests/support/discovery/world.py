@@ -7,14 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import CloseWatch, GiveUp, ListTopics, OpenWatch, Unanswered
 from client.discovery.families import schedule_of
-from client.discovery.schedule import DiscoveryOptions
+from client.discovery.schedule import (
+    CloseWatch,
+    DiscoveryOptions,
+    GiveUp,
+    ListTopics,
+    OpenWatch,
+    Unanswered,
+)
 from proto.topic_hash import topics_hash
 from tests.support.clocks.manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from client.discovery.actions import Action, Failure
+    from client.discovery.schedule import Action, Failure
 
 OPTIONS = DiscoveryOptions("persistent://public/default/t-.*", operation_timeout_seconds=1e9)
 

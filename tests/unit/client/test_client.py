@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from client.client import Client
 from client.client_options import log_to
+from client.connection.service_url import ServiceInfo
 from client.exceptions import (
     AlreadyClosed,
     InvalidConfiguration,
@@ -16,7 +17,6 @@ from client.exceptions import (
     PulsarException,
 )
 from client.messages.message_id import MessageId
-from client.service_info import ServiceInfo
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.byte_broker import ByteBroker

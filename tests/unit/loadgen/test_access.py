@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from loadgen.access import WebPages, access_taken, name_access, own_credentials
 from loadgen.engine.frames import auth_frame, connect_frame
 from loadgen.errors import UsageError

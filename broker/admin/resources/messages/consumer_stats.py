@@ -28,7 +28,7 @@ NOTHING_DRAINS = {
 
 
 def moment(milliseconds: int) -> str:
-    """Return a time in Java's format."""
+    """Return a time in Java's format: without a zero fraction."""
     seconds, rest = divmod(milliseconds, 1000)
     fraction = f".{rest:03d}" if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"

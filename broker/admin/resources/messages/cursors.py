@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, topic_name
+from broker.admin.paths import endpoint
+from broker.admin.requests import topic_name
 from broker.admin.resources.messages.message_ids import given_target, path_number
 from broker.admin.resources.messages.subjects import (
-    SUBSCRIPTION_PATH,
-    TOPIC_PATH,
-    MessageTopics,
+    TopicResource,
     check_subscribed,
     stored_of,
     subscription_name,
@@ -29,7 +27,6 @@ from server.tasks.cooperative import in_turns
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import PersistentTopic
 
@@ -37,54 +34,46 @@ _CONSUMERS_CHECK = 1_000
 """A smaller backlog with consumers is expired only if its first message is old enough."""
 
 
-class CursorAdmin:
+class CursorAdmin(TopicResource):
     """Requests that move cursors."""
-
-    def __init__(self, context: AdminContext) -> None:
-        self._topics = MessageTopics(context)
 
     async def _subscription(self, request: web.Request, refusal: str) -> Subscription:
         topic = await self._topics.stored(request, refusal)
         return subscription_of(topic, subscription_name(request))
 
-    @Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip/{{numMessages}}", TopicOperation.SKIP)
-    async def skip(self, request: web.Request) -> web.Response:
+    @endpoint("POST {topic}/subscription/{subName}/skip/{numMessages}", TopicOperation.SKIP)
+    async def skip(self, request: web.Request) -> None:
         """Skip entries from the first unacknowledged entry on."""
         count = path_number(request, "numMessages")
         refusal = "Skip messages on a partitioned topic is not allowed"
         (await self._subscription(request, refusal)).skip(count)
-        return done()
 
-    @Endpoint("POST", f"{SUBSCRIPTION_PATH}/skip_all", TopicOperation.SKIP)
-    async def skip_all(self, request: web.Request) -> web.Response:
+    @endpoint("POST {topic}/subscription/{subName}/skip_all", TopicOperation.SKIP)
+    async def skip_all(self, request: web.Request) -> None:
         """Skip all stored messages, in all partitions."""
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         async for topic in self._topics.subscribed(request, topics):
             subscription_of(topic, name).skip_through(topic.ledger.last_confirmed)
-        return done()
 
     # -- expiry -------------------------------------------------------------------------------
 
-    @Endpoint(
-        "POST",
-        f"{SUBSCRIPTION_PATH}/expireMessages/{{expireTimeInSeconds}}",
+    @endpoint(
+        "POST {topic}/subscription/{subName}/expireMessages/{expireTimeInSeconds}",
         TopicOperation.EXPIRE_MESSAGES,
     )
-    async def expire_older(self, request: web.Request) -> web.Response:
+    async def expire_older(self, request: web.Request) -> None:
         """Expire messages older than some seconds, in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics, name = await self._all_that_expire(request, "messages"), subscription_name(request)
         await check_subscribed(topics, name, topic_name(request))
         async for topic in self._topics.each(topics):
             await _expire(subscription_of(topic, name), seconds)
-        return done()
 
-    @Endpoint(
-        "POST",
-        f"{TOPIC_PATH}/all_subscription/expireMessages/{{expireTimeInSeconds}}",
+    @endpoint(
+        "POST {topic}/all_subscription/expireMessages/{expireTimeInSeconds}",
         TopicOperation.EXPIRE_MESSAGES,
     )
-    async def expire_all(self, request: web.Request) -> web.Response:
+    async def expire_all(self, request: web.Request) -> None:
         """Expire messages older than some seconds, for all subscriptions in all partitions."""
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
@@ -92,7 +81,6 @@ class CursorAdmin:
             for subscription in tuple(subscriptions_of(topic)):
                 if not subscription.internal:
                     await _expire(subscription, seconds)
-        return done()
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
         """Return the topic in the path, or its partitions.
@@ -105,26 +93,25 @@ class CursorAdmin:
             raise RestError(405, f"Expire {what} on a non-persistent topic is not allowed")
         return stored_of(topics)
 
-    @Endpoint(
-        "POST",
-        f"{SUBSCRIPTION_PATH}/expireMessages",
+    @endpoint(
+        "POST {topic}/subscription/{subName}/expireMessages",
         TopicOperation.EXPIRE_MESSAGES,
-        Takes.JSON,
         body=schemas.MESSAGE_ID,
     )
-    async def expire_to_id(self, request: web.Request) -> web.Response:
+    async def expire_to_id(self, request: web.Request) -> None:
         """Expire all messages up to an entry."""
         target = await given_target(request)
         refusal = "Expire message at position is not supported for partitioned-topic"
         subscription = await self._subscription(request, refusal)
         ledger, position = subscription.topic.ledger, target.position
         subscription.expire_through(ledger.preceding(position) if target.excluded else position)
-        return done()
 
     # -- reset --------------------------------------------------------------------------------
 
-    @Endpoint("POST", f"{SUBSCRIPTION_PATH}/resetcursor/{{timestamp}}", TopicOperation.RESET_CURSOR)
-    async def reset_to_time(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "POST {topic}/subscription/{subName}/resetcursor/{timestamp}", TopicOperation.RESET_CURSOR
+    )
+    async def reset_to_time(self, request: web.Request) -> None:
         """Reset the cursor to the first message of a time, in all partitions.
 
         A no-op in topics that store nothing, if the subscription exists (recorded).
@@ -138,16 +125,13 @@ class CursorAdmin:
             subscription_of(topic, name).seek(first)
         async for topic in in_turns(stored):
             await self._topics.flushed(topic)
-        return done()
 
-    @Endpoint(
-        "POST",
-        f"{SUBSCRIPTION_PATH}/resetcursor",
+    @endpoint(
+        "POST {topic}/subscription/{subName}/resetcursor",
         TopicOperation.RESET_CURSOR,
-        Takes.JSON,
         body=schemas.MESSAGE_ID,
     )
-    async def reset_to_id(self, request: web.Request) -> web.Response:
+    async def reset_to_id(self, request: web.Request) -> None:
         """Reset the cursor to an entry, or to the entry behind."""
         target = await given_target(request)
         refusal = "Reset-cursor at position is not allowed for partitioned-topic"
@@ -156,7 +140,6 @@ class CursorAdmin:
         subscription = subscription_of(topic, subscription_name(request))
         subscription.seek(ledger.following(position) if target.excluded else position)
         await self._topics.flushed(topic)
-        return done()
 
 
 async def _expire(subscription: Subscription, seconds: int) -> None:

@@ -138,20 +138,15 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
     holes = ",".join(f"({ledger}:{first - 1}..{ledger}:{last}]" for ledger, first, last in ranges)
     read = ledger.count(cursor.mark_delete, ledger.preceding(cursor.read_position))
     waits = _waits(subscription)
-    return {
-        "markDeletePosition": str(cursor.mark_delete),
-        "readPosition": str(cursor.read_position),
+    stored = _is_stored(subscription)
+    mark, next_one = cursor.mark_delete, cursor.read_position
+    return _cursor_body(topic, mark, next_one, cursor.backlog, stored=stored) | {
         "waitingReadOp": waits,
-        "pendingReadOps": 0,
-        "messagesConsumedCounter": ledger.added[0] - cursor.backlog,
-        **_stored_in(cursor.mark_delete, stored=_is_stored(subscription)),
         "individuallyDeletedMessages": f"[{holes}]",
-        "lastLedgerSwitchTimestamp": moment(topic.created_at),
         "active": bool(subscription.consumers),
         "numberOfEntriesSinceFirstNotAckedMessage": read + 1,
         "totalNonContiguousDeletedMessagesRange": len(ranges),
         "subscriptionHavePendingRead": waits,
-        "subscriptionHavePendingReplayRead": False,
         "properties": _cursor_properties(subscription, topic),
     }
 
@@ -159,13 +154,29 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
 def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[str, object]:
     """Return the body of the cursor of sequence ids."""
     ledger, mark = topic.ledger, state.mark_delete
+    left = ledger.count(mark, ledger.last_confirmed)
+    stored = bool(state.properties)
+    return _cursor_body(topic, mark, ledger.following(mark), left, stored=stored) | {
+        "properties": {name: int(highest) for name, highest in state.properties.items()}
+    }
+
+
+def _cursor_body(
+    topic: PersistentTopic, mark: Position, next_one: Position, left: int, *, stored: bool
+) -> dict[str, object]:
+    """Return the body of a cursor without consumers and holes.
+
+    The broker's own cursors have no place before their first move.
+    """
     return {
         "markDeletePosition": str(mark),
-        "readPosition": str(ledger.following(mark)),
+        "readPosition": str(next_one),
         "waitingReadOp": False,
         "pendingReadOps": 0,
-        "messagesConsumedCounter": ledger.added[0] - ledger.count(mark, ledger.last_confirmed),
-        **_stored_in(mark, stored=bool(state.properties)),
+        "messagesConsumedCounter": topic.ledger.added[0] - left,
+        "cursorLedger": mark.ledger_id if stored else -1,
+        "cursorLedgerLastEntry": 1 if stored else -1,
+        "state": "Open" if stored else "NoLedger",
         "individuallyDeletedMessages": "[]",
         "lastLedgerSwitchTimestamp": moment(topic.created_at),
         "active": False,
@@ -173,16 +184,7 @@ def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[st
         "totalNonContiguousDeletedMessagesRange": 0,
         "subscriptionHavePendingRead": False,
         "subscriptionHavePendingReplayRead": False,
-        "properties": {name: int(highest) for name, highest in state.properties.items()},
-    }
-
-
-def _stored_in(mark: Position, *, stored: bool) -> dict[str, object]:
-    """Return a cursor's place; the broker's own cursors have no place before their first move."""
-    return {
-        "cursorLedger": mark.ledger_id if stored else -1,
-        "cursorLedgerLastEntry": 1 if stored else -1,
-        "state": "Open" if stored else "NoLedger",
+        "properties": {},
     }
 
 

@@ -1,7 +1,7 @@
-"""Lifecycle of topics by REST: terminate, truncate, unload, trim.
+"""Lifecycle of topics by REST: delete, terminate, truncate, unload, trim, compact.
 
-Source: upstream PersistentTopicsBase.internalTerminate, internalTruncateTopicAsync,
-internalUnloadTopic, internalTrimTopic and their neighbours.
+Source: upstream PersistentTopicsBase.internalDeleteTopicAsync, internalTerminate,
+internalTruncateTopicAsync, internalUnloadTopic, internalTrimTopic and their neighbours.
 """
 
 from __future__ import annotations
@@ -10,50 +10,80 @@ from typing import TYPE_CHECKING
 
 from broker.admin.json_steps import json_answer, json_pieces
 from broker.admin.openapi import schemas
-from broker.admin.owners import check_owner_of_all
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, topic_name
+from broker.admin.owners import check_owner, check_owner_of_all
+from broker.admin.paths import endpoint
+from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.message_ids import given_target, message_id
 from broker.admin.resources.messages.subjects import (
-    TOPIC_PATH,
-    MessageTopics,
+    TopicResource,
     check_persistent,
     last_id,
     subscriptions_of,
 )
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
+from broker.messages.loading.loaded_topics import check_unused
 from broker.messages.position import EARLIEST
-from broker.topics.rules import not_found
-from server.http import RestError, json_response
-from server.tasks.cooperative import Steps, in_turns
+from broker.topics.rules import not_found, partition_name
+from proto.names import TopicName
+from server.http import RestError
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
 
-
-class LifecycleAdmin:
+class LifecycleAdmin(TopicResource):
     """Requests about the life of topics."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-        self._topics = MessageTopics(context)
-        self._steps = Steps()
+    @endpoint("DELETE {topic}?force", NamespaceOperation.DELETE_TOPIC)
+    async def delete(self, request: web.Request) -> None:
+        """Delete a topic; with force also if clients use the topic."""
+        topic = topic_name(request)
+        await check_owner(self._context, topic)
+        await self._topics.loaded.delete(topic, force=flag(request, "force"))
 
-    @Endpoint(
-        "POST", f"{TOPIC_PATH}/terminate", TopicOperation.TERMINATE, done=(200,), refused=(406,)
-    )
-    async def terminate(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/partitions?force", NamespaceOperation.DELETE_TOPIC)
+    async def delete_partitioned(self, request: web.Request) -> None:
+        """Delete a partitioned topic with its partitions; with force also if clients use them."""
+        topic, loaded_topics = topic_name(request), self._topics.loaded
+        partitions = await self._partitions(topic)
+        await check_owner_of_all(self._context, partitions)
+        # Reconnecting clients cannot recreate a partition before all names are deleted.
+        async with loaded_topics.shut(topic):
+            while len(partitions) < len(more := await self._partitions(topic)):
+                partitions = more  # Grown meanwhile.
+                await check_owner_of_all(self._context, partitions)
+            used = [one async for one in in_turns(partitions) if self._is_used(one)]
+            async for one in in_turns(used):
+                loaded = loaded_topics.loaded(one)
+                if loaded is not None and not flag(request, "force"):
+                    check_unused(loaded)
+            async for one in in_turns(used):
+                if self._is_used(one):  # Otherwise deleted meanwhile.
+                    await loaded_topics.delete(one, force=True)
+            await self._context.topics.delete_partitioned(topic)
+
+    async def _partitions(self, topic: TopicName) -> list[TopicName]:
+        snapshot = await self._context.store.snapshot(topic.namespace)
+        count = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+        return [
+            TopicName.parse(partition_name(topic, index)) async for index in in_turns(range(count))
+        ]
+
+    def _is_used(self, topic: TopicName) -> bool:
+        return self._topics.loaded.loaded(topic) is not None or self._topics.is_stored(topic)
+
+    @endpoint("POST {topic}/terminate", TopicOperation.TERMINATE, done=(200,), refused=(406,))
+    async def terminate(self, request: web.Request) -> object:
         """Terminate a topic, which then refuses messages; return the id of the last message."""
         if not topic_name(request).persistent:
             raise RestError(406, "Need to provide a persistent topic name")
         refusal = "Termination of a partitioned topic is not allowed"
         topic = await self._topics.stored(request, refusal)
         await self._topics.loaded.terminate(topic.name)
-        return json_response(message_id(last_id(topic)))
+        return message_id(last_id(topic))
 
-    @Endpoint("POST", f"{TOPIC_PATH}/terminate/partitions", TopicOperation.TERMINATE, done=(200,))
+    @endpoint("POST {topic}/terminate/partitions", TopicOperation.TERMINATE, done=(200,))
     async def terminate_partitions(self, request: web.Request) -> web.StreamResponse:
         """Terminate all partitions of a topic; return the ids of the last messages."""
         if await self._topics.partitions(topic_name(request)) is None:
@@ -68,17 +98,16 @@ class LifecycleAdmin:
             last[str(topic.name.partition_index)] = message_id(last_id(topic))
         return await json_answer(request, await self._steps.take(json_pieces(last, 1)))
 
-    @Endpoint("DELETE", f"{TOPIC_PATH}/truncate", Level.TENANT_ADMIN)
-    async def truncate(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/truncate", Level.TENANT_ADMIN)
+    async def truncate(self, request: web.Request) -> None:
         """Drop the backlogs of a topic and its closed ledgers, in all partitions."""
         if not topic_name(request).persistent:
             raise RestError(412, "unsupport truncate")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
             topic.truncate()
-        return done()
 
-    @Endpoint("PUT", f"{TOPIC_PATH}/unload", TopicOperation.UNLOAD)
-    async def unload(self, request: web.Request) -> web.Response:
+    @endpoint("PUT {topic}/unload", TopicOperation.UNLOAD)
+    async def unload(self, request: web.Request) -> None:
         """Close a topic or all its partitions; clients reconnect."""
         names = await self._topics.names(request)
         await check_owner_of_all(self._context, names)
@@ -86,40 +115,47 @@ class LifecycleAdmin:
             was_loaded = await self._topics.loaded.unload(name)
             if not was_loaded and not name.persistent and name == topic_name(request):
                 raise not_found(name)  # Nothing of the topic is stored (recorded).
-        return done()
 
-    @Endpoint("POST", f"{TOPIC_PATH}/trim", TopicOperation.TRIM_TOPIC, done=(200,))
-    async def trim(self, request: web.Request) -> web.Response:
+    @endpoint("POST {topic}/trim", TopicOperation.TRIM_TOPIC, done=(200,))
+    async def trim(self, request: web.Request) -> None:
         """Drop the unneeded ledgers of a topic, in all partitions."""
         check_persistent(request, "Trim")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
             subscriptions_of(topic).moved()
-        return done(200)
 
-    @Endpoint("POST", f"{TOPIC_PATH}/createMissedPartitions", NamespaceOperation.CREATE_TOPIC)
-    async def create_partitions(self, request: web.Request) -> web.Response:
+    @endpoint("POST {topic}/createMissedPartitions", NamespaceOperation.CREATE_TOPIC)
+    async def create_partitions(self, request: web.Request) -> None:
         """Create the missing partitions of a partitioned topic."""
         topic = topic_name(request)
         if await self._topics.partitions(topic) is None:
             raise RestError(404, f"Topic {topic} does not exist")
         await self._context.topics.create_missing(topic)
-        return done()
+
+    # -- compaction ---------------------------------------------------------------------------
+
+    @endpoint("GET {topic}/compaction", TopicOperation.COMPACT)
+    async def compaction_status(self, request: web.Request) -> object:
+        """Return the status and the last error of a topic's compaction."""
+        compaction = (await self._topics.stored(request)).compaction
+        return {"status": compaction.status.value, "lastError": compaction.last_error}
+
+    @endpoint("PUT {topic}/compaction", TopicOperation.COMPACT)
+    async def compact(self, request: web.Request) -> None:
+        """Start the compaction of a topic, in all partitions."""
+        async for topic in self._topics.each(await self._topics.all_stored(request)):
+            topic.compaction.start()
 
     # -- offload: not supported -------------------------------------------------------------------
 
-    @Endpoint("GET", f"{TOPIC_PATH}/offload", TopicOperation.OFFLOAD)
-    async def offload_status(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/offload", TopicOperation.OFFLOAD)
+    async def offload_status(self, request: web.Request) -> object:
         """Report that a topic was never offloaded."""
         await self._topics.stored(request)
         first = message_id(EARLIEST)
-        return json_response(
-            {"status": "NOT_RUN", "lastError": "", "firstUnoffloadedMessage": first}
-        )
+        return {"status": "NOT_RUN", "lastError": "", "firstUnoffloadedMessage": first}
 
-    @Endpoint(
-        "PUT", f"{TOPIC_PATH}/offload", TopicOperation.OFFLOAD, Takes.JSON, body=schemas.MESSAGE_ID
-    )
-    async def offload(self, request: web.Request) -> web.Response:
+    @endpoint("PUT {topic}/offload", TopicOperation.OFFLOAD, body=schemas.MESSAGE_ID)
+    async def offload(self, request: web.Request) -> None:
         """Refuse to offload a topic."""
         await given_target(request)
         await self._topics.stored(request)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.admin.bodies import BadBodyError, JsonNumber, json_body
+from broker.admin.bodies import json_body
 from broker.messages.position import EARLIEST, LATEST, Position
+from broker.policies.values import BadBodyError, JsonNumber
 from server.http import RestError
 
 if TYPE_CHECKING:

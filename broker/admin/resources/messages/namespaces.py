@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.owners import ServedElsewhereError
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, namespace_name, segment
-from broker.admin.resources.messages.subjects import MessageTopics, subscriptions_of
+from broker.admin.paths import endpoint
+from broker.admin.requests import asked_bundle, namespace_name, segment
+from broker.admin.resources.messages.subjects import TopicResource, subscriptions_of
 from broker.authorization.operations import NamespaceOperation
-from broker.bundles import bundle_named
 from broker.messages.topic import PersistentTopic
-from broker.topics.rules import no_namespace
 from server.http import RestError
 from server.tasks.cooperative import in_turns
 
@@ -24,34 +22,21 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
 
-_PATH = "/admin/v2/namespaces/{tenant}/{namespace}"
-_BUNDLE = f"{_PATH}/{{bundle}}"
 
-
-class NamespaceMessageAdmin:
+class NamespaceMessageAdmin(TopicResource):
     """Requests about the messages of a namespace."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-        self._loading = MessageTopics(context)
-
-    async def _topics(self, request: web.Request) -> list[Topic]:
+    async def _asked(self, request: web.Request) -> list[Topic]:
         """Return the loaded topics of the namespace, or of the bundle, in the path."""
         namespace = namespace_name(request)
-        policies = await self._context.store.policies(namespace)
-        if policies is None:
-            raise no_namespace()
+        bundles = await self._context.bundles(namespace)
         loaded = list(self._context.messaging.loaded_topics.within(namespace))
         if "bundle" not in request.match_info:
             return loaded
-        text = segment(request, "bundle")
-        bundle = bundle_named(text, policies.bundles)
-        if bundle is None:
-            raise RestError(412, f"Invalid bundle range: {text[:100]}")
+        bundle = asked_bundle(request, bundles)
         names = in_turns(loaded)
         return [topic async for topic in names if bundle.holds(topic.full_name.encode())]
 
@@ -62,7 +47,7 @@ class NamespaceMessageAdmin:
                 yield topic
                 continue
             try:
-                again = await self._loading.load(topic.name)
+                again = await self._topics.load(topic.name)
             except ServedElsewhereError:
                 continue
             except RestError as error:
@@ -71,22 +56,17 @@ class NamespaceMessageAdmin:
             else:
                 yield again
 
-    @Endpoint(
-        "POST",
-        f"{_PATH}/clearBacklog/{{subscription}}",
-        NamespaceOperation.CLEAR_BACKLOG,
-        Takes.APPLICATION_JSON,
+    @endpoint(
+        "POST namespaces/{namespace}/clearBacklog/{subscription}", NamespaceOperation.CLEAR_BACKLOG
     )
-    @Endpoint(
-        "POST",
-        f"{_BUNDLE}/clearBacklog/{{subscription}}",
+    @endpoint(
+        "POST namespaces/{namespace}/{bundle}/clearBacklog/{subscription}",
         NamespaceOperation.CLEAR_BACKLOG,
-        Takes.APPLICATION_JSON,
     )
-    async def clear_one(self, request: web.Request) -> web.Response:
+    async def clear_one(self, request: web.Request) -> None:
         """Clear the backlog of all subscriptions of a name."""
         strict = self._context.rules.fails_as_upstream
-        topics, name = await self._topics(request), segment(request, "subscription")
+        topics, name = await self._asked(request), segment(request, "subscription")
         async for topic in self._each(topics):
             if isinstance(topic, PersistentTopic):
                 found = subscriptions_of(topic).get(name)
@@ -94,49 +74,37 @@ class NamespaceMessageAdmin:
                     found.skip_through(topic.ledger.last_confirmed)
                 elif strict:
                     raise RestError(500, "Cursor not found")
-        return done()
 
-    @Endpoint(
-        "POST", f"{_PATH}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG, Takes.APPLICATION_JSON
-    )
-    @Endpoint(
-        "POST", f"{_BUNDLE}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG, Takes.APPLICATION_JSON
-    )
-    async def clear(self, request: web.Request) -> web.Response:
+    @endpoint("POST namespaces/{namespace}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
+    @endpoint("POST namespaces/{namespace}/{bundle}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
+    async def clear(self, request: web.Request) -> None:
         """Clear the backlog of all subscriptions."""
         internal = self._context.rules.clears_internal_backlogs
-        async for topic in self._each(await self._topics(request)):
+        async for topic in self._each(await self._asked(request)):
             if isinstance(topic, PersistentTopic):
                 topic.subscriptions.clear_backlogs(internal=internal)
-        return done()
 
-    @Endpoint(
-        "POST",
-        f"{_PATH}/unsubscribe/{{subscription}}",
-        NamespaceOperation.UNSUBSCRIBE,
-        Takes.APPLICATION_JSON,
+    @endpoint(
+        "POST namespaces/{namespace}/unsubscribe/{subscription}", NamespaceOperation.UNSUBSCRIBE
     )
-    @Endpoint(
-        "POST",
-        f"{_BUNDLE}/unsubscribe/{{subscription}}",
+    @endpoint(
+        "POST namespaces/{namespace}/{bundle}/unsubscribe/{subscription}",
         NamespaceOperation.UNSUBSCRIBE,
-        Takes.APPLICATION_JSON,
     )
-    async def unsubscribe(self, request: web.Request) -> web.Response:
+    async def unsubscribe(self, request: web.Request) -> None:
         """Delete the subscriptions of a name.
 
         Raises:
             RestError: 412, a subscription has consumers.
         """
         name = segment(request, "subscription")
-        topics = await self._topics(request)
+        topics = await self._asked(request)
         found = [one async for one in in_turns(_named(topics, name))]
         if any(subscription.consumers for subscription in found):
             raise RestError(412, "Subscription has active connected consumers")
         async for topic in self._each(topics):
             for subscription in _named([topic], name):
                 subscription.delete()
-        return done()
 
 
 def _named(topics: list[Topic], name: str) -> Iterator[Subscription]:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
+from broker.admin.paths import endpoint
 from broker.admin.resources.messages.backlog import analyzed
 from broker.admin.resources.messages.message_ids import given_target, message_id, path_number
 from broker.admin.resources.messages.stored_message import message_response
 from broker.admin.resources.messages.subjects import (
-    SUBSCRIPTION_PATH,
-    TOPIC_PATH,
-    MessageTopics,
+    TopicResource,
     check_persistent,
     check_subscribed,
     created,
@@ -29,26 +27,19 @@ from broker.admin.resources.messages.subjects import (
 from broker.authorization.operations import TopicOperation
 from broker.messages.position import EARLIEST, Position
 from server.cross_site import check_change
-from server.http import RestError, json_response
+from server.http import RestError
 from server.seeing.audit import tell_change
-from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from broker.messages.stores.managed_ledger import ManagedLedger
 
 _NONE = "Message not found"
 
 
-class ReadingAdmin:
+class ReadingAdmin(TopicResource):
     """Requests for messages and their ids."""
-
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-        self._topics = MessageTopics(context)
-        self._steps = Steps()
 
     async def _message(self, ledger: ManagedLedger, position: Position) -> web.Response:
         entry = await ledger.entry(position)
@@ -56,9 +47,8 @@ class ReadingAdmin:
             raise RestError(404, _NONE)
         return message_response(entry, self._context.config.max_message_size)
 
-    @Endpoint(
-        "GET",
-        f"{SUBSCRIPTION_PATH}/position/{{messagePosition}}",
+    @endpoint(
+        "GET {topic}/subscription/{subName}/position/{messagePosition}",
         TopicOperation.PEEK_MESSAGES,
         refused=(422,),
     )
@@ -87,16 +77,14 @@ class ReadingAdmin:
             raise RestError(404, _NONE)
         return await self._message(topic.ledger, position)
 
-    @Endpoint(
-        "POST",
-        f"{SUBSCRIPTION_PATH}/analyzeBacklog",
+    @endpoint(
+        "POST {topic}/subscription/{subName}/analyzeBacklog",
         TopicOperation.CONSUME,
-        Takes.JSON,
         body=schemas.MESSAGE_ID,
         body_required=False,
         done=(200,),
     )
-    async def analyze(self, request: web.Request) -> web.Response:
+    async def analyze(self, request: web.Request) -> object:
         """Return an analysis of a subscription's backlog, up to a limit."""
         found = await self._topics.one(
             request,
@@ -106,13 +94,11 @@ class ReadingAdmin:
         await check_subscribed([found], subscription_name(request))
         topic = persistent(found)
         subscription = subscription_of(topic, subscription_name(request))
-        return json_response(await analyzed(subscription.cursor, topic.ledger))
+        return await analyzed(subscription.cursor, topic.ledger)
 
-    @Endpoint(
-        "GET",
-        f"{TOPIC_PATH}/examinemessage",
+    @endpoint(
+        "GET {topic}/examinemessage?messagePosition&initialPosition",
         TopicOperation.PEEK_MESSAGES,
-        query=("messagePosition", "initialPosition"),
         refused=(422,),
     )
     async def examine(self, request: web.Request) -> web.Response:
@@ -132,8 +118,8 @@ class ReadingAdmin:
             place = total - place + 1
         return await self._message(ledger, ledger.at(EARLIEST, min(max(place, 1), total)))
 
-    @Endpoint("GET", f"{TOPIC_PATH}/messageid/{{timestamp}}", TopicOperation.PEEK_MESSAGES)
-    async def id_at_time(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/messageid/{timestamp}", TopicOperation.PEEK_MESSAGES)
+    async def id_at_time(self, request: web.Request) -> object:
         """Return the id of the first message published at a time or later."""
         check_persistent(request, "Get message ID by timestamp")
         time_ms = path_number(request, "timestamp")
@@ -143,19 +129,18 @@ class ReadingAdmin:
             "on specific topic partition",
         )
         found = await topic.ledger.published_at(time_ms) if time_ms else EARLIEST
-        return json_response(message_id(found, topic.name.partition_index))
+        return message_id(found, topic.name.partition_index)
 
-    @Endpoint("GET", f"{TOPIC_PATH}/getMessageIdByIndex", TopicOperation.PEEK_MESSAGES)
-    async def id_by_index(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/getMessageIdByIndex", TopicOperation.PEEK_MESSAGES)
+    async def id_by_index(self, request: web.Request) -> None:
         """Refuse to find a message by index: brokers do not number messages here."""
         await self._topics.names(request)
         raise RestError(
             412, "GetMessageIDByIndex is not allowed when broker entry metadata is disabled"
         )
 
-    @Endpoint(
-        "GET",
-        f"{TOPIC_PATH}/ledger/{{ledgerId}}/entry/{{entryId}}",
+    @endpoint(
+        "GET {topic}/ledger/{ledgerId}/entry/{entryId}",
         TopicOperation.PEEK_MESSAGES,
         refused=(422,),
     )
@@ -173,27 +158,25 @@ class ReadingAdmin:
             raise RestError(500, text)
         return await self._message(ledger, position)
 
-    @Endpoint("GET", f"{TOPIC_PATH}/lastMessageId", TopicOperation.PEEK_MESSAGES)
-    async def last_message_id(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/lastMessageId", TopicOperation.PEEK_MESSAGES)
+    async def last_message_id(self, request: web.Request) -> object:
         """Return the id of the last message; (-1, -1) if no longer stored."""
         check_persistent(request, "GetLastMessageId")
         topic = await self._topics.stored(request)
-        return json_response(message_id(last_id(topic), topic.name.partition_index))
+        return message_id(last_id(topic), topic.name.partition_index)
 
-    @Endpoint(
-        "PUT",
-        f"{TOPIC_PATH}/backlogSize",
+    @endpoint(
+        "PUT {topic}/backlogSize",
         TopicOperation.GET_BACKLOG_SIZE,
-        Takes.JSON,
         body=schemas.MESSAGE_ID,
         done=(200,),
     )
-    async def backlog_size(self, request: web.Request) -> web.Response:
+    async def backlog_size(self, request: web.Request) -> object:
         """Return the stored bytes behind an id."""
         target = await given_target(request)
         refusal = "calculate backlog size is not allowed for partitioned-topic"
         ledger = (await self._topics.stored(request, refusal)).ledger
-        return json_response(ledger.size_between(target.position, ledger.last_confirmed))
+        return ledger.size_between(target.position, ledger.last_confirmed)
 
 
 def _query_number(request: web.Request, name: str, default: int) -> int:

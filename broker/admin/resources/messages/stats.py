@@ -8,57 +8,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from broker.admin.json_steps import json_answer, json_pieces
-from broker.admin.paths import Endpoint
+from broker.admin.paths import endpoint
 from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.backlog import offline_stats
 from broker.admin.resources.messages.internal_stats import internal_info, internal_stats
-from broker.admin.resources.messages.subjects import TOPIC_PATH, MessageTopics, persistent
+from broker.admin.resources.messages.subjects import TopicResource, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats
 from broker.authorization.operations import TopicOperation
 from broker.topics.rules import check_not_a_partition, no_namespace
-from server.http import RestError, json_response
-from server.tasks.cooperative import Steps
+from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from broker.messages.topic import Topic
 
 _LEVELS = 5
 """Levels of JSON with steps of their own: topic, subscriptions, subscription, consumers, consumer;
 partitions add two levels: the list, and each partition."""
+_WANTED = "excludeConsumers&excludePublishers&getEarliestTimeInBacklog"
 _NO_PARTITIONS = "Partitioned Topic {} not found"
 _NO_DIRECT_PARTITIONS = "Partitioned topic not found {}"
 
 
-class StatsAdmin:
+class StatsAdmin(TopicResource):
     """Requests for statistics."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-        self._topics = MessageTopics(context)
-        self._steps = Steps()
-
-    @Endpoint(
-        "GET",
-        f"{TOPIC_PATH}/stats",
+    @endpoint(
+        f"GET {{topic}}/stats?{_WANTED}",
         TopicOperation.GET_STATS,
-        query=("excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog"),
     )
     async def stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a topic or partition."""
         topic, wanted = await self._topics.one(request), _wanted(request)
         return await self._answered(request, topic_stats(topic, wanted, self._context.broker_id))
 
-    @Endpoint(
-        "GET",
-        f"{TOPIC_PATH}/partitioned-stats",
+    @endpoint(
+        f"GET {{topic}}/partitioned-stats?perPartition&{_WANTED}",
         TopicOperation.GET_STATS,
-        query=("perPartition", "excludeConsumers", "excludePublishers", "getEarliestTimeInBacklog"),
     )
     async def partitioned_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the statistics of a partitioned topic, and of each partition if requested."""
@@ -77,7 +67,7 @@ class StatsAdmin:
 
         return await self._answered(request, work(), _LEVELS + 2)
 
-    @Endpoint("GET", f"{TOPIC_PATH}/internalStats", TopicOperation.GET_STATS, query=("metadata",))
+    @endpoint("GET {topic}/internalStats?metadata", TopicOperation.GET_STATS)
     async def internal_stats(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of a topic or partition."""
         topic = await self._topics.one(request)
@@ -85,7 +75,7 @@ class StatsAdmin:
             request, internal_stats(topic, metadata=flag(request, "metadata"))
         )
 
-    @Endpoint("GET", f"{TOPIC_PATH}/partitioned-internalStats", TopicOperation.GET_STATS)
+    @endpoint("GET {topic}/partitioned-internalStats", TopicOperation.GET_STATS)
     async def partitioned_insides(self, request: web.Request) -> web.StreamResponse:
         """Return the ledgers and cursors of each partition."""
         count, topics = await self._partitions(request, _NO_PARTITIONS)
@@ -99,12 +89,12 @@ class StatsAdmin:
 
         return await self._answered(request, work(), _LEVELS + 2)
 
-    @Endpoint("GET", f"{TOPIC_PATH}/internal-info", TopicOperation.GET_STATS)
-    async def internal_info(self, request: web.Request) -> web.StreamResponse:
+    @endpoint("GET {topic}/internal-info", TopicOperation.GET_STATS)
+    async def internal_info(self, request: web.Request) -> object:
         """Return the ledgers and cursors as stored, of a topic or of each partition."""
         topic = topic_name(request)
         if await self._topics.partitions(topic) is None:
-            return json_response(internal_info(persistent(await self._topics.load(topic))))
+            return internal_info(persistent(await self._topics.load(topic)))
         topics = await self._topics.all_stored(request)
 
         def work() -> Generator[None, None, dict[str, Any]]:
@@ -116,8 +106,8 @@ class StatsAdmin:
 
         return await self._answered(request, work(), 2)
 
-    @Endpoint("GET", f"{TOPIC_PATH}/backlog", TopicOperation.GET_BACKLOG_SIZE)
-    async def backlog(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/backlog", TopicOperation.GET_BACKLOG_SIZE)
+    async def backlog(self, request: web.Request) -> object:
         """Return the content of a topic's ledgers, and each subscription's backlog.
 
         All are zero without ledgers: for a partitioned or a missing topic (recorded).
@@ -127,7 +117,7 @@ class StatsAdmin:
         there = name.persistent and snapshot.contains(name)
         topic = persistent(await self._topics.load(name)) if there else None
         stats = offline_stats(name, topic, self._context.config.advertised_address)
-        return json_response({**stats, "statGeneratedAt": self._topics.loaded.clock.wall_ms()})
+        return {**stats, "statGeneratedAt": self._topics.loaded.clock.wall_ms()}
 
     async def _answered(
         self,

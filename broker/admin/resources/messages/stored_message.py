@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from broker.admin.requests import FailsUpstreamError
+from broker.admin.resources.messages.consumer_stats import moment
 from broker.messages.compaction.batches import DecompressionError, decompressed
 from broker.messages.metadata import parse_metadata, payload_of
 from proto.errors import RemoteProtocolError
@@ -90,10 +90,8 @@ def _header(text: str) -> str:
 
 
 def _moment(milliseconds: int) -> str:
-    """Return a time in Java's format: without a zero fraction."""
+    """Return a client's time, also an impossible time."""
     try:
-        found = datetime.fromtimestamp(milliseconds // 1000, UTC)
+        return moment(milliseconds)
     except (OverflowError, ValueError, OSError):
         return str(milliseconds)
-    fraction = f".{milliseconds % 1000:03d}" if milliseconds % 1000 else ""
-    return f"{found:%Y-%m-%dT%H:%M:%S}{fraction}Z"

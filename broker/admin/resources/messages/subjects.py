@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import proto.PulsarApi_pb2 as pb
 from broker.admin.owners import check_owner, check_owner_of_all
+from broker.admin.paths import Resource
 from broker.admin.requests import FailsUpstreamError, segment, topic_name
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
@@ -16,7 +17,7 @@ from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from server.cross_site import check_change
 from server.http import RestError
-from server.tasks.cooperative import in_turns
+from server.tasks.cooperative import Steps, in_turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -29,14 +30,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Topic)
 
-TOPIC_PATH = "/admin/v2/{domain}/{tenant}/{namespace}/{topic}"
-SUBSCRIPTION_PATH = f"{TOPIC_PATH}/subscription/{{subName}}"
 _STATUS = {
     pb.TopicNotFound: 404,
     pb.SubscriptionNotFound: 404,
     pb.NotAllowedError: 412,
     pb.ServiceNotReady: 503,
 }
+
+
+class TopicResource(Resource):
+    """The handlers of a subject about topics."""
+
+    def __init__(self, context: AdminContext) -> None:
+        super().__init__(context)
+        self._topics = MessageTopics(context)
+        self._steps = Steps()
 
 
 class MessageTopics:

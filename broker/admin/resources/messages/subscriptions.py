@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.admin.bodies import BadBodyError, string_map, string_map_of
+from broker.admin.bodies import string_map
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, flag, topic_name
+from broker.admin.paths import endpoint
+from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.message_ids import ResetTarget, reset_target
 from broker.admin.resources.messages.subjects import (
-    SUBSCRIPTION_PATH,
-    MessageTopics,
+    TopicResource,
     check_subscribed,
     created,
     no_subscription,
@@ -27,32 +26,26 @@ from broker.admin.resources.messages.subjects import (
 from broker.authorization.operations import TopicOperation
 from broker.errors import Refusal, RefusedError
 from broker.messages.position import LATEST
-from server.http import RestError, json_response
+from broker.policies.values import BadBodyError, string_map_of
+from server.http import RestError
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from broker.messages.topic import PersistentTopic, Topic
 
 
-class SubscriptionAdmin:
+class SubscriptionAdmin(TopicResource):
     """Requests about subscriptions as such."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._topics = MessageTopics(context)
-        self._rules = context.rules
-
-    @Endpoint(
-        "PUT",
-        SUBSCRIPTION_PATH,
+    @endpoint(
+        "PUT {topic}/subscription/{subName}",
         TopicOperation.SUBSCRIBE,
-        Takes.JSON,
         body=schemas.START,
         body_required=False,
     )
-    async def create(self, request: web.Request) -> web.Response:
+    async def create(self, request: web.Request) -> None:
         """Create a subscription at the end or at the body's position; create a missing topic."""
         target = await reset_target(request) or ResetTarget(LATEST)
         if not topic_name(request).persistent:
@@ -68,7 +61,6 @@ class SubscriptionAdmin:
             if not subscriptions_of(topic).get(name):  # A consumer may have been faster.
                 _create(topic, name, target)
                 await self._topics.flushed(topic)
-        return done()
 
     async def _asked(self, request: web.Request) -> list[Topic]:
         try:
@@ -79,8 +71,8 @@ class SubscriptionAdmin:
                 raise
             return [await self._topics.load(topic, create=True)]
 
-    @Endpoint("DELETE", SUBSCRIPTION_PATH, TopicOperation.UNSUBSCRIBE, query=("force",))
-    async def delete(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/subscription/{subName}?force", TopicOperation.UNSUBSCRIBE)
+    async def delete(self, request: web.Request) -> None:
         """Delete a subscription; with force also if consumers use the subscription.
 
         Subscriptions of non-persistent topics are always deleted (recorded).
@@ -99,12 +91,11 @@ class SubscriptionAdmin:
             subscription = topic.subscriptions.get(name)
             if subscription is not None:
                 subscription.delete()
-        if self._rules.acts_before_it_refuses and len(found) < len(topics):
+        if self._context.rules.acts_before_it_refuses and len(found) < len(topics):
             raise RestError(404, "Subscription not found")
-        return done()
 
-    @Endpoint("GET", f"{SUBSCRIPTION_PATH}/properties", TopicOperation.CONSUME)
-    async def get_properties(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/subscription/{subName}/properties", TopicOperation.CONSUME)
+    async def get_properties(self, request: web.Request) -> object:
         """Return the properties of a subscription, merged over all partitions.
 
         Subscriptions of non-persistent topics have no properties (recorded).
@@ -115,16 +106,14 @@ class SubscriptionAdmin:
         await check_subscribed(topics, name, topic)
         async for one in in_turns(stored_of(topics)):
             found |= subscription_of(one, name).cursor.properties
-        return json_response(found)
+        return found
 
-    @Endpoint(
-        "PUT",
-        f"{SUBSCRIPTION_PATH}/properties",
+    @endpoint(
+        "PUT {topic}/subscription/{subName}/properties",
         TopicOperation.SUBSCRIBE,
-        Takes.JSON,
         body=schemas.PROPERTIES,
     )
-    async def set_properties(self, request: web.Request) -> web.Response:
+    async def set_properties(self, request: web.Request) -> None:
         """Replace the properties of a subscription; a no-op for non-persistent topics."""
         properties = await string_map(request)
         topics, name = await self._topics.all(request), subscription_name(request)
@@ -133,29 +122,25 @@ class SubscriptionAdmin:
             subscription.cursor.properties = dict(properties)
             subscription.cursor.changed = True
             subscription.cursor.save()
-        return done()
 
-    @Endpoint(
-        "GET",
-        f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus",
+    @endpoint(
+        "GET {topic}/subscription/{subName}/replicatedSubscriptionStatus",
         TopicOperation.GET_REPLICATED_SUBSCRIPTION_STATUS,
     )
-    async def get_replicated(self, request: web.Request) -> web.Response:
+    async def get_replicated(self, request: web.Request) -> object:
         """Return false for each topic: no subscription is replicated."""
         _check_stored(request, "get")
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         await check_subscribed(topics, name)
         names = [str(topic.name) async for topic in in_turns(topics)]
-        return json_response(dict.fromkeys(names, False))
+        return dict.fromkeys(names, False)
 
-    @Endpoint(
-        "POST",
-        f"{SUBSCRIPTION_PATH}/replicatedSubscriptionStatus",
+    @endpoint(
+        "POST {topic}/subscription/{subName}/replicatedSubscriptionStatus",
         TopicOperation.SET_REPLICATED_SUBSCRIPTION_STATUS,
-        Takes.JSON,
         body={"type": "boolean"},
     )
-    async def set_replicated(self, request: web.Request) -> web.Response:
+    async def set_replicated(self, request: web.Request) -> None:
         """Refuse to replicate a subscription: the broker has a single cluster."""
         wanted = (await request.read()).strip()  # Bytes: maybe no text, or in a slow charset.
         _check_stored(request, "enable/disable")
@@ -163,7 +148,6 @@ class SubscriptionAdmin:
         await check_subscribed(topics, name)
         if wanted == b"true":
             raise RestError(412, "nothing is replicated here: there is one cluster")
-        return done()
 
 
 def _check_stored(request: web.Request, what: str) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from broker.admin.bodies import BadBodyError
-from broker.admin.resources.policies.values import one_of
-from broker.policies.documents import UNDEFINED
 from broker.policies.effective import ALL_TYPES
+from broker.policies.table import UNDEFINED
+from broker.policies.values import BadBodyError, one_of
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from broker.configuration.config import BrokerConfig
+    from broker.policies.policy import Policy
 
     Check: TypeAlias = Callable[[Any, "Asked"], object]
     """Checks a parsed value; returns the value to store."""
@@ -38,31 +38,33 @@ class Asked(NamedTuple):
     document: Mapping[str, Any]
 
 
-def anything(value: object, _asked: Asked) -> object:
-    """Refuse nothing."""
-    return value
+def checked(policy: Policy, value: Any, asked: Asked) -> object:  # noqa: ANN401 - JSON
+    """Return the value to store.
 
-
-def not_negative(value: int, asked: Asked) -> int:
-    """Refuse numbers below 0."""
-    if value < 0:
+    Raises:
+        RestError, BadBodyError: The value is refused.
+    """
+    check = _CHECKS.get(policy.key)
+    if check is not None:
+        return check(value, asked)
+    if asked.refusal and value < 0:
         raise RestError(412, asked.refusal)
     return value
 
 
-def message_size(value: int, asked: Asked) -> int:
+def _message_size(value: int, asked: Asked) -> int:
     """Refuse a size above the broker's."""
     if not 0 <= value <= asked.config.max_message_size:
         raise RestError(412, asked.refusal)
     return value
 
 
-def undefined_removes(value: str, _asked: Asked) -> str | None:
+def _undefined_removes(value: str, _asked: Asked) -> str | None:
     """Remove an undefined strategy."""
     return None if value == UNDEFINED else value
 
 
-def subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
+def _subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
     """Refuse unknown types."""
     types = [_TYPE(one) for one in value or ()]
     if value is None or None in types:
@@ -71,7 +73,7 @@ def subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
     return list(dict.fromkeys(types))
 
 
-def auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
+def _auto_topic_creation(value: Mapping[str, Any], asked: Asked) -> Mapping[str, Any]:
     """Refuse an unknown kind of topic, and an impossible number of partitions."""
     if value["allowAutoTopicCreation"]:
         problem = _auto_topic_problem(value, asked.config.max_num_partitions_per_partitioned_topic)
@@ -97,7 +99,7 @@ def _auto_topic_problem(value: Mapping[str, Any], most: int) -> str:
     return ""
 
 
-def retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
+def _retention(value: Mapping[str, int], asked: Asked) -> Mapping[str, int]:
     """Refuse numbers below -1, a single 0, and retention below a backlog quota."""
     minutes, megabytes = value["retentionTimeInMinutes"], value["retentionSizeInMB"]
     problem = ""
@@ -127,7 +129,7 @@ def exceeds_retention(quota: Mapping[str, Any], kept: Mapping[str, int]) -> bool
     return bool(by_size or 0 < minutes * 60 <= quota["limitTime"])
 
 
-def persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, Any]:
+def _persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, Any]:
     """Refuse numbers of bookies that BookKeeper refuses."""
     if not value:
         raise RestError(400, "persistence policies should not be null")
@@ -141,10 +143,22 @@ def persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, 
     return value
 
 
-def entry_filters(value: Mapping[str, str], _asked: Asked) -> None:
+def _entry_filters(value: Mapping[str, str], _asked: Asked) -> None:
     """Refuse all filters: no filter can be loaded here."""
     names = [name.strip() for name in value["entryFilterNames"].split(",") if name.strip()]
     if not names:
         text = "entryFilterNames can't be empty. To remove entry filters use the remove method."
         raise RestError(400, text)
     raise RestError(400, f"Entry filter '{names[0][:100]}' not found")
+
+
+_CHECKS: Mapping[str, Check] = {
+    "autoTopicCreationOverride": _auto_topic_creation,
+    "entryFilters": _entry_filters,
+    "max_message_size": _message_size,
+    "persistence": _persistence,
+    "retention_policies": _retention,
+    "schema_compatibility_strategy": _undefined_removes,
+    "subscription_types_enabled": _subscription_types,
+}
+"""The checks of policies by key; other numbers with a refusal are not negative."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.bodies import BadBodyError, strings, whole_number, without_null
+from broker.admin.bodies import whole_number
 from broker.admin.resources.policies.checks import Asked
+from broker.admin.resources.policies.checks import checked as checked_value
 from broker.admin.resources.policies.permissions import no_permissions, permissions_of
 from broker.admin.resources.policies.placement.offload_values import (
     OLD,
@@ -20,25 +21,28 @@ from broker.admin.resources.policies.placement.offload_values import (
     shown,
 )
 from broker.admin.resources.policies.quotas import quotas_of
-from broker.admin.resources.policies.rows import ROWS
-from broker.admin.resources.policies.values import (
+from broker.bundles import MAX_BUNDLES, boundaries
+from broker.policies.documents import LOCAL_POLICIES
+from broker.policies.table import TABLE
+from broker.policies.values import (
+    BadBodyError,
     boolean,
     long_number,
     object_by_name,
     set_of_texts,
+    strings,
     texts_by_name,
+    without_null,
 )
-from broker.bundles import MAX_BUNDLES, boundaries
-from broker.policies.documents import LOCAL_POLICIES
 from broker.stores.store import NamespacePolicies
 from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from broker.admin.resources.policies.row import PolicyRow
-    from broker.admin.resources.policies.values import Reader
     from broker.configuration.config import BrokerConfig
+    from broker.policies.policy import Policy
+    from broker.policies.values import Reader
     from proto.names import NamespaceName
 
 
@@ -67,7 +71,7 @@ def policies_body(
     }
 
 
-_BY_CLUSTER = frozenset(row.key for row in ROWS if row.per_cluster)
+_BY_CLUSTER = frozenset(row.key for row in TABLE if row.per_cluster)
 _DEFAULTS: dict[str, object] = {
     "allowed_clusters": [],
     "backlog_quota_map": {},
@@ -154,7 +158,7 @@ _READERS: Mapping[str, Reader] = {
     **dict.fromkeys(OLD, long_number),
 }
 """Stored policies outside the table."""
-_OF_NAMESPACES = [(row, row.namespace) for row in ROWS if row.namespace is not None]
+_OF_NAMESPACES = [(row, row.namespace) for row in TABLE if row.namespace is not None]
 _ANY_BODY_SETS = "dispatcherPauseOnAckStatePersistentEnabled"
 
 
@@ -190,13 +194,13 @@ def document_of(
     return found
 
 
-def _checked(value: object, row: PolicyRow, asked: Asked) -> object:
+def _checked(value: object, row: Policy, asked: Asked) -> object:
     if row.per_cluster:
         value = _of_cluster(value, row.key, asked.config.cluster_name)
         if value is None:
             return None
     read: Any = boolean if row.key == _ANY_BODY_SETS else row.read
-    return row.check(read(value), asked)
+    return checked_value(row, read(value), asked)
 
 
 def _of_cluster(value: object, key: str, cluster: str) -> object:

@@ -1,245 +1,220 @@
-"""Special policies: clusters, properties of namespaces, dispatch of a subscription."""
+"""Special policies: clusters, properties of namespaces, dispatch of a subscription, shadow topics.
+
+Source: upstream NamespacesBase, PersistentTopicsBase.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from broker.admin.bodies import json_body, strings
+from broker.admin.bodies import json_body
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, flag, segment
-from broker.admin.resources.policies.endpoints import shown
-from broker.admin.resources.policies.rate_rows import rate_body, read_rate
-from broker.admin.resources.policies.row import Empty
-from broker.admin.resources.policies.subjects import (
-    NAMESPACE_PATH,
-    TOPIC_PATH,
-    existing_namespace,
-    topic_with_policies,
-)
-from broker.admin.resources.policies.values import schema_of, texts_by_name
+from broker.admin.paths import endpoint
+from broker.admin.requests import flag, plain, segment
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import Level, PolicyName
-from server.http import JSON_TYPE, RestError, json_response
+from broker.policies.table import SUBSCRIPTION_RATE
+from broker.policies.values import schema_of, strings, texts_by_name
+from proto.names import InvalidNameError, TopicName
+from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from broker.admin.context import AdminContext
-    from proto.names import NamespaceName, TopicName
+    from aiohttp import web
 
 _CLUSTERS, _PROPERTIES, _RATES = "replication_clusters", "properties", "dispatch_rates"
 
 
-class OtherPolicyAdmin:
+class OtherPolicyAdmin(PolicyResource):
     """Requests about the special policies."""
-
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-
-    def _set(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        return self._context.message_policies.document(of)
 
     # -- clusters: only the broker's ----------------------------------------------------------
 
-    @Endpoint(
-        "GET", f"{NAMESPACE_PATH}/replication", PolicyName.REPLICATION, Takes.APPLICATION_JSON
-    )
-    async def get_clusters(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}/replication", PolicyName.REPLICATION)
+    async def get_clusters(self, request: web.Request) -> object:
         """Return the clusters of a namespace."""
-        namespace = await existing_namespace(self._context, request)
-        return json_response(self._set(namespace).get(_CLUSTERS) or [self._cluster])
+        namespace = await self._namespace(request)
+        return self._kept(namespace).get(_CLUSTERS) or [self._cluster]
 
     @property
     def _cluster(self) -> str:
         return self._context.config.cluster_name
 
-    @Endpoint(
-        "POST",
-        f"{NAMESPACE_PATH}/replication",
+    @endpoint(
+        "POST namespaces/{namespace}/replication",
         PolicyName.REPLICATION,
-        Takes.APPLICATION_JSON,
         body=schemas.TEXTS,
+        done=(200,),
         refused=(403,),
     )
-    async def set_clusters(self, request: web.Request) -> web.Response:
+    async def set_clusters(self, request: web.Request) -> None:
         """Accept the broker's own cluster, and refuse foreign clusters."""
         clusters = await _clusters(request)
-        await existing_namespace(self._context, request)
+        await self._namespace(request)
+        self._check_own(clusters)
+
+    def _check_own(self, clusters: Sequence[str]) -> None:
         other = next((one for one in clusters if one != self._cluster), None)
         if other is not None:
             raise RestError(403, f"Invalid cluster id: {other[:100]}")
-        return done(200)
 
-    @Endpoint(
-        "GET",
-        f"{NAMESPACE_PATH}/allowedClusters",
-        PolicyName.ALLOW_CLUSTERS,
-        Takes.APPLICATION_JSON,
-    )
-    async def get_allowed_clusters(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}/allowedClusters", PolicyName.ALLOW_CLUSTERS)
+    async def get_allowed_clusters(self, request: web.Request) -> object:
         """Return the allowed clusters given at a namespace's creation."""
-        namespace = await existing_namespace(self._context, request)
-        return json_response(self._set(namespace).get("allowed_clusters") or [])
+        return self._kept(await self._namespace(request)).get("allowed_clusters") or []
 
-    @Endpoint("GET", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION, query=("applied",))
-    async def get_topic_clusters(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/replication?applied", PolicyName.REPLICATION)
+    async def get_topic_clusters(self, request: web.Request) -> object:
         """Return the clusters of a topic, or the effective clusters."""
-        topic = await topic_with_policies(self._context, request)
-        clusters = self._set(topic).get(_CLUSTERS)
-        if clusters is None and flag(request, "applied"):
-            clusters = [self._cluster]
-        return shown(clusters, Empty.NO_BODY)
+        clusters = self._kept(await self._topic(request)).get(_CLUSTERS)
+        return [self._cluster] if clusters is None and flag(request, "applied") else clusters
 
-    @Endpoint(
-        "POST", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION, Takes.JSON, body=schemas.TEXTS
-    )
-    async def set_topic_clusters(self, request: web.Request) -> web.Response:
+    @endpoint("POST {topic}/replication", PolicyName.REPLICATION, body=schemas.TEXTS)
+    async def set_topic_clusters(self, request: web.Request) -> None:
         """Accept the broker's own cluster for a topic, and refuse foreign clusters."""
         clusters = await _clusters(request)
-        topic = await topic_with_policies(self._context, request)
+        topic = await self._topic(request)
         if self._cluster not in clusters:
             raise RestError(
                 412,
                 "Can not remove local cluster from the local topic-level replication clusters "
                 "policy",
             )
-        other = next((one for one in clusters if one != self._cluster), None)
-        if other is not None:
-            raise RestError(403, f"Invalid cluster id: {other[:100]}")
-        await self._context.message_policies.set(topic, _CLUSTERS, list(clusters))
-        return done()
+        self._check_own(clusters)
+        await self._keep(topic, _CLUSTERS, list(clusters))
 
-    @Endpoint("DELETE", f"{TOPIC_PATH}/replication", PolicyName.REPLICATION)
-    async def remove_topic_clusters(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/replication", PolicyName.REPLICATION)
+    async def remove_topic_clusters(self, request: web.Request) -> None:
         """Restore the namespace's clusters for a topic."""
-        topic = await topic_with_policies(self._context, request)
-        await self._context.message_policies.set(topic, _CLUSTERS, None)
-        return done()
+        await self._keep(await self._topic(request), _CLUSTERS, None)
 
     # -- properties of namespaces -------------------------------------------------------------
 
-    @Endpoint("GET", f"{NAMESPACE_PATH}/properties", Level.TENANT_ADMIN, Takes.APPLICATION_JSON)
-    async def get_properties(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}/properties", Level.TENANT_ADMIN)
+    async def get_properties(self, request: web.Request) -> object:
         """Return the properties of a namespace."""
-        namespace = await existing_namespace(self._context, request)
-        return json_response(self._set(namespace).get(_PROPERTIES) or {})
+        return self._kept(await self._namespace(request)).get(_PROPERTIES) or {}
 
-    @Endpoint(
-        "PUT",
-        f"{NAMESPACE_PATH}/properties",
-        Level.TENANT_ADMIN,
-        Takes.APPLICATION_JSON,
-        body=schemas.PROPERTIES,
-    )
-    async def add_properties(self, request: web.Request) -> web.Response:
+    @endpoint("PUT namespaces/{namespace}/properties", Level.TENANT_ADMIN, body=schemas.PROPERTIES)
+    async def add_properties(self, request: web.Request) -> None:
         """Add or replace properties of a namespace."""
         body = await json_body(request)
         if self._context.rules.fails_as_upstream and isinstance(body, dict):
             # Unlike for topics, upstream accepts a null, without effect.
             body = {key: value for key, value in body.items() if value is not None}
-        return await self._add(request, texts_by_name(body))
+        await self._add(request, texts_by_name(body))
 
-    @Endpoint(
-        "PUT",
-        f"{NAMESPACE_PATH}/property/{{key}}/{{value}}",
-        Level.TENANT_ADMIN,
-        Takes.APPLICATION_JSON,
-    )
-    async def add_property(self, request: web.Request) -> web.Response:
+    @endpoint("PUT namespaces/{namespace}/property/{key}/{value}", Level.TENANT_ADMIN)
+    async def add_property(self, request: web.Request) -> None:
         """Add a property."""
-        return await self._add(request, {segment(request, "key"): segment(request, "value")})
+        await self._add(request, {segment(request, "key"): segment(request, "value")})
 
-    async def _add(self, request: web.Request, properties: dict[str, str]) -> web.Response:
-        namespace = await existing_namespace(self._context, request)
-        kept = self._set(namespace).get(_PROPERTIES) or {}
-        together = {**kept, **properties}
-        await self._context.message_policies.set(namespace, _PROPERTIES, together or None)
-        return done()
+    async def _add(self, request: web.Request, properties: dict[str, str]) -> None:
+        namespace = await self._namespace(request)
+        together = {**(self._kept(namespace).get(_PROPERTIES) or {}), **properties}
+        await self._keep(namespace, _PROPERTIES, together or None)
 
-    @Endpoint("DELETE", f"{NAMESPACE_PATH}/properties", Level.TENANT_ADMIN, Takes.APPLICATION_JSON)
-    async def remove_properties(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE namespaces/{namespace}/properties", Level.TENANT_ADMIN)
+    async def remove_properties(self, request: web.Request) -> None:
         """Remove all properties of a namespace."""
-        namespace = await existing_namespace(self._context, request)
-        await self._context.message_policies.set(namespace, _PROPERTIES, None)
-        return done()
+        await self._keep(await self._namespace(request), _PROPERTIES, None)
 
-    @Endpoint(
-        "GET", f"{NAMESPACE_PATH}/property/{{key}}", Level.TENANT_ADMIN, Takes.APPLICATION_JSON
-    )
-    async def get_property(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}/property/{key}", Level.TENANT_ADMIN)
+    async def get_property(self, request: web.Request) -> object:
         """Return the value of a property as plain text."""
-        namespace = await existing_namespace(self._context, request)
-        return _plain((self._set(namespace).get(_PROPERTIES) or {}).get(segment(request, "key")))
+        kept = self._kept(await self._namespace(request)).get(_PROPERTIES) or {}
+        return plain(kept.get(segment(request, "key")))
 
-    @Endpoint(
-        "DELETE",
-        f"{NAMESPACE_PATH}/property/{{key}}",
-        Level.TENANT_ADMIN,
-        Takes.APPLICATION_JSON,
-        done=(200,),
-    )
-    async def remove_property(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE namespaces/{namespace}/property/{key}", Level.TENANT_ADMIN, done=(200,))
+    async def remove_property(self, request: web.Request) -> object:
         """Remove a property, and return its value."""
-        namespace = await existing_namespace(self._context, request)
-        left = dict(self._set(namespace).get(_PROPERTIES) or {})
+        namespace = await self._namespace(request)
+        left = dict(self._kept(namespace).get(_PROPERTIES) or {})
         value = left.pop(segment(request, "key"), None)
-        await self._context.message_policies.set(namespace, _PROPERTIES, left or None)
-        return _plain(value)
+        await self._keep(namespace, _PROPERTIES, left or None)
+        return plain(value)
 
     # -- dispatch of a subscription -----------------------------------------------------------
 
-    @Endpoint("GET", f"{TOPIC_PATH}/{{subName}}/dispatchRate", PolicyName.RATE, query=("applied",))
-    async def get_rate(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/{subName}/dispatchRate?applied", PolicyName.RATE)
+    async def get_rate(self, request: web.Request) -> object:
         """Return the dispatch rate of a subscription, or the effective rate."""
-        topic, name = await topic_with_policies(self._context, request), _subscription(request)
-        rate = (self._set(topic).get(_RATES) or {}).get(name)
+        topic = await self._topic(request)
+        rate = (self._kept(topic).get(_RATES) or {}).get(segment(request, "subName"))
         if rate is None and flag(request, "applied"):
-            in_force = self._context.message_policies.of(topic)
-            rate = rate_body(in_force.subscription_dispatch_rate)
-        return shown(rate, Empty.NO_BODY)
+            rate = SUBSCRIPTION_RATE.shown(self._context.message_policies.of(topic))
+        return rate
 
-    @Endpoint(
-        "POST",
-        f"{TOPIC_PATH}/{{subName}}/dispatchRate",
+    @endpoint(
+        "POST {topic}/{subName}/dispatchRate",
         PolicyName.RATE,
-        Takes.JSON,
-        body=schema_of(read_rate),
+        body=schema_of(SUBSCRIPTION_RATE.read),
     )
-    async def set_rate(self, request: web.Request) -> web.Response:
+    async def set_rate(self, request: web.Request) -> None:
         """Set the dispatch rate of a subscription."""
         body = await json_body(request)
-        rate = read_rate(body)
-        topic = await topic_with_policies(self._context, request)
+        rate = SUBSCRIPTION_RATE.read(body)
+        topic = await self._topic(request)
         if body is not None:
-            await self._keep_rate(topic, _subscription(request), rate)
-        return done()
+            await self._keep_rate(topic, segment(request, "subName"), rate)
 
-    @Endpoint("DELETE", f"{TOPIC_PATH}/{{subName}}/dispatchRate", PolicyName.RATE)
-    async def remove_rate(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/{subName}/dispatchRate", PolicyName.RATE)
+    async def remove_rate(self, request: web.Request) -> None:
         """Remove the dispatch rate of a subscription."""
-        topic = await topic_with_policies(self._context, request)
-        await self._keep_rate(topic, _subscription(request), None)
-        return done()
+        await self._keep_rate(await self._topic(request), segment(request, "subName"), None)
 
     async def _keep_rate(self, topic: TopicName, name: str, rate: object) -> None:
-        rates = {**(self._set(topic).get(_RATES) or {}), name: rate}
+        rates = {**(self._kept(topic).get(_RATES) or {}), name: rate}
         kept = {one: value for one, value in rates.items() if value is not None}
-        await self._context.message_policies.set(topic, _RATES, kept or None)
+        await self._keep(topic, _RATES, kept or None)
+
+    # -- shadow topics: no topic is copied to another -----------------------------------------
+
+    @endpoint("GET {topic}/shadowTopics", PolicyName.SHADOW_TOPIC)
+    async def get_shadows(self, request: web.Request) -> None:
+        """Return an empty response: topics have no shadow topics."""
+        await self._topic(request)
+
+    @endpoint(
+        "PUT {topic}/shadowTopics", PolicyName.SHADOW_TOPIC, body=schemas.TEXTS, refused=(403,)
+    )
+    async def set_shadows(self, request: web.Request) -> None:
+        """Refuse shadow topics, invalid shadow topics in upstream's words."""
+        names = strings(await json_body(request), "the body")
+        topic = await self._topic(request)
+        if not names:
+            text = "Cannot specify empty shadow topics, please use remove command instead."
+            raise RestError(412, text)
+        for name in names:
+            await self._check_exists(name)
+        raise RestError(
+            412, f"Messages are not copied to shadow topics here: set none for {topic}."
+        )
+
+    async def _check_exists(self, name: str) -> None:
+        try:
+            shadow = TopicName.parse(name)
+        except InvalidNameError:
+            raise RestError(403, f"Invalid shadow topic name: {name[:100]}") from None
+        snapshot = await self._context.store.snapshot(shadow.namespace)
+        known = snapshot is not None and (
+            snapshot.contains(shadow) or str(shadow) in snapshot.partitioned
+        )
+        if not known:
+            raise RestError(412, f"Shadow topic [{name[:100]}] not exists.")
+
+    @endpoint("DELETE {topic}/shadowTopics", PolicyName.SHADOW_TOPIC)
+    async def remove_shadows(self, request: web.Request) -> None:
+        """Accept the removal of shadow topics as a no-op."""
+        await self._topic(request)
 
     # -- removals -----------------------------------------------------------------------------
 
-    @Endpoint("DELETE", f"{TOPIC_PATH}/policies", PolicyName.MAX_PRODUCERS)
-    async def remove_all(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/policies", PolicyName.MAX_PRODUCERS)
+    async def remove_all(self, request: web.Request) -> None:
         """Remove all policies of a topic."""
-        topic = await topic_with_policies(self._context, request)
-        await self._context.message_policies.forget(topic)
-        return done()
-
-
-def _subscription(request: web.Request) -> str:
-    return segment(request, "subName")
+        await self._context.message_policies.forget(await self._topic(request))
 
 
 async def _clusters(request: web.Request) -> Sequence[str]:
@@ -247,11 +222,3 @@ async def _clusters(request: web.Request) -> Sequence[str]:
     if not clusters:
         raise RestError(412, "ClusterIds should not be null or empty")
     return clusters
-
-
-def _plain(value: str | None) -> web.Response:
-    return (
-        done(200)
-        if value is None
-        else web.Response(body=value.encode(), headers={"Content-Type": JSON_TYPE})
-    )

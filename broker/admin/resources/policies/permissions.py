@@ -4,166 +4,135 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.bodies import BadBodyError, check_unicode, json_body, without_null
+from broker.admin.bodies import json_body
 from broker.admin.openapi import schemas
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, segment
-from broker.admin.resources.policies.subjects import (
-    NAMESPACE_PATH,
-    TOPIC_PATH,
-    existing_namespace,
-    existing_topic,
-)
-from broker.admin.resources.policies.values import object_by_name, set_of_texts
+from broker.admin.paths import endpoint
+from broker.admin.requests import segment
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
 from broker.authorization.operations import Action, Level, NamespaceOperation
-from server.http import RestError, json_response
+from broker.policies.values import (
+    BadBodyError,
+    check_unicode,
+    object_by_name,
+    set_of_texts,
+    without_null,
+)
+from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aiohttp import web
 
-    from broker.admin.context import AdminContext
     from proto.names import NamespaceName
 
 _ACTIONS = tuple(action.value for action in Action)
 
 
-class PermissionAdmin:
+class PermissionAdmin(PolicyResource):
     """Requests about permissions."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
-
     def _permissions(self, namespace: NamespaceName) -> dict[str, dict[str, Any]]:
-        kept = self._context.message_policies.document(namespace).get(KEY, {})
+        kept = self._kept(namespace).get(KEY, {})
         return {part: dict(kept.get(part, {})) for part in no_permissions()}
 
-    async def _keep(self, namespace: NamespaceName, part: str, name: str, value: object) -> None:
+    async def _keep_one(
+        self, namespace: NamespaceName, part: str, name: str, value: object
+    ) -> None:
         """Replace the permissions of a name; remove the name if empty."""
         kept = self._permissions(namespace)
         kept[part][name] = value
         if not value:
             del kept[part][name]
         anything = any(kept.values())
-        await self._context.message_policies.set(namespace, KEY, kept if anything else None)
+        await self._keep(namespace, KEY, kept if anything else None)
 
     # -- of namespaces ------------------------------------------------------------------------
 
-    @Endpoint(
-        "GET",
-        f"{NAMESPACE_PATH}/permissions",
-        NamespaceOperation.GET_PERMISSION,
-        Takes.APPLICATION_JSON,
-    )
-    async def get_of_namespace(self, request: web.Request) -> web.Response:
+    @endpoint("GET namespaces/{namespace}/permissions", NamespaceOperation.GET_PERMISSION)
+    async def get_of_namespace(self, request: web.Request) -> object:
         """Return the allowed actions in a namespace, by role."""
-        namespace = await existing_namespace(self._context, request)
-        return json_response(self._permissions(namespace)[OF_NAMESPACE])
+        namespace = await self._namespace(request)
+        return self._permissions(namespace)[OF_NAMESPACE]
 
-    @Endpoint(
-        "POST",
-        f"{NAMESPACE_PATH}/permissions/{{role}}",
+    @endpoint(
+        "POST namespaces/{namespace}/permissions/{role}",
         NamespaceOperation.GRANT_PERMISSION,
-        Takes.APPLICATION_JSON,
         body=schemas.ACTIONS,
     )
-    async def grant_on_namespace(self, request: web.Request) -> web.Response:
+    async def grant_on_namespace(self, request: web.Request) -> None:
         """Set the allowed actions of a role in a namespace."""
         actions = await _actions(request)
-        namespace = await existing_namespace(self._context, request)
-        await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), actions)
-        return done()
+        namespace = await self._namespace(request)
+        await self._keep_one(namespace, OF_NAMESPACE, segment(request, "role"), actions)
 
-    @Endpoint(
-        "DELETE",
-        f"{NAMESPACE_PATH}/permissions/{{role}}",
-        NamespaceOperation.REVOKE_PERMISSION,
-        Takes.APPLICATION_JSON,
+    @endpoint(
+        "DELETE namespaces/{namespace}/permissions/{role}", NamespaceOperation.REVOKE_PERMISSION
     )
-    async def revoke_on_namespace(self, request: web.Request) -> web.Response:
+    async def revoke_on_namespace(self, request: web.Request) -> None:
         """Remove all permissions of a role in a namespace."""
-        namespace = await existing_namespace(self._context, request)
-        await self._keep(namespace, OF_NAMESPACE, segment(request, "role"), None)
-        return done()
+        namespace = await self._namespace(request)
+        await self._keep_one(namespace, OF_NAMESPACE, segment(request, "role"), None)
 
     # -- of subscriptions ---------------------------------------------------------------------
 
-    @Endpoint(
-        "GET",
-        f"{NAMESPACE_PATH}/permissions/subscription",
-        NamespaceOperation.GET_PERMISSION,
-        Takes.APPLICATION_JSON,
+    @endpoint(
+        "GET namespaces/{namespace}/permissions/subscription", NamespaceOperation.GET_PERMISSION
     )
-    async def get_of_subscriptions(self, request: web.Request) -> web.Response:
+    async def get_of_subscriptions(self, request: web.Request) -> object:
         """Return the roles that may use subscriptions, by name of the subscription."""
-        namespace = await existing_namespace(self._context, request)
-        return json_response(self._permissions(namespace)[OF_SUBSCRIPTIONS])
+        namespace = await self._namespace(request)
+        return self._permissions(namespace)[OF_SUBSCRIPTIONS]
 
-    @Endpoint(
-        "POST",
-        f"{NAMESPACE_PATH}/permissions/subscription/{{subscription}}",
+    @endpoint(
+        "POST namespaces/{namespace}/permissions/subscription/{subscription}",
         NamespaceOperation.GRANT_PERMISSION,
-        Takes.APPLICATION_JSON,
         body=schemas.TEXTS,
     )
-    async def grant_on_one(self, request: web.Request) -> web.Response:
+    async def grant_on_one(self, request: web.Request) -> None:
         """Allow roles to use subscriptions of a name."""
         roles = set_of_texts(await json_body(request)) or []
-        namespace = await existing_namespace(self._context, request)
-        await self._keep(namespace, OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
-        return done()
+        namespace = await self._namespace(request)
+        await self._keep_one(namespace, OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
 
-    @Endpoint(
-        "DELETE",
-        f"{NAMESPACE_PATH}/permissions/{{subscription}}/{{role}}",
+    @endpoint(
+        "DELETE namespaces/{namespace}/permissions/{subscription}/{role}",
         NamespaceOperation.REVOKE_PERMISSION,
-        Takes.APPLICATION_JSON,
     )
-    async def revoke_on_one(self, request: web.Request) -> web.Response:
+    async def revoke_on_one(self, request: web.Request) -> None:
         """Remove a role's permission to use subscriptions of a name."""
-        namespace = await existing_namespace(self._context, request)
+        namespace = await self._namespace(request)
         name, role = segment(request, "subscription"), segment(request, "role")
         roles = self._permissions(namespace)[OF_SUBSCRIPTIONS].get(name, [])
         left = [one for one in roles if one != role]
-        await self._keep(namespace, OF_SUBSCRIPTIONS, name, left)
-        return done()
+        await self._keep_one(namespace, OF_SUBSCRIPTIONS, name, left)
 
     # -- of topics ----------------------------------------------------------------------------
 
-    @Endpoint("GET", f"{TOPIC_PATH}/permissions", Level.TENANT_ADMIN)
-    async def get_of_topic(self, request: web.Request) -> web.Response:
+    @endpoint("GET {topic}/permissions", Level.TENANT_ADMIN)
+    async def get_of_topic(self, request: web.Request) -> object:
         """Return the allowed actions on a topic or in its namespace, by role."""
-        topic = await existing_topic(self._context, request)
+        topic = await self._existing_topic(request)
         kept = self._permissions(topic.namespace)
-        return json_response(kept[OF_NAMESPACE] | kept[OF_TOPICS].get(str(topic), {}))
+        return kept[OF_NAMESPACE] | kept[OF_TOPICS].get(str(topic), {})
 
-    @Endpoint(
-        "POST",
-        f"{TOPIC_PATH}/permissions/{{role}}",
-        Level.TENANT_ADMIN,
-        Takes.JSON,
-        body=schemas.ACTIONS,
-    )
-    async def grant_on_topic(self, request: web.Request) -> web.Response:
+    @endpoint("POST {topic}/permissions/{role}", Level.TENANT_ADMIN, body=schemas.ACTIONS)
+    async def grant_on_topic(self, request: web.Request) -> None:
         """Set the allowed actions of a role on a topic."""
-        return await self._change_topic(request, await _actions(request))
+        await self._change_topic(request, await _actions(request))
 
-    @Endpoint("DELETE", f"{TOPIC_PATH}/permissions/{{role}}", Level.TENANT_ADMIN)
-    async def revoke_on_topic(self, request: web.Request) -> web.Response:
+    @endpoint("DELETE {topic}/permissions/{role}", Level.TENANT_ADMIN)
+    async def revoke_on_topic(self, request: web.Request) -> None:
         """Remove all permissions of a role on a topic."""
-        return await self._change_topic(request, None)
+        await self._change_topic(request, None)
 
-    async def _change_topic(
-        self, request: web.Request, actions: list[str | None] | None
-    ) -> web.Response:
-        topic = await existing_topic(self._context, request)
+    async def _change_topic(self, request: web.Request, actions: list[str | None] | None) -> None:
+        topic = await self._existing_topic(request)
         roles = dict(self._permissions(topic.namespace)[OF_TOPICS].get(str(topic), {}))
         roles[segment(request, "role")] = actions
         allowed = {role: one for role, one in roles.items() if one is not None}
-        await self._keep(topic.namespace, OF_TOPICS, str(topic), allowed)
-        return done()
+        await self._keep_one(topic.namespace, OF_TOPICS, str(topic), allowed)
 
 
 def no_permissions() -> dict[str, dict[str, object]]:

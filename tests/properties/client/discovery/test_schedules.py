@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import Unanswered
 from client.discovery.families import FAMILIES
 from client.discovery.polite import MOST_FIRST_SECONDS, MOST_PERIODS, SHORTEST_SECONDS
+from client.discovery.schedule import Unanswered
 from tests.support.discovery.world import OPTIONS, World
 
 FAILURES = (

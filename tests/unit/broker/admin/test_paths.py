@@ -3,7 +3,7 @@
 import pytest
 from aiohttp import web
 
-from broker.admin.paths import Endpoint, PathTable
+from broker.admin.paths import Endpoint, PathTable, Takes, endpoint
 from broker.authorization.operations import Level
 from server.http import RestError
 
@@ -86,3 +86,37 @@ def test_what_is_no_encoded_text_is_400(text: str) -> None:
 def test_what_is_encoded_text_is_found(text: str) -> None:
     [resource] = TOPICS.find(f"/admin/v2/persistent/t/{text}")
     assert resource.variables["namespace"] == text
+
+
+def test_a_request_states_method_path_and_query() -> None:
+    made = endpoint("GET {topic}/stats?metadata&applied", Level.AUTHENTICATED)
+    assert made.method == "GET"
+    assert made.path == "/admin/v2/{domain}/{tenant}/{namespace}/{topic}/stats"
+    assert made.query == ("metadata", "applied")
+    assert endpoint("GET /lookup/v2/x", Level.AUTHENTICATED).path == "/lookup/v2/x"
+
+
+@pytest.mark.parametrize(
+    ("request_", "body", "takes"),
+    [
+        ("GET {topic}/stats", None, Takes.NOTHING),
+        ("PUT {topic}/properties", {}, Takes.JSON),
+        ("GET namespaces/{namespace}/bundles", None, Takes.APPLICATION_JSON),
+        ("DELETE tenants/{tenant}", None, Takes.APPLICATION_JSON),
+        ("GET schemas/{topic}/schema", None, Takes.NOTHING),
+        ("POST schemas/{topic}/schema", {}, Takes.APPLICATION_JSON),
+    ],
+)
+def test_the_path_and_the_body_decide_the_kind_of_body(
+    request_: str, body: dict[str, object] | None, takes: Takes
+) -> None:
+    assert endpoint(request_, Level.AUTHENTICATED, body=body).takes is takes
+
+
+@pytest.mark.parametrize(
+    ("method", "done", "status"), [("GET", (), 200), ("PUT", (), 204), ("PUT", (202,), 202)]
+)
+def test_a_success_has_the_status_of_its_row(
+    method: str, done: tuple[int, ...], status: int
+) -> None:
+    assert endpoint(f"{method} x", Level.AUTHENTICATED, done=done).statuses[0] == status

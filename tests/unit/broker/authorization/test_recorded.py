@@ -43,9 +43,9 @@ async def allows(service: AuthorizationService, asks: str, about: str, who: str)
     try:
         if kind in OPERATIONS:
             topic = TopicName.parse(about.replace("{who}", "x"))
-            return await service.allows_topic(session, topic, OPERATIONS[kind], subscription)
+            return await service.allows(session, topic, OPERATIONS[kind], subscription)
         namespace = NamespaceName.parse(about)
-        return await service.allows_namespace(session, namespace, NamespaceOperation.GET_TOPICS)
+        return await service.allows(session, namespace, NamespaceOperation.GET_TOPICS)
     except TenantMissingError:
         return False
 

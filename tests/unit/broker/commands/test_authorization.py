@@ -86,8 +86,8 @@ async def test_in_profile_floodgate_a_missing_tenant_is_one_in_which_nothing_is_
 ) -> None:
     authorization = await commands(pulsar_compatible=False)
     nobody = session_named("nobody")
-    there = await refusal(authorization.check_topic(nobody, ORDERS, asked))
-    missing = await refusal(authorization.check_topic(nobody, MISSING, asked))
+    there = await refusal(authorization.check(nobody, ORDERS, asked))
+    missing = await refusal(authorization.check(nobody, MISSING, asked))
     assert (there.server_error, there.message) == (missing.server_error, missing.message)
     assert there.server_error == pb.AuthorizationError
 
@@ -100,7 +100,7 @@ async def test_a_connection_without_a_session_may_nothing(
     authorization = await commands(pulsar_compatible=pulsar_compatible)
     namespace = NamespaceName.parse("acme/shop")
     assert not authorization.lists_surely(None, namespace)
-    refused = await refusal(authorization.check_namespace(None, namespace, asked))
+    refused = await refusal(authorization.check(None, namespace, asked))
     assert refused.server_error == pb.AuthorizationError
 
 
@@ -110,9 +110,9 @@ async def test_refusals_are_counted(
     authorization, told = await commands(pulsar_compatible=False), []
     monkeypatch.setattr(authorization.service._refused, "add", lambda *what: told.append(what[1:]))
     nobody = session_named("nobody")
-    await refusal(authorization.check_topic(nobody, ORDERS, Asked.PRODUCE))
-    await refusal(authorization.check_namespace(None, ORDERS.namespace, Asked.LIST))
-    await authorization.check_topic(session_named("super"), ORDERS, Asked.PRODUCE)
+    await refusal(authorization.check(nobody, ORDERS, Asked.PRODUCE))
+    await refusal(authorization.check(None, ORDERS.namespace, Asked.LIST))
+    await authorization.check(session_named("super"), ORDERS, Asked.PRODUCE)
     assert told == [
         (Subject.TOPIC, "PRODUCE", str(ORDERS)),
         (Subject.NAMESPACE, "GET_TOPICS", "acme/shop"),
@@ -126,12 +126,11 @@ async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> 
         await asyncio.sleep(0)
         raise StoreError("away")
 
-    for name in ("allows_topic", "allows_namespace"):
-        monkeypatch.setattr(authorization.service, name, fail)
+    monkeypatch.setattr(authorization.service, "allows", fail)
     nobody, shop = session_named("nobody"), ORDERS.namespace
     for work in (
-        authorization.check_topic(nobody, ORDERS, Asked.PRODUCE),
-        authorization.check_namespace(nobody, shop, Asked.LIST),
+        authorization.check(nobody, ORDERS, Asked.PRODUCE),
+        authorization.check(nobody, shop, Asked.LIST),
     ):
         assert (await refusal(work)).server_error == pb.MetadataError
     assert not any(authorization.service._refused.counts.values())
@@ -140,5 +139,5 @@ async def test_a_store_that_fails_is_no_yes(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("asked", [Asked.GET_SCHEMA, Asked.MAKE_SCHEMA])
 async def test_schemas_are_everybodys_in_profile_pulsar_alone(asked: Asked) -> None:
     nobody = session_named("nobody")
-    await (await commands(pulsar_compatible=True)).check_topic(nobody, ORDERS, asked)
-    await refusal((await commands(pulsar_compatible=False)).check_topic(nobody, ORDERS, asked))
+    await (await commands(pulsar_compatible=True)).check(nobody, ORDERS, asked)
+    await refusal((await commands(pulsar_compatible=False)).check(nobody, ORDERS, asked))

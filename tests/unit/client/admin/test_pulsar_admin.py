@@ -22,7 +22,7 @@ from client.admin.errors import (
 )
 from client.admin.pulsar_admin import PulsarAdmin
 from client.admin.rest import MAX_ANSWER_BYTES
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from proto.names import NamespaceName, TopicName
 from tests.support.certificates import PemFiles
 from tests.support.peers.stand_in_admin import (

@@ -9,10 +9,9 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from client.authentication.token import AuthenticationToken
+from client.authentication.authentication import AuthenticationToken
 from client.connection import pool as module
-from client.connection.authentication import current_auth_data
-from client.connection.connect_options import ConnectOptions
+from client.connection.connect_options import ConnectOptions, current_auth_data
 from client.connection.errors import ClientClosedError
 from client.connection.pool import ConnectionPool, open_connection
 from client.connection.service_url import server_address

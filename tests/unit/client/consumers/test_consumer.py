@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from client.consumers.consumer import Consumer
-from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.consumers.options import ConsumerBatchReceivePolicy
 from client.exceptions import InvalidConfiguration, Timeout, TopicTerminated
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker

@@ -7,7 +7,7 @@ import pytest
 from client.consumers import dead_letters
 from client.consumers.consumer import Consumer
 from client.consumers.dead_letters import _Letter
-from client.consumers.policies import ConsumerDeadLetterPolicy
+from client.consumers.options import ConsumerDeadLetterPolicy
 from client.exceptions import AlreadyClosed, NotConnected, PulsarException, TopicTerminated
 from client.messages.enums import ConsumerType
 from client.messages.outgoing import OutgoingMessage

@@ -6,7 +6,6 @@ import gc
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.consumers.all_of import all_of
 from client.consumers.consumer import Consumer, topics_consumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.topic_consumer import TopicConsumer
@@ -19,6 +18,7 @@ from client.exceptions import (
     TopicTerminated,
     server_response_error,
 )
+from client.patience import all_of
 from limiter.clock import clock_sleep
 from tests.support.clocks.settle import settle, started
 from tests.support.peers.model_broker import TOPIC, ModelBroker

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.consumers.policies import (
+from client.consumers.options import (
     ConsumerKeySharedPolicy,
 )
 from client.exceptions import (

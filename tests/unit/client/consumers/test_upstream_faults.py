@@ -36,7 +36,7 @@ FAULTS = {
         "test_waiters_are_served_in_the_order_of_asking_whatever_their_size",
     ),
     "prefetch starves producers": (
-        f"{UNIT}/client/memory/test_fixed_receiver_queue.py",
+        f"{UNIT}/client/memory/test_receiver_queue_fixed.py",
         "test_a_share_for_producers_keeps_prefetch_from_starving_them",
     ),
     "who consumes and then produces waits for himself": (

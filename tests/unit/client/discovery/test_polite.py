@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.actions import ListTopics, OpenWatch, Unanswered
+from client.discovery.schedule import ListTopics, OpenWatch, Unanswered
 from tests.support.discovery.world import OPTIONS, World
 
 HURRIED = replace(OPTIONS, operation_timeout_seconds=30.0)

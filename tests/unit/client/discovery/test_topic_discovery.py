@@ -19,7 +19,7 @@ from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from proto.topic_hash import topics_hash
 from tests.support.clocks.counting_clock import CountingClock
 from tests.support.clocks.settle import settle, started
-from tests.unit.client.discovery.test_matching_names import answer_of
+from tests.unit.client.discovery.test_topics_pattern_matching_names import answer_of
 
 BASE = "persistent://public/default/"
 PATTERN = TopicsPattern(BASE + "t-.*")

@@ -16,12 +16,11 @@ from client.exceptions import (
     Timeout,
 )
 from client.messages.enums import HashingScheme, PartitionsRoutingMode
-from client.messages.key_hash import key_hash
 from client.messages.message import Message
 from client.producers.options import ProducerOptions
 from client.producers.partitioned_producer import options_of_each
 from client.producers.producer import Producer, open_producer
-from client.producers.routing import Router
+from client.producers.routing import Router, key_hash
 from client.producers.sending.pending_message import PendingMessage
 from client.producers.topic_producer import TopicProducer
 from tests.support.clocks.manual_clock import ManualClock
@@ -36,7 +35,7 @@ async def partitioned(broker: ScriptedBroker, **options: Any) -> Producer:
 
 def message(size: int = 0, key: str | None = None) -> PendingMessage:
     result = asyncio.get_running_loop().create_future()
-    one = PendingMessage(bytes(size), -1, result, waits=True)
+    one = PendingMessage(bytes(size), -1, result=result, waits=True)
     one.partition_key = key
     return one
 

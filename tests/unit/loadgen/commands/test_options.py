@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
-from loadgen.__main__ import imported_command
 from loadgen.commands.options import (
     complete_setting,
     complete_target,
     parse_admin_urls,
     wanted,
 )
-from loadgen.documents.reading import shipped
 from loadgen.errors import UsageError
 
-PAGE = Path(__file__).parents[4] / "docs/loadgen-options.md"
+PAGE = Path(__file__).parents[4] / "docs/scenarios.md"
 
 
 def completed(text: str, target: str | None = "storm") -> list[str]:
@@ -99,28 +97,18 @@ def test_a_web_port_without_a_role_is_refused(texts: list[str]) -> None:
 
 
 def documented() -> list[tuple[str, list[str]]]:
-    """Return the settings of each row of the page, with the section's scenario."""
-    found, scenario = [], "storm"
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("## "):
-            scenario = line[3:] if line[3:] in shipped() else "storm"
+    """Return the settings of each line of the page's list, with the line's scenario."""
+    found = []
+    for line in PAGE.read_text(encoding="utf-8").partition("\n## Settings\n")[2].splitlines():
         words = [
             word for code in re.findall(r"`(--set [^`]+)`", line) for word in shlex.split(code)
         ]
-        settings = [word for word in words if word not in ("--set", "...")]
-        where = re.search(r"` in `([a-z-]+)`", line)
-        if settings and not any(each.startswith("clients.GROUP") for each in settings):
-            found.append((where[1] if where else scenario, settings))
+        where = re.search(r"` in `([a-z-]+)`$", line)
+        if settings := [word for word in words if word != "--set"]:
+            found.append((where[1] if where else "storm", settings))
     return found
 
 
 @pytest.mark.parametrize(("scenario", "settings"), documented(), ids=str)
 def test_every_setting_of_the_page_is_possible(scenario: str, settings: list[str]) -> None:
     assert wanted(scenario, settings).name == scenario
-
-
-def test_the_page_has_every_option_of_run() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    options = {opt for each in imported_command("run").params for opt in each.opts}
-    missing = [each for each in options if each.startswith("--") and each not in page]
-    assert missing == []

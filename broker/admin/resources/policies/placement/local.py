@@ -9,50 +9,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
-
 from broker.admin.bodies import JAVA_BLANKS, json_body
-from broker.admin.paths import Endpoint, Takes
-from broker.admin.requests import done, namespace_name, segment
-from broker.admin.resources.policies.endpoints import shown
-from broker.admin.resources.policies.row import Empty
-from broker.admin.resources.policies.subjects import NAMESPACE_PATH
-from broker.admin.resources.policies.values import Field, given, object_of, schema_of, text
+from broker.admin.paths import Takes, endpoint
+from broker.admin.requests import namespace_name, plain, segment
+from broker.admin.resources.policies.subjects import PolicyResource
 from broker.authorization.operations import Level, PolicyName
 from broker.policies.documents import LOCAL_POLICIES
-from broker.topics.rules import no_namespace
-from server.http import JSON_TYPE, RestError, json_response
+from broker.policies.values import Member, given, object_of, schema_of, text
+from server.http import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from broker.admin.context import AdminContext
+    from aiohttp import web
+
     from proto.names import NamespaceName
 
 _BOOKIES, _GROUP = "bookieAffinityGroup", "namespaceAntiAffinityGroup"
 read_bookies = given(
     object_of(
-        Field("bookkeeperAffinityGroupPrimary", text),
-        Field("bookkeeperAffinityGroupSecondary", text),
+        Member("bookkeeperAffinityGroupPrimary", text),
+        Member("bookkeeperAffinityGroupSecondary", text),
     )
 )
 """Parses the groups of bookies of a namespace."""
 _MAX_GROUP_BYTES = 1_000
 
 
-class LocalPolicyAdmin:
+class LocalPolicyAdmin(PolicyResource):
     """Requests about local policies."""
 
-    def __init__(self, context: AdminContext) -> None:
-        self._context = context
+    def _local(self, namespace: NamespaceName) -> Mapping[str, Any] | None:
+        return self._kept(namespace).get(LOCAL_POLICIES)
 
-    def _kept(self, namespace: NamespaceName) -> Mapping[str, Any] | None:
-        return self._context.message_policies.document(namespace).get(LOCAL_POLICIES)
-
-    async def _keep(self, namespace: NamespaceName, name: str, value: object) -> None:
-        policies = {**(self._kept(namespace) or {}), name: value}
+    async def _keep_local(self, namespace: NamespaceName, name: str, value: object) -> None:
+        policies = {**(self._local(namespace) or {}), name: value}
         kept = {one: given for one, given in policies.items() if given is not None}
-        await self._context.message_policies.set(namespace, LOCAL_POLICIES, kept)
+        await self._keep(namespace, LOCAL_POLICIES, kept)
 
     async def _of_group(self, request: web.Request) -> NamespaceName:
         # Upstream stores a group even for a missing namespace.
@@ -62,58 +55,60 @@ class LocalPolicyAdmin:
 
     async def _existing(self, request: web.Request) -> NamespaceName:
         namespace = namespace_name(request)
-        if await self._context.store.policies(namespace) is None:
-            raise no_namespace()
+        await self._context.bundles(namespace)
         return namespace
 
     # -- groups of bookies --------------------------------------------------------------------
 
-    @Endpoint("GET", f"{NAMESPACE_PATH}/persistence/bookieAffinity", Level.SUPERUSER)
-    async def get_bookies(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "GET namespaces/{namespace}/persistence/bookieAffinity",
+        Level.SUPERUSER,
+        takes=Takes.NOTHING,
+    )
+    async def get_bookies(self, request: web.Request) -> object:
         """Return the groups of bookies of a namespace."""
         namespace = await self._existing(request)
-        kept = self._kept(namespace)
+        kept = self._local(namespace)
         if kept is None and not self._context.ownership.was_looked_up(namespace):
             raise RestError(404, "Namespace local-policies does not exist")
-        return shown((kept or {}).get(_BOOKIES), Empty.NO_BODY)
+        return (kept or {}).get(_BOOKIES)
 
-    @Endpoint(
-        "POST",
-        f"{NAMESPACE_PATH}/persistence/bookieAffinity",
+    @endpoint(
+        "POST namespaces/{namespace}/persistence/bookieAffinity",
         Level.SUPERUSER,
-        Takes.JSON,
+        takes=Takes.JSON,
         body=schema_of(read_bookies),
     )
-    async def set_bookies(self, request: web.Request) -> web.Response:
+    async def set_bookies(self, request: web.Request) -> None:
         """Store groups of bookies for a namespace; null removes them."""
         bookies = read_bookies(await json_body(request))
-        await self._keep(await self._existing(request), _BOOKIES, bookies)
-        return done()
+        await self._keep_local(await self._existing(request), _BOOKIES, bookies)
 
-    @Endpoint("DELETE", f"{NAMESPACE_PATH}/persistence/bookieAffinity", Level.SUPERUSER)
-    async def remove_bookies(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "DELETE namespaces/{namespace}/persistence/bookieAffinity",
+        Level.SUPERUSER,
+        takes=Takes.NOTHING,
+    )
+    async def remove_bookies(self, request: web.Request) -> None:
         """Remove the groups of bookies of a namespace."""
-        await self._keep(await self._existing(request), _BOOKIES, None)
-        return done()
+        await self._keep_local(await self._existing(request), _BOOKIES, None)
 
     # -- anti-affinity ------------------------------------------------------------------------
 
-    @Endpoint("GET", f"{NAMESPACE_PATH}/antiAffinity", PolicyName.ANTI_AFFINITY)
-    async def get_group(self, request: web.Request) -> web.Response:
+    @endpoint(
+        "GET namespaces/{namespace}/antiAffinity", PolicyName.ANTI_AFFINITY, takes=Takes.NOTHING
+    )
+    async def get_group(self, request: web.Request) -> object:
         """Return a namespace's anti-affinity group as plain text; empty if missing."""
-        group = (self._kept(namespace_name(request)) or {}).get(_GROUP)
-        if group is None:
-            return done(200)
-        return web.Response(body=group.encode(), headers={"Content-Type": JSON_TYPE})
+        return plain((self._local(namespace_name(request)) or {}).get(_GROUP))
 
-    @Endpoint(
-        "POST",
-        f"{NAMESPACE_PATH}/antiAffinity",
+    @endpoint(
+        "POST namespaces/{namespace}/antiAffinity",
         PolicyName.ANTI_AFFINITY,
-        Takes.JSON,
+        takes=Takes.JSON,
         body={"type": "string"},
     )
-    async def set_group(self, request: web.Request) -> web.Response:
+    async def set_group(self, request: web.Request) -> None:
         """Store the body, unparsed, as the anti-affinity group of a namespace."""
         body = await request.read()
         group = body.decode(errors="replace")
@@ -123,22 +118,19 @@ class LocalPolicyAdmin:
             raise RestError(
                 412, f"Anti-affinity group has {len(body)} bytes: {_MAX_GROUP_BYTES} at most"
             )
-        await self._keep(await self._of_group(request), _GROUP, group)
-        return done()
+        await self._keep_local(await self._of_group(request), _GROUP, group)
 
-    @Endpoint("DELETE", f"{NAMESPACE_PATH}/antiAffinity", PolicyName.ANTI_AFFINITY)
-    async def remove_group(self, request: web.Request) -> web.Response:
-        """Remove the anti-affinity group of a namespace."""
-        await self._keep(await self._of_group(request), _GROUP, None)
-        return done()
-
-    @Endpoint(
-        "GET",
-        "/admin/v2/namespaces/{cluster}/antiAffinity/{group}",
-        Level.SUPERUSER,
-        query=("tenant",),
+    @endpoint(
+        "DELETE namespaces/{namespace}/antiAffinity", PolicyName.ANTI_AFFINITY, takes=Takes.NOTHING
     )
-    async def members(self, request: web.Request) -> web.Response:
+    async def remove_group(self, request: web.Request) -> None:
+        """Remove the anti-affinity group of a namespace."""
+        await self._keep_local(await self._of_group(request), _GROUP, None)
+
+    @endpoint(
+        "GET namespaces/{cluster}/antiAffinity/{group}?tenant", Level.SUPERUSER, takes=Takes.NOTHING
+    )
+    async def members(self, request: web.Request) -> object:
         """Return the namespaces of a tenant in an anti-affinity group."""
         cluster, group = segment(request, "cluster"), segment(request, "group")
         tenant = request.query.get("tenant")
@@ -149,6 +141,4 @@ class LocalPolicyAdmin:
         if not tenant:
             raise RestError(500, "Tenant should not be empty")
         namespaces = await self._context.store.namespaces(tenant)
-        return json_response(
-            [str(one) for one in namespaces if (self._kept(one) or {}).get(_GROUP) == group]
-        )
+        return [str(one) for one in namespaces if (self._local(one) or {}).get(_GROUP) == group]

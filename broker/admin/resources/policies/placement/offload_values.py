@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from broker.admin.bodies import without_null
-from broker.admin.resources.policies.values import (
-    Field,
+from broker.policies.values import (
+    Member,
     boxed,
     given,
     long_number,
@@ -22,6 +21,7 @@ from broker.admin.resources.policies.values import (
     schema_of,
     text,
     texts_by_name,
+    without_null,
 )
 from server.http import RestError
 
@@ -56,39 +56,39 @@ def _texts(value: object) -> dict[str, str]:
 
 _number, _long = boxed(number), boxed(long_number)
 _FIELDS = (
-    Field("offloadersDirectory", text, "./offloaders"),
-    Field(_DRIVER, text),
-    Field("managedLedgerOffloadMaxThreads", _number, 2),
-    Field("managedLedgerOffloadReadThreads", _number, 2),
-    Field("managedLedgerOffloadPrefetchRounds", _number, 1),
-    Field(SECONDS, _long),
-    Field(THRESHOLD, _long),
-    Field(LAG, _long),
-    Field(
+    Member("offloadersDirectory", text, "./offloaders"),
+    Member(_DRIVER, text),
+    Member("managedLedgerOffloadMaxThreads", _number, 2),
+    Member("managedLedgerOffloadReadThreads", _number, 2),
+    Member("managedLedgerOffloadPrefetchRounds", _number, 1),
+    Member(SECONDS, _long),
+    Member(THRESHOLD, _long),
+    Member(LAG, _long),
+    Member(
         "managedLedgerOffloadedReadPriority", one_of(("BOOKKEEPER_FIRST", "TIERED_STORAGE_FIRST"))
     ),
-    Field(_EXTRA, given(_texts), {}),
-    Field("s3ManagedLedgerOffloadRegion", text),
-    Field("s3ManagedLedgerOffloadBucket", text),
-    Field("s3ManagedLedgerOffloadServiceEndpoint", text),
-    Field("s3ManagedLedgerOffloadMaxBlockSizeInBytes", _number, 64 * _MEGABYTE),
-    Field("s3ManagedLedgerOffloadReadBufferSizeInBytes", _number, _MEGABYTE),
-    Field("s3ManagedLedgerOffloadCredentialId", text),
-    Field("s3ManagedLedgerOffloadCredentialSecret", text),
-    Field("s3ManagedLedgerOffloadRole", text),
-    Field("s3ManagedLedgerOffloadRoleSessionName", text, "pulsar-s3-offload"),
-    Field("gcsManagedLedgerOffloadRegion", text),
-    Field("gcsManagedLedgerOffloadBucket", text),
-    Field("gcsManagedLedgerOffloadMaxBlockSizeInBytes", _number, 128 * _MEGABYTE),
-    Field("gcsManagedLedgerOffloadReadBufferSizeInBytes", _number, _MEGABYTE),
-    Field("gcsManagedLedgerOffloadServiceAccountKeyFile", text),
-    Field("fileSystemProfilePath", text),
-    Field("fileSystemURI", text),
-    Field(_BUCKET, text),
-    Field("managedLedgerOffloadRegion", text),
-    Field("managedLedgerOffloadServiceEndpoint", text),
-    Field("managedLedgerOffloadMaxBlockSizeInBytes", _number),
-    Field("managedLedgerOffloadReadBufferSizeInBytes", _number),
+    Member(_EXTRA, given(_texts), {}),
+    Member("s3ManagedLedgerOffloadRegion", text),
+    Member("s3ManagedLedgerOffloadBucket", text),
+    Member("s3ManagedLedgerOffloadServiceEndpoint", text),
+    Member("s3ManagedLedgerOffloadMaxBlockSizeInBytes", _number, 64 * _MEGABYTE),
+    Member("s3ManagedLedgerOffloadReadBufferSizeInBytes", _number, _MEGABYTE),
+    Member("s3ManagedLedgerOffloadCredentialId", text),
+    Member("s3ManagedLedgerOffloadCredentialSecret", text),
+    Member("s3ManagedLedgerOffloadRole", text),
+    Member("s3ManagedLedgerOffloadRoleSessionName", text, "pulsar-s3-offload"),
+    Member("gcsManagedLedgerOffloadRegion", text),
+    Member("gcsManagedLedgerOffloadBucket", text),
+    Member("gcsManagedLedgerOffloadMaxBlockSizeInBytes", _number, 128 * _MEGABYTE),
+    Member("gcsManagedLedgerOffloadReadBufferSizeInBytes", _number, _MEGABYTE),
+    Member("gcsManagedLedgerOffloadServiceAccountKeyFile", text),
+    Member("fileSystemProfilePath", text),
+    Member("fileSystemURI", text),
+    Member(_BUCKET, text),
+    Member("managedLedgerOffloadRegion", text),
+    Member("managedLedgerOffloadServiceEndpoint", text),
+    Member("managedLedgerOffloadMaxBlockSizeInBytes", _number),
+    Member("managedLedgerOffloadReadBufferSizeInBytes", _number),
 )
 _DEFAULTS = {field.name: field.default for field in _FIELDS if field.default is not None}
 BODY = schema_of(object_of(*_FIELDS))
@@ -104,8 +104,8 @@ def offload_of(value: object) -> dict[str, Any] | None:
         return None
     members = object_by_name(value)
     read = {
-        name: read_one(members[name]) if name in members else default
-        for name, read_one, default in _FIELDS
+        one.name: one.read(members[one.name]) if one.name in members else one.default
+        for one in _FIELDS
     }
     return {name: one for name, one in read.items() if one is not None}
 

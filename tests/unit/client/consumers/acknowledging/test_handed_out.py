@@ -6,8 +6,8 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import open_consumer
-from client.consumers.options import ConsumerOptions
-from client.consumers.policies import (
+from client.consumers.options import (
+    ConsumerOptions,
     NegativeAckBackoff,
 )
 from client.exceptions import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from client.consumers.policies import ConsumerBatchReceivePolicy
+from client.consumers.options import ConsumerBatchReceivePolicy
 from client.consumers.receiving.inbox import Inbox
 from client.exceptions import AlreadyClosed
 from limiter.clock import deadline

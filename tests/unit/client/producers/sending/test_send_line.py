@@ -5,8 +5,8 @@ from typing import Any, cast
 import pytest
 
 from client.exceptions import AlreadyClosed, MemoryBufferIsFullError, ProducerQueueIsFullError
+from client.messages.chunked_message import Chunks
 from client.producers.sending import send_line
-from client.producers.sending.chunking import Chunks
 from client.producers.sending.pending_message import PendingMessage
 from client.producers.sending.send_line import BARE_MESSAGE_BYTES, MOST_IN_A_TURN, SendLine
 from limiter.client_memory.memory_limit_controller import MemoryLimitController

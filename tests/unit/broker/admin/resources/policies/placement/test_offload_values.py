@@ -2,7 +2,6 @@
 
 import pytest
 
-from broker.admin.bodies import JsonNumber
 from broker.admin.resources.policies.placement.offload_values import (
     POLICIES,
     checked,
@@ -12,6 +11,7 @@ from broker.admin.resources.policies.placement.offload_values import (
     shown,
     with_old,
 )
+from broker.policies.values import JsonNumber
 from server.http import RestError
 
 FILES = {"managedLedgerOffloadDriver": "filesystem"}
