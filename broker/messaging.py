@@ -88,13 +88,13 @@ def message_store_for(config: BrokerConfig, clock: Clock) -> MessageStore:
     """
     keys = config.message_store
     bounds = StoreBounds(keys.max_topic_bytes, keys.max_namespace_bytes, keys.max_bytes)
-    place = keys.database or keys.temporary_in
+    place = keys.place.database or keys.place.temporary_in
     if place is None:
         return MemoryMessageStore(bounds, keys.max_entries_per_ledger, clock.wall_ms)
     options = DatabaseOptions(
         keys.fsync,
         keys.drop_damaged,
-        keys.database is None,
+        keys.place.database is None,
         keys.max_entries_per_ledger,
     )
     return SqliteMessageStore(place, clock, bounds, options)

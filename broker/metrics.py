@@ -165,7 +165,7 @@ WATCHES: Table[TopicListService] = table(
     ("watchers", "Open topic list watchers", "totals.watchers"),
     ("watch_sets", "Distinct sets watched", "registry.sets"),
     ("watch_bytes", "Approximate memory of watches", "registry.held_bytes"),
-    ("watch_limit_bytes", "Limit of watches; 0: unlimited", "registry.max_bytes"),
+    ("watch_limit_bytes", "Limit of watches; 0: unlimited", "registry.settings.max_bytes"),
     ("watchers_lagging", "Lagging watchers", "totals.lagging"),
     ("watch_updates_total", "Updates queued for watchers", "totals.updates"),
     (

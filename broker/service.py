@@ -34,7 +34,7 @@ from broker.messaging import Messaging
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.cache import ListingCache
-from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.filter import PatternFilter
 from broker.policies.service import PolicyService
 from broker.schemas.avro.judge import ProcessJudge
 from broker.schemas.checks import SchemaChecks
@@ -47,7 +47,7 @@ from broker.topics.lookup import LookupHandler, LookupOutcomes
 from broker.topics.properties import TopicProperties
 from broker.topics.rules import TopicRules
 from broker.topics.service import TopicService
-from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
+from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES
 from broker.watches.service import TopicListService
 from broker.watches.sets.context import WatchContext
 from limiter.memory.dual_limiter import LimitType
@@ -96,6 +96,7 @@ class BrokerService(ServerService["ServerCnx"]):
         clock: Clock | None = None,
         listen: Listen = listen,
     ) -> None:
+        config = config.copied()  # Changes at run time are this broker's own.
         super().__init__(
             config,
             config.max_concurrent_lookup_requests,
@@ -265,9 +266,9 @@ class BrokerService(ServerService["ServerCnx"]):
         checks = SchemaChecks(judge)
         return SchemaRegistry(self.store, checks, self._message_clock.wall_ms, rules)
 
-    def _put_in_force(self, config: BrokerConfig) -> None:
-        """Apply a configuration changed at run time."""
-        before, self._server_config = self._server_config, config
+    def _put_in_force(self, before: BrokerConfig) -> None:
+        """Tell what was changed at run time to those who must act."""
+        config = self.config
         self.policies.configuration_changed()
         if self.authorization is not None and config.authorization != before.authorization:
             self.authorization.revocation.look_at_all()
@@ -442,25 +443,15 @@ class BrokerService(ServerService["ServerCnx"]):
                 private_buffers=self.config.response_buffers is ResponseBuffers.PRIVATE,
                 max_message_bytes=self.config.max_message_size,
             ),
-            WatchRules(
-                PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES,
-                max_bytes=self.config.topic_watch_max_bytes,
-                max_update_bytes=self.config.max_message_size // 2,
-            ),
+            PULSAR_WATCHES if self._pulsar_compatible else FLOODGATE_WATCHES,
+            self.config.watches,
+            max_update_bytes=self.config.max_message_size // 2,
         )
 
     def _pattern_filter(self) -> PatternFilter:
-        config = self.config
-        rules = PatternRules(
-            enabled=config.enable_broker_side_subscription_pattern_evaluation,
-            max_length=config.subscription_pattern_max_length,
-            implementation=config.topics_pattern_regex_implementation,
-            share=config.response_buffers is ResponseBuffers.SHARED,
-            timeout_seconds=config.pattern_timeout_seconds,
-        )
         workers = PatternWorkers()
         self._exits.push_async_callback(workers.close)
-        return PatternFilter(rules, self.listing_cache, workers, self._clock)
+        return PatternFilter(self.config.patterns, self.listing_cache, workers, self._clock)
 
     def _memory(self) -> ResponseMemory:
         if self.config.response_buffers is ResponseBuffers.SHARED:

@@ -1,41 +1,34 @@
-"""The proxy's configuration: Pulsar's keys in, one frozen model out.
+"""The proxy's configuration: Pulsar's keys in, a frozen group of settings out.
 
 ``ProxyConfig.from_properties`` is pure: file and command line are read elsewhere. Defaults are
-upstream's (declared in ``proxy_keys.json``, with the broker's six limiter keys), except where a
-field says otherwise.
+upstream's (in ``proxy_keys.json``, with the broker's six limiter keys), unless a row says
+otherwise.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, InstanceOf
-
 from client.connection.service_url import parse_service_url
 from proxy.credential_keys import BrokerCredentials, read_credentials, with_own_certificate
-from server.configuration.addresses import host_port
-from server.configuration.authentication import authentication_settings, with_token_prefix
-from server.configuration.authorization import authorization_settings
-from server.configuration.common import ServerConfig, shared_values
-from server.configuration.known_keys import (
-    REFUSED_WHEN_TRUE,
-    REVERSE_PROXY_PREFIX,
-    CheckedKeys,
-    KnownKeys,
-    refuse_true,
-)
-from server.configuration.model import build_model
-from server.configuration.tls_keys import broker_tls
+from server.configuration.addresses import host_port, plain_port
+from server.configuration.authentication import AuthenticationSettings, authentication_settings
+from server.configuration.authorization import AuthorizationSettings, authorization_settings
+from server.configuration.common import ServerConfig
+from server.configuration.known_keys import REVERSE_PROXY_PREFIX, CheckedKeys, KnownKeys
+from server.configuration.settings import Key, Read, milliseconds
+from server.configuration.tls_keys import broker_tls, port_tls
 from server.limits.connections import ConnectionBounds
 from server.module_names import module_name
-from server.tls.settings import ClientTlsSettings  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from server.tls.settings import ClientTlsSettings, ServerTlsSettings
 
 _PORT_KEY = "servicePort"
 _SCHEME, _DEFAULT_PORT = "pulsar://", 6650
@@ -66,65 +59,70 @@ class PortRange(NamedTuple):
     last: int
 
 
+def _broker_tls(checked: CheckedKeys) -> ClientTlsSettings | None:
+    tls, credentials = broker_tls(checked), read_credentials(checked)
+    if tls is None or credentials is None:
+        return tls
+    return with_own_certificate(checked, tls, credentials)
+
+
 class ProxyConfig(ServerConfig):
     """The configuration of a proxy; see ServerConfig for keys shared with the broker."""
 
-    service_port: int | None = Field(default=6650, ge=0, le=65535)
+    service_port: int | None = Read(partial(plain_port, key=_PORT_KEY))
     """servicePort; 0 is any free port, None is allowed only with a TLS port."""
-    broker_service_url: str
+    service_port_tls: int | None = Key(f"{_PORT_KEY}Tls")
+    tls: ServerTlsSettings | None = Read(partial(port_tls, port_key=f"{_PORT_KEY}Tls", web=False))
+    authentication: AuthenticationSettings | None = Read(
+        partial(authentication_settings, proxy=True)
+    )
+    authorization: AuthorizationSettings | None = Read(partial(authorization_settings, proxy=True))
+    broker_tls: ClientTlsSettings | None = Read(_broker_tls)
+    """tlsEnabledWithBroker and keys beginning with brokerClient; None for no TLS."""
+    broker_credentials: BrokerCredentials | None = Read(read_credentials)
+    """brokerClientAuthenticationPlugin and ...Parameters; None for no credentials."""
+    broker_service_url: str = Read(lambda checked: _broker_service_url(checked))
     """brokerServiceURL, as ``pulsar://host:port``; required.
 
     With tlsEnabledWithBroker brokerServiceURLTLS, as ``pulsar+ssl://host:port``. Differs: more
     brokers may follow, as in a client's service URL, ``pulsar://one:6650,two:6650``; any reachable
     broker answers lookups.
     """
-    max_concurrent_lookup_requests: int = Field(
-        default=50_000, ge=0, validation_alias="maxConcurrentLookupRequests"
-    )
+    max_concurrent_lookup_requests: int = Key("maxConcurrentLookupRequests")
     """Most concurrent lookups, metadata requests and listings."""
-    max_concurrent_inbound_connections: int = Field(
-        default=10_000, validation_alias="maxConcurrentInboundConnections"
-    )
+    max_concurrent_inbound_connections: int = Key("maxConcurrentInboundConnections")
     """Most concurrent client connections; 0 or less: no limit."""
-    max_concurrent_inbound_connections_per_ip: int = Field(
-        default=0, validation_alias="maxConcurrentInboundConnectionsPerIp"
-    )
+    max_concurrent_inbound_connections_per_ip: int = Key("maxConcurrentInboundConnectionsPerIp")
     """Most concurrent client connections of one address; 0 or less: no limit."""
-    broker_proxy_allowed_host_names: tuple[str, ...] = ("*",)
+    broker_proxy_allowed_host_names: tuple[str, ...] = Read(
+        lambda checked: checked.names("brokerProxyAllowedHostNames")
+    )
     """brokerProxyAllowedHostNames: host patterns with ``*`` of allowed tunnel targets."""
-    broker_proxy_allowed_ip_addresses: tuple[str, ...] = ("*",)
+    broker_proxy_allowed_ip_addresses: tuple[str, ...] = Read(
+        lambda checked: checked.names("brokerProxyAllowedIPAddresses")
+    )
     """brokerProxyAllowedIPAddresses: addresses and networks of allowed tunnel targets."""
-    broker_proxy_allowed_target_ports: tuple[PortRange, ...] = (
-        PortRange(6650, 6650),
-        PortRange(6651, 6651),
+    broker_proxy_allowed_target_ports: tuple[PortRange, ...] = Read(
+        lambda checked: _target_ports(checked)
     )
     """brokerProxyAllowedTargetPorts: ports of allowed tunnel targets."""
-    broker_proxy_connect_timeout_seconds: float = Field(default=10.0, ge=0)
-    """brokerProxyConnectTimeoutMs."""
-    drain_seconds: float = Field(default=60.0, ge=0)
-    """floodgateProxyShutdownTimeoutMs: time limit of a drain; upstream has no such key."""
-    pipe_drain_seconds: float = Field(default=0.0, ge=0)
-    """floodgatePipeDrainMs: time for clients to continue through their pipes during a drain."""
-    broker_web_service_url: str = ""
+    broker_proxy_connect_timeout_seconds: float = Key("brokerProxyConnectTimeoutMs", milliseconds)
+    drain_seconds: float = Key("floodgateProxyShutdownTimeoutMs", milliseconds)
+    """Time limit of a drain; upstream has no such key."""
+    pipe_drain_seconds: float = Key("floodgatePipeDrainMs", milliseconds)
+    """Time for clients to continue through their pipes during a drain."""
+    broker_web_service_url: str = Read(lambda checked: _broker_web_service_url(checked))
     """brokerWebServiceURL, as ``http://host:port``; empty disables forwarding of admin requests.
 
     With tlsEnabledWithBroker brokerWebServiceURLTLS, as ``https://host:port``.
     """
-    broker_tls: ClientTlsSettings | None = None
-    """tlsEnabledWithBroker and keys beginning with brokerClient; None for no TLS."""
-    http_proxy_timeout_seconds: float = Field(default=300.0, gt=0)
-    """httpProxyTimeout: time limit of a forwarded request."""
-    http_input_max_replay_buffer_size: int = Field(
-        default=5_242_880, ge=1, validation_alias="httpInputMaxReplayBufferSize"
-    )
+    http_proxy_timeout_seconds: float = Key("httpProxyTimeout", milliseconds)
+    """Time limit of a forwarded request."""
+    http_input_max_replay_buffer_size: int = Key("httpInputMaxReplayBufferSize")
     """Bytes of a forwarded request's body kept for a broker's redirect."""
-    max_concurrent_http_requests: int = Field(
-        default=1024, ge=1, validation_alias="maxConcurrentHttpRequests"
-    )
+    max_concurrent_http_requests: int = Key("maxConcurrentHttpRequests")
     """Most concurrently forwarded requests; upstream queues further requests."""
-    broker_credentials: InstanceOf[BrokerCredentials] | None = None
-    """brokerClientAuthenticationPlugin and ...Parameters; None for no credentials."""
-    http_reverse_proxies: tuple[ReverseProxy, ...] = ()
+    http_reverse_proxies: tuple[ReverseProxy, ...] = Read(lambda checked: _reverse_proxies(checked))
     """httpReverseProxy.NAME.path and httpReverseProxy.NAME.proxyTo, in pairs."""
 
     @property
@@ -147,11 +145,7 @@ class ProxyConfig(ServerConfig):
         Raises:
             ConfigError: The configuration has problems; all are reported, one sentence each.
         """
-        properties = with_token_prefix(properties)
-        checked = known_keys().check(properties)
-        refuse_true(checked, REFUSED_WHEN_TRUE)
-        others = {"http_reverse_proxies": _reverse_proxies(checked, properties)}
-        return build_model(cls, {**_converted(checked), **others}, checked)
+        return cls.made(known_keys(), properties)
 
 
 @cache
@@ -161,31 +155,8 @@ def known_keys() -> KnownKeys:
     return KnownKeys.from_json(packaged.read_text(encoding="utf-8"))
 
 
-def _converted(checked: CheckedKeys) -> dict[str, object]:
-    tls = broker_tls(checked)
-    credentials = read_credentials(checked, speaks_tls=tls is not None)
-    if tls is not None and credentials is not None:
-        tls = with_own_certificate(checked, tls, credentials)
-    return {
-        **shared_values(checked, _PORT_KEY),
-        "authentication": authentication_settings(checked, proxy=True),
-        "authorization": authorization_settings(checked, proxy=True),
-        "broker_credentials": credentials,
-        "service_port": checked.value(_PORT_KEY),
-        "broker_tls": tls,
-        "broker_service_url": _broker_service_url(checked, tls=tls is not None),
-        "broker_proxy_allowed_host_names": checked.names("brokerProxyAllowedHostNames"),
-        "broker_proxy_allowed_ip_addresses": checked.names("brokerProxyAllowedIPAddresses"),
-        "broker_proxy_allowed_target_ports": _target_ports(checked),
-        "broker_proxy_connect_timeout_seconds": checked.seconds("brokerProxyConnectTimeoutMs", 0),
-        "drain_seconds": checked.seconds("floodgateProxyShutdownTimeoutMs"),
-        "pipe_drain_seconds": checked.seconds("floodgatePipeDrainMs"),
-        "broker_web_service_url": _broker_web_service_url(checked, tls=tls is not None),
-        "http_proxy_timeout_seconds": checked.seconds("httpProxyTimeout"),
-    }
-
-
-def _broker_service_url(checked: CheckedKeys, *, tls: bool) -> str:
+def _broker_service_url(checked: CheckedKeys) -> str:
+    tls = checked.flag("tlsEnabledWithBroker")
     key, scheme = ("brokerServiceURLTLS", _TLS_SCHEME) if tls else ("brokerServiceURL", _SCHEME)
     url = checked.text(key)
     if url is None:
@@ -222,7 +193,8 @@ def _address(checked: CheckedKeys, key: str, scheme: str, url: str) -> str:
     return ""
 
 
-def _broker_web_service_url(checked: CheckedKeys, *, tls: bool) -> str:
+def _broker_web_service_url(checked: CheckedKeys) -> str:
+    tls = checked.flag("tlsEnabledWithBroker")
     key, scheme = ("brokerWebServiceURLTLS", "https") if tls else ("brokerWebServiceURL", "http")
     url = (checked.text(key) or "").removesuffix("/")
     if tls and not url and checked.text("brokerWebServiceURL"):
@@ -249,12 +221,10 @@ def _is_plain(url: str, port: int | None) -> bool:
     return port != 0 and not any(character in url for character in ",@?# \t\r\n")
 
 
-def _reverse_proxies(
-    checked: CheckedKeys, properties: Mapping[str, str]
-) -> tuple[ReverseProxy, ...]:
+def _reverse_proxies(checked: CheckedKeys) -> tuple[ReverseProxy, ...]:
     """Return the paths of other servers; incomplete or malformed entries become problems."""
     named: dict[str, dict[str, str]] = {}
-    for key, value in properties.items():
+    for key, value in checked.properties.items():
         if key.startswith(REVERSE_PROXY_PREFIX):
             name, _, field = key.removeprefix(REVERSE_PROXY_PREFIX).partition(".")
             named.setdefault(name, {})[field] = value.strip()

@@ -29,13 +29,8 @@ class BrokerCredentials(NamedTuple):
     parameters: Source
 
 
-def read_credentials(checked: CheckedKeys, *, speaks_tls: bool) -> BrokerCredentials | None:
-    """Return the configured credentials; None without any. Mistakes become problems.
-
-    Args:
-        checked: The configuration.
-        speaks_tls: Whether broker connections use TLS.
-    """
+def read_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
+    """Return the configured credentials; None without any. Mistakes become problems."""
     plugin = checked.text(_PLUGIN_KEY)
     parameters = Source(checked.text(_PARAMETERS_KEY) or "")
     if plugin in (None, f"{_CLIENTS}Disabled"):
@@ -48,7 +43,7 @@ def read_credentials(checked: CheckedKeys, *, speaks_tls: bool) -> BrokerCredent
         )
         return None
     if kind == "tls":
-        if not speaks_tls:
+        if not checked.flag("tlsEnabledWithBroker"):
             checked.refuse(
                 f"{_PLUGIN_KEY}={plugin}: a certificate is shown by TLS alone; set "
                 "tlsEnabledWithBroker=true"

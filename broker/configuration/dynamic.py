@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig, known_keys
@@ -20,7 +21,6 @@ from broker.configuration.runtime_values import masked, runtime_values
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from server.configuration.common import Profile
-from server.configuration.flow import HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY
 from server.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LIMITER_KEYS = tuple(
-    f"maxTopicListInFlight{budget}{figure}"
-    for budget in ("HeapMemSize", "DirectMemSize")
-    for figure in ("MB", "PermitsAcquireQueueSize", "PermitsAcquireTimeoutMillis")
-)
-FLOODGATE_DYNAMIC_KEYS = (*_LIMITER_KEYS, HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY)
+FLOODGATE_DYNAMIC_KEYS = tuple(BrokerConfig.dynamic_keys())
 """Additional dynamic keys, static as shipped."""
 _LOAD_MANAGER, _LOOKUPS = "loadManagerClassName", "maxConcurrentLookupRequest"
 LOAD_MANAGERS = tuple(
@@ -63,19 +58,20 @@ class DynamicConfiguration:
     """The effective configuration.
 
     Args:
-        started_with: The configuration of the file and the command line.
+        config: The configuration of the file and the command line. A change happens in it, and so
+            reaches all who hold it, or a group of it.
         store: Stores the values set at run time.
-        apply: Applies a configuration with changed dynamic keys.
+        apply: Called after a change with the configuration before it.
     """
 
     def __init__(
         self,
-        started_with: BrokerConfig,
+        config: BrokerConfig,
         store: MetadataStore,
         apply: Callable[[BrokerConfig], None],
     ) -> None:
-        self.config = started_with
-        self._started_with = started_with
+        self.config = config
+        self._started_with = started_with = config.copied()
         self._store = store
         self._apply = apply
         self._pulsar_compatible = started_with.profile is Profile.PULSAR
@@ -248,22 +244,21 @@ class DynamicConfiguration:
         """
         if self._pulsar_compatible and (places := _java_number(values.get(_LOOKUPS, ""), 32)):
             values = {**values, _LOOKUPS: str(max(0, places))}  # No lookup is admitted (recorded).
-        given = self._started_with.given
-        before = BrokerConfig.from_properties(given.with_values({}))
-        after = BrokerConfig.from_properties(given.with_values(values))
-        fields = [name for name in BrokerConfig.model_fields if name != "notices"]
-        return self._started_with.model_copy(
-            update={
-                name: getattr(after, name)
-                for name in fields
-                if getattr(after, name) != getattr(before, name)
-            }
+        given = self._started_with.keys.properties
+        before = BrokerConfig.from_properties(given)
+        after = BrokerConfig.from_properties({**given, **values})
+        names = [field.name for field in fields(BrokerConfig) if field.name != "notices"]
+        changed = {name: getattr(after, name) for name in names}
+        return replace(
+            self._started_with,
+            **{name: value for name, value in changed.items() if value != getattr(before, name)},
         )
 
     def _put_in_force(self, config: BrokerConfig, fitting: Mapping[str, str]) -> None:
-        self.config = config
+        before = self.config.copied()
+        self.config.become(config)
         self._fitting = fitting
-        self._apply(config)
+        self._apply(before)
 
     def _is_number(self, key: str, value: str) -> bool:
         """Return True if a real broker applies a value that is unusable here."""

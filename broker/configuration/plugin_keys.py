@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.configuration.common import Profile
 from server.configuration.loaded_class import is_class_path
+from server.configuration.settings import Key, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,27 +18,21 @@ DEFAULT_CLASS_NAME = "org.apache.pulsar.broker.DefaultPulsarResourcesExtended"
 WATCHER_KEY = "enableBrokerTopicListWatcher"
 MAX_PROPERTIES_KEY = "floodgateMaxListingProperties"
 MAX_BYTES_KEY = "floodgateMaxListingPropertiesBytes"
-DEFAULT_MAX_PROPERTIES = 100
-DEFAULT_MAX_BYTES = 16_384
 
 
 class TooManyPropertiesError(Exception):
     """A request's properties exceed their bounds; the text is a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyBounds:
+class PropertyBounds(Settings):
     """The bounds of a request's properties; 0 is unlimited.
-
-    Attributes:
-        max_properties: floodgateMaxListingProperties.
-        max_bytes: floodgateMaxListingPropertiesBytes: UTF-8 bytes of all keys and values.
 
     Differs: upstream and profile pulsar accept everything that fits into a frame.
     """
 
-    max_properties: int = DEFAULT_MAX_PROPERTIES
-    max_bytes: int = DEFAULT_MAX_BYTES
+    max_properties: int = Key(MAX_PROPERTIES_KEY, floodgate=100, pulsar=0)
+    max_bytes: int = Key(MAX_BYTES_KEY, floodgate=16_384, pulsar=0)
+    """UTF-8 bytes of all keys and values."""
 
     def check_number(self, number: int) -> None:
         """Refuse too many properties before parsing them.
@@ -70,6 +63,9 @@ class PropertyBounds:
                 )
 
 
+UNBOUNDED = PropertyBounds(max_properties=0, max_bytes=0)
+
+
 def _utf8_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
@@ -96,29 +92,10 @@ def resources_class_name(checked: CheckedKeys) -> str:
     problem = class_name_problem(name)
     if problem is not None:
         checked.refuse(problem)
-    elif (
-        name != DEFAULT_CLASS_NAME and not _pulsar_compatible(checked) and checked.flag(WATCHER_KEY)
-    ):
+    elif name != DEFAULT_CLASS_NAME and not checked.pulsar_compatible and checked.flag(WATCHER_KEY):
         checked.warn(
             f"{CLASS_KEY}={name} and {WATCHER_KEY}=true: watches know nothing of properties, so "
             "clients are told to poll instead (supports_topic_watchers=false); set "
             f"{WATCHER_KEY}=false to say so yourself"
         )
     return name
-
-
-def property_bounds(checked: CheckedKeys) -> PropertyBounds:
-    """Return the bounds of a listing request's properties; unlimited in profile pulsar."""
-    unbounded = _pulsar_compatible(checked)
-    return PropertyBounds(
-        _bound(checked, MAX_PROPERTIES_KEY, 0 if unbounded else DEFAULT_MAX_PROPERTIES),
-        _bound(checked, MAX_BYTES_KEY, 0 if unbounded else DEFAULT_MAX_BYTES),
-    )
-
-
-def _bound(checked: CheckedKeys, key: str, default: int) -> int:
-    return checked.integer(key) if checked.is_set(key) else default
-
-
-def _pulsar_compatible(checked: CheckedKeys) -> bool:
-    return checked.text("floodgateProfile") == Profile.PULSAR.value

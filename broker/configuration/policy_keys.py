@@ -14,7 +14,6 @@ from broker.policies.effective import (
     QuotaAction,
 )
 from broker.policies.table import TABLE, UNDEFINED
-from server.configuration.common import Profile
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -32,8 +31,6 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
         regular |= policy.by_default(checked)
     action = QuotaAction(checked.text("backlogQuotaDefaultRetentionPolicy"))
     strategy = checked.text(_STRATEGY_KEY) or UNDEFINED
-    # Zero is refused: upstream's timer needs a tick.
-    checked.positive("delayedDeliveryTickTimeMillis")
     return EffectivePolicies(
         **regular,
         subscription_types=_subscription_types(checked),
@@ -69,10 +66,9 @@ def _auto_topic_creation(checked: CheckedKeys) -> AutoTopicCreation:
 
 def _inactive_topics(checked: CheckedKeys) -> InactiveTopics:
     """Return the deletion of unused topics; profile floodgate deletes only if the key is set."""
-    delete = checked.flag(_INACTIVE_KEY)
-    if checked.text("floodgateProfile") != Profile.PULSAR.value:
-        delete = delete and checked.is_set(_INACTIVE_KEY)
+    if not checked.pulsar_compatible and not checked.is_set(_INACTIVE_KEY):
+        checked.choose(_INACTIVE_KEY, value=False)
     longest = "brokerDeleteInactiveTopicsMaxInactiveDurationSeconds"
     seconds = longest if checked.is_set(longest) else "brokerDeleteInactiveTopicsFrequencySeconds"
     mode = DeleteMode(checked.text("brokerDeleteInactiveTopicsMode"))
-    return InactiveTopics(delete, checked.integer(seconds), mode)
+    return InactiveTopics(checked.flag(_INACTIVE_KEY), checked.integer(seconds), mode)

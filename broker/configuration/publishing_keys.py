@@ -1,90 +1,57 @@
-"""The configuration keys of publishing, and of the periodic maintenance of topics."""
+"""The configuration keys of publishing, dispatch, and the periodic maintenance of topics."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from server.configuration.common import MEGABYTE_BYTES, Profile
+from server.configuration.settings import Key, Read, Settings, megabytes, minutes
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
 
-BUFFER_KEY = "maxMessagePublishBufferSizeInMB"
-DEFAULT_BUFFER_BYTES = 256 * MEGABYTE_BYTES
-"""Most bytes of unstored messages. Differs: upstream uses half of its direct memory."""
+
+def _quota_check_seconds(checked: CheckedKeys) -> int:
+    if not checked.flag("backlogQuotaCheckEnabled"):
+        return 0
+    return checked.integer("backlogQuotaCheckIntervalInSeconds")
 
 
-class PublishingConfig(NamedTuple):
-    """The configuration of publishing.
+class PublishingConfig(Settings):
+    """The configuration of publishing; a bound of 0 or less is unlimited."""
 
-    Attributes:
-        max_pending: maxPendingPublishRequestsPerConnection; 0 or less is unlimited.
-        buffer_bytes: maxMessagePublishBufferSizeInMB; 0 or less is unlimited.
-        broker_messages_per_second: brokerPublisherThrottlingMaxMessageRate; 0 is unlimited.
-        broker_bytes_per_second: brokerPublisherThrottlingMaxByteRate; 0 is unlimited.
-        dedup_entries_interval: brokerDeduplicationEntriesInterval.
-        dedup_max_producers: brokerDeduplicationMaxNumberOfProducers.
-        dedup_snapshot_seconds: brokerDeduplicationSnapshotFrequencyInSeconds.
-        quota_check_seconds: backlogQuotaCheckIntervalInSeconds; 0 without backlogQuotaCheckEnabled.
-        precise_backlog_age: preciseTimeBasedBacklogQuotaCheck.
-        expiry_check_seconds: messageExpiryCheckIntervalInMinutes.
-        retention_check_seconds: retentionCheckIntervalInSeconds.
-        rollover_seconds: managedLedgerMinLedgerRolloverTimeMinutes: age at which an unneeded open
-            ledger is dropped. Differs: upstream keeps it until its size, or
-            managedLedgerMaxLedgerRolloverTimeMinutes.
-        statistics_seconds: statsUpdateFrequencyInSecs.
-        inactive_check_seconds: brokerDeleteInactiveTopicsFrequencySeconds.
-        deletes_unused_partitioned: brokerDeleteInactivePartitionedTopicMetadataEnabled.
-        subscription_check_seconds: subscriptionExpiryCheckIntervalInMinutes.
-        compaction_check_seconds: brokerServiceCompactionMonitorIntervalInSeconds.
-    """
-
-    max_pending: int = 1_000
-    buffer_bytes: int = DEFAULT_BUFFER_BYTES
-    broker_messages_per_second: int = 0
-    broker_bytes_per_second: int = 0
-    dedup_entries_interval: int = 1_000
-    dedup_max_producers: int = 10_000
-    dedup_snapshot_seconds: int = 120
-    quota_check_seconds: int = 60
-    precise_backlog_age: bool = False
-    expiry_check_seconds: int = 300
-    retention_check_seconds: int = 120
-    rollover_seconds: int = 600
-    statistics_seconds: int = 60
-    inactive_check_seconds: int = 60
-    deletes_unused_partitioned: bool = False
-    subscription_check_seconds: int = 300
-    compaction_check_seconds: int = 60
+    max_pending: int = Key("maxPendingPublishRequestsPerConnection")
+    buffer_bytes: int = Key("maxMessagePublishBufferSizeInMB", megabytes, floodgate=256)
+    """Most bytes of unstored messages. Differs: upstream uses half of its direct memory."""
+    broker_messages_per_second: int = Key("brokerPublisherThrottlingMaxMessageRate")
+    broker_bytes_per_second: int = Key("brokerPublisherThrottlingMaxByteRate")
+    dedup_entries_interval: int = Key("brokerDeduplicationEntriesInterval")
+    dedup_max_producers: int = Key("brokerDeduplicationMaxNumberOfProducers")
+    dedup_snapshot_seconds: int = Key("brokerDeduplicationSnapshotFrequencyInSeconds")
+    quota_check_seconds: int = Read(_quota_check_seconds)
+    """backlogQuotaCheckIntervalInSeconds; 0 without backlogQuotaCheckEnabled."""
+    precise_backlog_age: bool = Key("preciseTimeBasedBacklogQuotaCheck")
+    expiry_check_seconds: int = Key("messageExpiryCheckIntervalInMinutes", minutes)
+    retention_check_seconds: int = Key("retentionCheckIntervalInSeconds")
+    rollover_seconds: int = Key("managedLedgerMinLedgerRolloverTimeMinutes", minutes)
+    """Age at which an unneeded open ledger is dropped. Differs: upstream keeps it until its size,
+    or managedLedgerMaxLedgerRolloverTimeMinutes."""
+    statistics_seconds: int = Key("statsUpdateFrequencyInSecs")
+    inactive_check_seconds: int = Key("brokerDeleteInactiveTopicsFrequencySeconds")
+    deletes_unused_partitioned: bool = Key("brokerDeleteInactivePartitionedTopicMetadataEnabled")
+    subscription_check_seconds: int = Key("subscriptionExpiryCheckIntervalInMinutes", minutes)
+    compaction_check_seconds: int = Key("brokerServiceCompactionMonitorIntervalInSeconds")
 
 
-def publishing_config(checked: CheckedKeys) -> PublishingConfig:
-    """Parse the keys."""
-    pulsar = checked.text("floodgateProfile") == Profile.PULSAR.value
-    buffer_is_ours = not pulsar and not checked.is_set(BUFFER_KEY)
-    megabytes = checked.integer(BUFFER_KEY)
-    return PublishingConfig(
-        max_pending=checked.integer("maxPendingPublishRequestsPerConnection"),
-        buffer_bytes=DEFAULT_BUFFER_BYTES if buffer_is_ours else megabytes * MEGABYTE_BYTES,
-        broker_messages_per_second=checked.integer("brokerPublisherThrottlingMaxMessageRate"),
-        broker_bytes_per_second=checked.integer("brokerPublisherThrottlingMaxByteRate"),
-        dedup_entries_interval=checked.positive("brokerDeduplicationEntriesInterval"),
-        dedup_max_producers=checked.positive("brokerDeduplicationMaxNumberOfProducers"),
-        dedup_snapshot_seconds=checked.integer("brokerDeduplicationSnapshotFrequencyInSeconds"),
-        quota_check_seconds=(
-            checked.integer("backlogQuotaCheckIntervalInSeconds")
-            if checked.flag("backlogQuotaCheckEnabled")
-            else 0
-        ),
-        precise_backlog_age=checked.flag("preciseTimeBasedBacklogQuotaCheck"),
-        expiry_check_seconds=60 * checked.integer("messageExpiryCheckIntervalInMinutes"),
-        retention_check_seconds=checked.integer("retentionCheckIntervalInSeconds"),
-        rollover_seconds=60 * checked.integer("managedLedgerMinLedgerRolloverTimeMinutes"),
-        statistics_seconds=checked.integer("statsUpdateFrequencyInSecs"),
-        inactive_check_seconds=checked.integer("brokerDeleteInactiveTopicsFrequencySeconds"),
-        deletes_unused_partitioned=checked.flag(
-            "brokerDeleteInactivePartitionedTopicMetadataEnabled"
-        ),
-        subscription_check_seconds=60 * checked.integer("subscriptionExpiryCheckIntervalInMinutes"),
-        compaction_check_seconds=checked.integer("brokerServiceCompactionMonitorIntervalInSeconds"),
-    )
+class DispatchSettings(Settings):
+    """The configuration of dispatchers."""
+
+    round_robin_messages: int = Key("dispatcherMaxRoundRobinBatchSize")
+    """Most messages for a Shared consumer before the next consumer's."""
+    look_ahead_per_consumer: int = Key("keySharedLookAheadMsgInReplayThresholdPerConsumer")
+    look_ahead: int = Key("keySharedLookAheadMsgInReplayThresholdPerSubscription")
+    """Most entries read past the waiting keys of Key_Shared."""
+
+
+UPSTREAMS_DISPATCH = DispatchSettings(
+    round_robin_messages=20, look_ahead_per_consumer=2_000, look_ahead=20_000
+)

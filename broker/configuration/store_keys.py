@@ -18,7 +18,21 @@ if TYPE_CHECKING:
 DEFAULT_METADATA_STORE_URL = "memory:local"
 
 
-def metadata_store_url(checked: CheckedKeys) -> str:
+class StoreUrl(str):
+    """The URL of a store, shown without its password."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(without_password(str(self)))
+
+
+def metadata_store_url(checked: CheckedKeys) -> StoreUrl:
+    """Return the store's URL: a bad one becomes a problem."""
+    return StoreUrl(_chosen(checked))
+
+
+def _chosen(checked: CheckedKeys) -> str:
     """Choose the store: by Floodgate's key, otherwise by upstream's key with a supported URL."""
     own_key = "floodgateMetadataStoreUrl"
     own = _stated(checked, own_key)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.plugin_keys import PropertyBounds, as_mapping
+from broker.configuration.plugin_keys import UNBOUNDED, PropertyBounds, as_mapping
 from broker.plugins.calls import ResourceCalls
 from broker.plugins.plugin import BrokerContext, DefaultPulsarResourcesExtended, open_resources
 from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
@@ -50,11 +50,11 @@ class TopicLister:
         self,
         store: MetadataStore,
         calls: ResourceCalls | None = None,
-        bounds: PropertyBounds | None = None,
+        bounds: PropertyBounds = UNBOUNDED,
     ) -> None:
         self._store = store
         self.calls = calls
-        self.bounds = bounds or PropertyBounds()
+        self.bounds = bounds
         self.in_use: Callable[[NamespaceName], Sequence[bytes]] | None = None
         self._flights = SingleFlight[TopicListing]()
 

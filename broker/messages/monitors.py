@@ -46,29 +46,31 @@ class TopicMonitors:
     def start(self) -> None:
         """Start the monitors; each first runs after an interval."""
         config = self._config
-        self._every(config.statistics_seconds, self.update_rates)
-        self._every(config.expiry_check_seconds, self.expire)
-        self._every(config.retention_check_seconds, self.trim)
-        self._every(config.dedup_snapshot_seconds, self.keep_sequence_ids)
-        self._every(config.quota_check_seconds, self.enforce_quotas)
-        self._every(config.inactive_check_seconds, self.delete_unused)
-        self._every(config.subscription_check_seconds, self.expire_subscriptions)
-        self._every(config.compaction_check_seconds, self.compact)
+        self._every(lambda: config.statistics_seconds, self.update_rates)
+        self._every(lambda: config.expiry_check_seconds, self.expire)
+        self._every(lambda: config.retention_check_seconds, self.trim)
+        self._every(lambda: config.dedup_snapshot_seconds, self.keep_sequence_ids)
+        self._every(lambda: config.quota_check_seconds, self.enforce_quotas)
+        self._every(lambda: config.inactive_check_seconds, self.delete_unused)
+        self._every(lambda: config.subscription_check_seconds, self.expire_subscriptions)
+        self._every(lambda: config.compaction_check_seconds, self.compact)
 
-    def _every(self, seconds: float, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        if seconds > 0:
+    def _every(
+        self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
+    ) -> None:
+        if seconds() > 0:
             loop = asyncio.get_running_loop()
             self._tasks.append(loop.create_task(self._repeat(seconds, work)))
 
     async def _repeat(
-        self, seconds: float, work: Callable[[], Coroutine[object, object, None]]
+        self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
     ) -> None:
         while True:
-            await clock_sleep(self._clock, seconds)
+            await clock_sleep(self._clock, seconds())
             try:
                 await work()
             except Exception:
-                logger.exception("a monitor of topics failed; retrying in %g s", seconds)
+                logger.exception("a monitor of topics failed; retrying in %g s", seconds())
 
     async def close(self) -> None:
         """Stop the monitors."""

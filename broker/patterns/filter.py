@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import operator
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -32,6 +31,7 @@ from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import Selection, TopicSequence
 from limiter.clock import LoopClock
 from limiter.single_flight import SingleFlight
+from server.configuration.settings import Key, Read, Settings, milliseconds
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
@@ -63,25 +63,19 @@ _EVERYTHING: Final = object()
 """Cached marker for a wholly matching listing: a value must not hold its scope."""
 
 
-@dataclass(frozen=True, slots=True)
-class PatternRules:
-    """The configuration of patterns.
+class PatternRules(Settings):
+    """The configuration of patterns, in listings and watches."""
 
-    Attributes:
-        enabled: enableBrokerSideSubscriptionPatternEvaluation.
-        max_length: subscriptionPatternMaxLength, UTF-16 units of the raw pattern.
-        implementation: topicsPatternRegexImplementation.
-        share: Whether requests for the same listing and pattern share one evaluation and its cached
-            result.
-        timeout_seconds: floodgatePatternTimeoutMs: time limit of a backtracking engine for some
-            names; see BacktrackingFilter.
-    """
-
-    enabled: bool
-    max_length: int
-    implementation: RegexImplementation
-    share: bool
-    timeout_seconds: float = 1.0
+    enabled: bool = Key("enableBrokerSideSubscriptionPatternEvaluation")
+    max_length: int = Key("subscriptionPatternMaxLength")
+    """UTF-16 units of the raw pattern."""
+    implementation: RegexImplementation = Key(
+        "topicsPatternRegexImplementation", RegexImplementation
+    )
+    share: bool = Read(lambda checked: checked.text("floodgateResponseBuffers") == "shared")
+    """Requests for the same listing and pattern share one evaluation and its cached result."""
+    timeout_seconds: float = Key("floodgatePatternTimeoutMs", milliseconds)
+    """Time limit of a backtracking engine for 100,000 names; see BacktrackingFilter."""
 
 
 class PatternFilter:

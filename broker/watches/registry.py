@@ -68,15 +68,15 @@ class Watch:
 class WatchRegistry:
     """All watches of one broker.
 
-    Bound: ``max_bytes`` for names, sets and watchers together; beyond, a watch is refused, and the
-    client polls.
+    Bound: ``settings.max_bytes`` for names, sets and watchers together; beyond, a watch is refused,
+    and the client polls.
 
     Args:
         context: Shared by all watched namespaces.
     """
 
     def __init__(self, context: WatchContext) -> None:
-        self.max_bytes = context.rules.max_bytes
+        self.settings = context.settings
         self._context = context
         self.totals = context.totals
         self._watches: dict[ServedConnection, CnxWatches] = {}
@@ -104,14 +104,15 @@ class WatchRegistry:
         Raises:
             RequestError: NotAllowedError, which makes clients poll instead.
         """
-        if self.max_bytes <= 0:
+        most = self.settings.max_bytes
+        if most <= 0:
             return
         held = self.held_bytes + more_bytes
-        if held > self.max_bytes:
+        if held > most:
             self.totals.refused += 1
             raise RequestError(
                 pb.NotAllowedError,
-                f"{REFUSED}watches would take {held} of {self.max_bytes} bytes: raise "
+                f"{REFUSED}watches would take {held} of {most} bytes: raise "
                 "floodgateTopicWatchMaxBytes, or watch fewer different patterns",
             )
 
@@ -206,7 +207,7 @@ class NamespaceListings:
 
     def __init__(self, context: WatchContext, registry: WatchRegistry) -> None:
         self._context = context
-        self._profile = context.rules.profile
+        self._profile = context.profile
         self._registry = registry
 
     async def list(self, namespace: NamespaceName, sender: WatchSender) -> None:

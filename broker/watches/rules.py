@@ -1,4 +1,4 @@
-"""Rules of watches: settings, differences between the profiles, accepted patterns."""
+"""Rules of watches: differences between the profiles, accepted patterns."""
 
 from __future__ import annotations
 
@@ -55,22 +55,7 @@ FLOODGATE_WATCHES = WatchProfile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRules:
-    """Settings of watches.
-
-    Attributes:
-        profile: The differences between the profiles.
-        max_bytes: floodgateTopicWatchMaxBytes; 0 is unlimited.
-        max_update_bytes: Largest sum of the names of one update.
-    """
-
-    profile: WatchProfile
-    max_bytes: int
-    max_update_bytes: int
-
-
-def accepted_pattern(text: str, rules: PatternRules, profile: WatchProfile) -> str:
+def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:
     """Return a client's pattern without its domain, if evaluated by this broker.
 
     Raises:
@@ -84,15 +69,15 @@ def accepted_pattern(text: str, rules: PatternRules, profile: WatchProfile) -> s
         pattern = remove_domain_scheme(text)
     except InvalidPatternError as error:
         raise _unknown_domain(error, profile) from None
-    if not rules.enabled:
+    if not patterns.enabled:
         raise RequestError(
             pb.NotAllowedError, f"{REFUSED}Evaluating subscription patterns is disabled."
         )
-    if pattern_length(pattern) > rules.max_length:
-        longest = rules.max_length
+    longest = patterns.max_length
+    if pattern_length(pattern) > longest:
         raise RequestError(pb.NotAllowedError, f"{REFUSED}Pattern longer than maximum: {longest}")
     try:
-        compile_pattern(pattern, rules.implementation)
+        compile_pattern(pattern, patterns.implementation)
     except InvalidPatternError as error:
         raise RequestError(pb.InvalidTopicName, str(error)) from None
     return pattern

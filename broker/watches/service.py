@@ -70,7 +70,7 @@ class TopicListService:
 
     def __init__(self, context: WatchContext) -> None:
         self._context = context
-        self._profile = context.rules.profile
+        self._profile = context.profile
         self.totals = context.totals
         self.registry = WatchRegistry(context)
         self._listings = NamespaceListings(context, self.registry)
@@ -201,7 +201,7 @@ class TopicListService:
     ) -> TopicListWatcher:
         backoff = self.registry.of(cnx).backoff
         sender = WatchSender(self._context, cnx, backoff, watcher_id, str(namespace))
-        most_bytes = self._context.rules.max_update_bytes
+        most_bytes = self._context.max_update_bytes
         if not self._profile.one_by_one:
             return LatestWatcher(sender, self.totals, most_bytes)
         list_again = partial(self._listings.list, namespace, sender)

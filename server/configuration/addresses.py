@@ -5,6 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.configuration.key_types import NO_PORT
+
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
 
@@ -64,6 +66,7 @@ def bind_address(checked: CheckedKeys) -> str:
     """
     given = checked.text("bindAddress")
     if given is None or not checked.is_set("bindAddress"):
+        checked.choose("bindAddress", LOOPBACK)
         return LOOPBACK
     if given.startswith("[") and given.endswith("]"):
         given = given[1:-1]  # IPv6, in URL notation
@@ -89,7 +92,7 @@ def is_address(host: str) -> bool:
     return True
 
 
-def advertised_address(checked: CheckedKeys, bind_address: str) -> str:
+def advertised_address(checked: CheckedKeys) -> str:
     """Return the host advertised to clients: advertisedAddress, or the bind address.
 
     A server that listens on every address advertises the loopback's, which always works from this
@@ -98,11 +101,26 @@ def advertised_address(checked: CheckedKeys, bind_address: str) -> str:
     given = checked.text("advertisedAddress")
     if given:
         return given
-    loopback = _LOOPBACK_OF_WILDCARD.get(bind_address)
+    listen_on = bind_address(checked)
+    loopback = _LOOPBACK_OF_WILDCARD.get(listen_on)
+    checked.choose("advertisedAddress", loopback or listen_on)
     if loopback is None:
-        return bind_address
+        return listen_on
     checked.inform(
         f"advertisedAddress is not set: clients are told {loopback}, which only this machine "
         "can reach; set it for clients elsewhere"
     )
     return loopback
+
+
+def plain_port(checked: CheckedKeys, key: str) -> int | None:
+    """Return the plain port of ``key``; None, disabled, only beside a TLS port."""
+    tls_key = f"{key}Tls"
+    if checked.value(key) is not None:
+        return checked.integer(key)
+    if checked.value(tls_key) is None:
+        checked.refuse(
+            f"{key}={NO_PORT}: this port cannot be switched off without {tls_key}; give a port "
+            "number, 0 for any free port"
+        )
+    return None

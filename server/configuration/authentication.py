@@ -131,12 +131,19 @@ def authentication_settings(checked: CheckedKeys, *, proxy: bool) -> Authenticat
         basic_source=_basic_source(checked) if "basic" in methods else Source(),
         anonymous_role=anonymous_role,
         strict=not proxy and checked.flag("strictAuthMethod"),
-        refresh_seconds=checked.positive("authenticationRefreshCheckSeconds"),
+        refresh_seconds=_refresh_seconds(checked),
         checks_original=not proxy and checked.flag("authenticateOriginalAuthData"),
         proxy_roles=frozenset() if proxy else frozenset(checked.names("proxyRoles")),
         forwards_credentials=proxy and checked.flag("forwardAuthorizationCredentials"),
         covers_metrics=checked.flag("authenticateMetricsEndpoint"),
     )
+
+
+def _refresh_seconds(checked: CheckedKeys) -> int:
+    key = "authenticationRefreshCheckSeconds"
+    if checked.integer(key) < 1:
+        checked.refuse(f"{key}={checked.integer(key)}: expected 1 or more")
+    return checked.integer(key)
 
 
 def _methods(checked: CheckedKeys) -> tuple[str, ...]:

@@ -6,14 +6,13 @@ the released keys win.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING
 
 from limiter.flow.cooldown import CooldownRules
 from limiter.flow.flow_control import FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.slow_peers.peer import SlowPeerRules
+from server.configuration.settings import Key, Read, Settings, megabytes, milliseconds
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -32,64 +31,8 @@ _PROPOSED_KEYS = (PROPOSED_RATE_KEY, PROPOSED_SECONDS_KEY)
 _PROPOSED_PERIOD_SECONDS = 1.0
 
 GRACE_KEY = "floodgateSlowPeerGraceMs"
-MAX_UNWRITABLE_KEY = "floodgateMaxUnwritableSeconds"
-DRAIN_RATE_KEY = "floodgateMinDrainRateBytesPerSecond"
-RESPONSE_BYTES_KEY = "floodgateMaxInFlightResponseBytesPerConnection"
 PENDING_OUTBOUND_KEY = "floodgateMaxPendingOutboundMB"
-_MEGABYTE_BYTES = 1024 * 1024
 _SLOW_PEERS = SlowPeerRules()
-_DEFAULTS = {
-    GRACE_KEY: round(1000 * _SLOW_PEERS.grace_seconds),
-    MAX_UNWRITABLE_KEY: round(_SLOW_PEERS.max_unwritable_seconds),
-    RESPONSE_BYTES_KEY: _MEGABYTE_BYTES,
-    PENDING_OUTBOUND_KEY: 256,
-}
-"""Defaults of profile ``floodgate``; of ``pulsar`` each is 0, which is off, as upstream has none.
-"""
-
-
-class FlowConfig(BaseModel):
-    """Flow control of a process's connections.
-
-    Attributes:
-        rules: The rules for pausing a connection.
-        slow_peers: The rules for closing a non-reading peer.
-        max_pending_outbound_bytes: floodgateMaxPendingOutboundMB: most pending bytes for all peers
-            together without a permit of the memory limiter; 0 is unlimited.
-        keep_alive_seconds: keepAliveIntervalSeconds; 0 or less: no keep-alive.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rules: FlowRules = FlowRules(pause_if_unwritable=True, max_response_bytes=_MEGABYTE_BYTES)
-    slow_peers: SlowPeerRules = _SLOW_PEERS
-    max_pending_outbound_bytes: int = 256 * _MEGABYTE_BYTES
-    keep_alive_seconds: float = 30.0
-
-    @classmethod
-    def from_keys(cls, checked: CheckedKeys, *, pulsar_compatible: bool) -> Self:
-        """Read the keys; contradictions become problems."""
-
-        def own(key: str) -> int:
-            default = 0 if pulsar_compatible else _DEFAULTS.get(key, 0)
-            return checked.integer(key) if checked.is_set(key) else default
-
-        pause = checked.flag(PAUSE_KEY) if checked.is_set(PAUSE_KEY) else not pulsar_compatible
-        checked.value(PAUSE_KEY)
-        marks = _water_marks(checked)
-        if pause and not pulsar_compatible and marks.low_bytes == 0:
-            checked.refuse(
-                f"{LOW_WATER_MARK_KEY}=0: nothing is below it, so that a connection that was "
-                "paused once would never be read again; set at least 1"
-            )
-        return cls(
-            rules=FlowRules(marks, pause, _cooldown(checked), own(RESPONSE_BYTES_KEY)),
-            slow_peers=SlowPeerRules(
-                own(GRACE_KEY) / 1000, own(MAX_UNWRITABLE_KEY), own(DRAIN_RATE_KEY)
-            ),
-            max_pending_outbound_bytes=own(PENDING_OUTBOUND_KEY) * _MEGABYTE_BYTES,
-            keep_alive_seconds=checked.integer("keepAliveIntervalSeconds"),
-        )
 
 
 def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
@@ -98,6 +41,11 @@ def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
     Source: PIP-434. Differs: upstream accepts such a pair and then refuses every connection.
     """
     high, low = checked.integer(HIGH_WATER_MARK_KEY), checked.integer(LOW_WATER_MARK_KEY)
+    if low == 0 and checked.flag(PAUSE_KEY) and not checked.pulsar_compatible:
+        checked.refuse(
+            f"{LOW_WATER_MARK_KEY}=0: nothing is below it, so that a connection that was "
+            "paused once would never be read again; set at least 1"
+        )
     if low > high:
         checked.refuse(
             f"{LOW_WATER_MARK_KEY}={low} is above {HIGH_WATER_MARK_KEY}={high}: the low mark "
@@ -114,8 +62,8 @@ def _cooldown(checked: CheckedKeys) -> CooldownRules:
     rate, seconds = (checked.value(key) for key in _PROPOSED_KEYS)
     rules = CooldownRules(
         checked.integer(COOLDOWN_PERMITS_KEY),
-        checked.seconds(COOLDOWN_PERIOD_KEY),
-        checked.seconds(COOLDOWN_KEY),
+        checked.integer(COOLDOWN_PERIOD_KEY) / 1000,
+        checked.integer(COOLDOWN_KEY) / 1000,
     )
     if shipped and proposed:
         checked.warn(
@@ -125,3 +73,45 @@ def _cooldown(checked: CheckedKeys) -> CooldownRules:
     if proposed and not shipped and isinstance(rate, int) and isinstance(seconds, int):
         return CooldownRules(rate, _PROPOSED_PERIOD_SECONDS, seconds)
     return rules
+
+
+class FlowConfig(Settings):
+    """Flow control of a process's connections.
+
+    Profile ``pulsar`` pauses and closes no connection by itself, as upstream.
+    """
+
+    pause_if_unwritable: bool = Key(PAUSE_KEY, floodgate=True)
+    marks: WriteBufferMarks = Read(_water_marks, HIGH_WATER_MARK_KEY, LOW_WATER_MARK_KEY)
+    cooldown: CooldownRules = Read(_cooldown)
+    max_response_bytes: int = Key(
+        "floodgateMaxInFlightResponseBytesPerConnection", floodgate=1 << 20, pulsar=0
+    )
+    grace_seconds: float = Key(
+        GRACE_KEY, milliseconds, floodgate=round(1000 * _SLOW_PEERS.grace_seconds), pulsar=0
+    )
+    max_unwritable_seconds: int = Key(
+        "floodgateMaxUnwritableSeconds",
+        floodgate=round(_SLOW_PEERS.max_unwritable_seconds),
+        pulsar=0,
+    )
+    min_drain_bytes_per_second: int = Key("floodgateMinDrainRateBytesPerSecond")
+    max_pending_outbound_bytes: int = Key(PENDING_OUTBOUND_KEY, megabytes, floodgate=256, pulsar=0)
+    """Most pending bytes for all peers together without a permit of the memory limiter; 0 is
+    unlimited."""
+    keep_alive_seconds: int = Key("keepAliveIntervalSeconds")
+    """0 or less: no keep-alive."""
+
+    @property
+    def rules(self) -> FlowRules:
+        """The rules for pausing a connection."""
+        return FlowRules(
+            self.marks, self.pause_if_unwritable, self.cooldown, self.max_response_bytes
+        )
+
+    @property
+    def slow_peers(self) -> SlowPeerRules:
+        """The rules for closing a non-reading peer."""
+        return SlowPeerRules(
+            self.grace_seconds, self.max_unwritable_seconds, self.min_drain_bytes_per_second
+        )

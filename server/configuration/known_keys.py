@@ -61,12 +61,15 @@ class KnownKeys:
     def __iter__(self) -> Iterator[KnownKey]:
         return iter(self._by_name.values())
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._by_name
+
     def __getitem__(self, key: str) -> KnownKey:
         return self._by_name[key]
 
     def check(self, properties: Mapping[str, str]) -> CheckedKeys:
         """Read every value; problems and notices are collected instead of raised."""
-        checked = CheckedKeys(self)
+        checked = CheckedKeys(self, properties)
         unknown: list[str] = []
         for key, text in properties.items():
             known = self._by_name.get(key)
@@ -106,17 +109,20 @@ class CheckedKeys:
     """Typed values of all known keys: given values, and defaults.
 
     Attributes:
+        properties: The given keys with their values as text; never shown, as some are secrets.
         problems: Sentences that make the configuration unusable.
         notices: Sentences to log at the start.
 
     The mutable state is both lists, the values, and the set of keys that were read.
     """
 
-    def __init__(self, known: KnownKeys) -> None:
+    def __init__(self, known: KnownKeys, properties: Mapping[str, str]) -> None:
+        self.properties = dict(properties)
         self.problems: list[str] = []
         self.notices: list[Notice] = []
         self._known = known
         self._given: dict[str, Value] = {}
+        self._chosen: dict[str, Value] = {}
         self._read: set[str] = set()
 
     def take(self, known: KnownKey, text: str) -> None:
@@ -142,12 +148,15 @@ class CheckedKeys:
             )
 
     def refuse(self, sentence: str) -> None:
-        """Add a problem."""
-        self.problems.append(sentence)
+        """Add a problem, once."""
+        if sentence not in self.problems:
+            self.problems.append(sentence)
 
     def warn(self, sentence: str) -> None:
-        """Add a notice of level warning."""
-        self.notices.append(Notice("warning", sentence))
+        """Add a notice of level warning, once."""
+        notice = Notice("warning", sentence)
+        if notice not in self.notices:
+            self.notices.append(notice)
 
     def inform(self, sentence: str) -> None:
         """Add a notice of level info."""
@@ -155,17 +164,41 @@ class CheckedKeys:
 
     def knows(self, key: str) -> bool:
         """Return True if this role has the key."""
-        return key in {known.key for known in self._known}
+        return key in self._known
 
     def is_set(self, key: str) -> bool:
         """Return True if the key was given a valid value."""
         return key in self._given
 
+    @property
+    def pulsar_compatible(self) -> bool:
+        """True in profile ``pulsar``."""
+        return self.text("floodgateProfile") == "pulsar"
+
+    def choose(self, key: str, value: Value) -> None:
+        """Take a value other than the table's, as chosen by profile or machine."""
+        self._chosen[key] = value
+
+    def shown(self, key: str) -> str:
+        """Return the effective value as text."""
+        value = self.value(key)
+        if isinstance(value, bool):
+            return str(value).lower()
+        return "" if value is None else str(value)
+
+    def as_given(self, key: str) -> str:
+        """Return the value as the operator wrote it; otherwise what was chosen, or the default."""
+        text = self.properties.get(key, "").strip()
+        if key in self._chosen:
+            return self.shown(key)
+        return text if text not in ("", "null") else self._known[key].default or ""
+
     def value(self, key: str) -> Value:
         """Return the value of ``key`` and record the read."""
         self._read.add(key)
-        if key in self._given:
-            return self._given[key]
+        for values in (self._chosen, self._given):
+            if key in values:
+                return values[key]
         return self._known[key].default_value
 
     def integer(self, key: str) -> int:
@@ -174,13 +207,6 @@ class CheckedKeys:
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(f"{key} is not a whole number")
         return value
-
-    def positive(self, key: str) -> int:
-        """Return the number of a key; a number below 1 becomes a problem."""
-        number = self.integer(key)
-        if number < 1:
-            self.refuse(f"{key}={number}: expected 1 or more")
-        return max(1, number)
 
     def flag(self, key: str) -> bool:
         """Return a boolean; False without value and default."""
@@ -197,27 +223,6 @@ class CheckedKeys:
         if isinstance(value, str):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value if isinstance(value, tuple) else ()
-
-    def seconds(self, key: str, least_ms: int | None = None) -> float:
-        """Return a key in milliseconds as seconds; a value below ``least_ms`` becomes a problem."""
-        milliseconds = self.integer(key)
-        if least_ms is not None and milliseconds < least_ms:
-            self.refuse(f"{key}={milliseconds}: expected {least_ms} or more")
-            return least_ms / 1000
-        return milliseconds / 1000
-
-    def ports(self, key: str, tls_key: str) -> tuple[int | None, int | None]:
-        """Return the ports to listen on, plain and TLS; one may be disabled."""
-        plain, tls = self.value(key), self.value(tls_key)
-        if plain is None and tls is None:
-            self.refuse(
-                f"{key}={NO_PORT}: this port cannot be switched off without {tls_key}; give a port "
-                "number, 0 for any free port"
-            )
-        return (
-            plain if isinstance(plain, int) else None,
-            tls if isinstance(tls, int) else None,
-        )
 
     def without_effect(self) -> tuple[str, ...]:
         """Keys that were given, differ from their default, and were never read."""

@@ -62,7 +62,7 @@ def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSett
         requires_client_certificate=requires,
         asks_for_client_certificate=bool(files.trust)
         and not checked.flag("tlsAllowInsecureConnection"),
-        handshake_seconds=checked.seconds(HANDSHAKE_KEY),
+        handshake_seconds=checked.integer(HANDSHAKE_KEY) / 1000,
     )
 
 

@@ -43,8 +43,8 @@ SMALL = {
 COMPOSE = load_compose(REPOSITORY / "docker-compose.yml", SMALL)
 DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 DRAINS = {
-    "broker": BrokerConfig.model_fields["broker_shutdown_timeout_seconds"].default,
-    "proxy": ProxyConfig.model_fields["drain_seconds"].default,
+    "broker": BrokerConfig.from_properties({}).broker_shutdown_timeout_seconds,
+    "proxy": ProxyConfig.from_properties({"brokerServiceURL": "pulsar://a"}).drain_seconds,
 }
 METRIC_NAME = re.compile(r"\b(?:pulsar|floodgate|process|loadgen)_[a-z_]+\b")
 TOPIC_LIST_SAMPLES = 26

@@ -118,7 +118,8 @@ class LoadedTopics:
         parts.topics.on_deleted(self.made.deleted)
         self._topics = TopicIndex()
         self._locks: NameLocks[str] = NameLocks()
-        self._loads = asyncio.Semaphore(parts.config.max_concurrent_topic_loads)
+        self._most_loads = parts.config.max_concurrent_topic_loads
+        self._loads = asyncio.Semaphore(self._most_loads)
         self._followers = PolicyFollowers()
         self._unloads: set[asyncio.Task[None]] = set()
         self._loading: set[TopicName] = set()
@@ -210,10 +211,17 @@ class LoadedTopics:
         self.load_times.record(self.clock.now() - began)
         return topic
 
+    def _load_places(self) -> asyncio.Semaphore:
+        """Return the places of loads; as upstream, a changed number begins with all places free."""
+        most = self._parts.config.max_concurrent_topic_loads
+        if most != self._most_loads:
+            self._most_loads, self._loads = most, asyncio.Semaphore(most)
+        return self._loads
+
     async def _load(self, name: TopicName, broken: Topic | None, *, create: bool) -> Topic:
         if broken is not None:
             await self._unload(broken)
-        async with self._loads:
+        async with self._load_places():
             if self._is_shut(name):
                 raise fenced()
             made = await self._creation.ensure(name, create=create)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import proto.PulsarApi_pb2 as pb
+from broker.configuration.publishing_keys import UPSTREAMS_DISPATCH, DispatchSettings
 from broker.messages.subscriptions.key_shared.hash_ring import ConsistentHashRing
 from broker.messages.subscriptions.key_shared.ranges import FixedRanges, HalvedRanges
 from server.configuration.common import Profile
@@ -30,12 +31,9 @@ class SubscriptionRules:
     Attributes:
         failover_delay_seconds: Delay before a new active consumer is notified
             (activeConsumerFailoverDelayTimeMillis).
-        round_robin_messages: Most messages for one Shared consumer before the next
-            (dispatcherMaxRoundRobinBatchSize).
+        dispatch: The settings of dispatchers, which may change at run time.
         acks_of_batch_indexes: Acknowledge single messages of a batch
             (acknowledgmentAtBatchIndexLevelEnabled).
-        look_ahead_per_consumer, look_ahead: Entries read by Key_Shared past waiting keys
-            (keySharedLookAheadMsgInReplayThresholdPerConsumer, ...PerSubscription).
         ring_points: Points of each Key_Shared consumer on the hash ring; 0: no ring, and newcomers
             halve the largest range (subscriptionKeySharedUseConsistentHashing,
             subscriptionKeySharedConsistentHashingReplicaPoints).
@@ -49,10 +47,8 @@ class SubscriptionRules:
     """
 
     failover_delay_seconds: float = 1.0
-    round_robin_messages: int = 20
+    dispatch: DispatchSettings = UPSTREAMS_DISPATCH
     acks_of_batch_indexes: bool = True
-    look_ahead_per_consumer: int = 2_000
-    look_ahead: int = 20_000
     ring_points: int = 100
     strict_delivery_time: bool = False
     closes_who_rolls_back: bool = False
@@ -64,10 +60,8 @@ class SubscriptionRules:
         """Return the rules of a configuration."""
         return SubscriptionRules(
             config.failover_delay_ms / 1000,
-            config.round_robin_messages,
+            config.dispatch,
             config.acks_of_batch_indexes,
-            config.look_ahead_per_consumer,
-            config.look_ahead,
             config.ring_points if config.uses_consistent_hashing else 0,
             config.strict_delivery_time,
             closes_who_rolls_back=config.profile is Profile.PULSAR,

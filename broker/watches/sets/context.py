@@ -9,12 +9,13 @@ from broker.watches.names.sorted_names import NamesDisposal
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
+    from broker.configuration.watch_keys import WatchSettings
     from broker.listing.estimates import ListingEstimates
     from broker.listing.lister import TopicLister
     from broker.listing.rules import AnswerRules
     from broker.patterns.filter import PatternFilter
     from broker.stores.store import MetadataStore
-    from broker.watches.rules import WatchRules
+    from broker.watches.rules import WatchProfile
     from limiter.clock import Clock
     from limiter.memory.response_memory import ResponseMemory
 
@@ -48,6 +49,7 @@ class WatchContext:
 
     Attributes:
         answers: Frames and buffers, the same as of listings.
+        max_update_bytes: Largest sum of the names of one update.
         steps: Does the long work of all namespaces in steps.
         disposal: Frees the names of unwatched sets.
     """
@@ -59,7 +61,9 @@ class WatchContext:
     memory: ResponseMemory
     clock: Clock
     answers: AnswerRules
-    rules: WatchRules
+    profile: WatchProfile
+    settings: WatchSettings
+    max_update_bytes: int
     totals: WatchTotals = field(default_factory=WatchTotals)
     steps: Steps = field(default_factory=Steps)
     disposal: NamesDisposal = field(default_factory=NamesDisposal)

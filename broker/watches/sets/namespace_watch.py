@@ -197,7 +197,7 @@ class NamespaceWatch:
     async def _apply_found(self, found: NameChanges) -> None:
         """Apply the result of a comparison: user topics, in Java's order."""
         many = len(found.added) + len(found.removed) > LARGE_CHANGE_NAMES
-        if many and not self._context.rules.profile.one_by_one:
+        if many and not self._context.profile.one_by_one:
             await self._apply_many(found)
         else:
             await self._apply_together(list(each_name(found.added, found.removed)))
@@ -205,7 +205,7 @@ class NamespaceWatch:
     async def _apply(self, added: Sequence[bytes], removed: Sequence[bytes]) -> None:
         """Change names and sets, then notify the watchers."""
         names = list(each_name(added, removed))
-        if self._context.rules.profile.one_by_one:
+        if self._context.profile.one_by_one:
             await self._apply_one_by_one(names)
         elif len(names) > LARGE_CHANGE_NAMES:
             await self._apply_many(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import proto.PulsarApi_pb2 as pb
@@ -136,10 +137,8 @@ class BrokerWorld:
 def with_limits(config: Any) -> Any:
     """Return a configuration with little memory for topic lists."""
     limits = {"heap_max_bytes": LIMIT_BYTES, "direct_max_bytes": LIMIT_BYTES}
-    changed = config.topic_list_limits.model_copy(
-        update={**limits, "heap_queue_size": 4, "direct_queue_size": 4}
-    )
-    return config.model_copy(update={"topic_list_limits": changed})
+    changed = replace(config.topic_list_limits, **limits, heap_queue_size=4, direct_queue_size=4)
+    return replace(config, topic_list_limits=changed)
 
 
 def check_at_rest(service: BrokerService | ProxyService, connected: int = 0) -> None:

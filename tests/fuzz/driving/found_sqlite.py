@@ -49,7 +49,7 @@ async def opened(data: bytes) -> None:
     await store.open()
     async with AsyncExitStack() as ends:
         ends.push_async_callback(store.close)
-        config = BrokerConfig()
+        config = BrokerConfig.from_properties({})
         dynamic = DynamicConfiguration(config, store, lambda _: None)
         await dynamic.start()
         ends.push_async_callback(dynamic.close)

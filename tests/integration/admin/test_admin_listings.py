@@ -13,7 +13,7 @@ import pytest
 from broker.admin.listing_response import MAX_LISTINGS, WRITE_SECONDS, json_names
 from broker.admin.negotiation import METADATA_TYPE
 from broker.admin.requests import parse_properties
-from broker.configuration.plugin_keys import PropertyBounds
+from broker.configuration.plugin_keys import UNBOUNDED
 from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock
@@ -130,11 +130,11 @@ async def test_properties_that_cannot_be_read_are_refused_where_they_matter(quer
 def test_each_key_and_value_of_properties_is_decoded_by_itself(
     text: str, expected: dict[str, str]
 ) -> None:
-    assert parse_properties(text, PropertyBounds(), skip_unreadable=False) == expected
+    assert parse_properties(text, UNBOUNDED, skip_unreadable=False) == expected
 
 
 def test_as_shipped_what_cannot_be_read_is_left_out() -> None:
-    properties = parse_properties("noequals,=x,a=b", PropertyBounds(), skip_unreadable=True)
+    properties = parse_properties("noequals,=x,a=b", UNBOUNDED, skip_unreadable=True)
     assert properties == {"a": "b"}
 
 

@@ -1,6 +1,7 @@
 """At the end of a run the ledger names holders of unreleased memory."""
 
 import logging
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -22,9 +23,9 @@ WITHOUT_LEDGER = {"limiter_ledger": False}
 def service(role: str, **fields: object) -> BrokerService | ProxyService:
     config: BrokerConfig | ProxyConfig
     if role == "broker":
-        config = broker_config({}).model_copy(update=fields)
+        config = replace(broker_config({}), **fields)
         return BrokerService(config)
-    config = proxy_config({}).model_copy(update=fields)
+    config = replace(proxy_config({}), **fields)
     return ProxyService(config)
 
 

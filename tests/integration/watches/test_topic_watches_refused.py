@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
+from broker.configuration.watch_keys import WatchSettings
 from broker.metrics import WATCHES
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter
@@ -274,7 +275,7 @@ async def test_what_does_not_fit_is_not_read_first() -> None:
         await refused(peer, watch("public/gold/beta.*"))
         assert store.asked == ["public/gold"]
         # No capacity even for a watcher
-        parts.broker.watches.registry.max_bytes = WATCHER_BYTES - 1
+        parts.broker.config.watches.become(WatchSettings(max_bytes=WATCHER_BYTES - 1))
         await refused(peer, watch("public/gold/beta.*"))
         assert store.asked == ["public/gold"]
 
@@ -284,7 +285,7 @@ async def test_what_does_not_fit_is_not_read_first() -> None:
 )
 async def test_without_a_budget_nothing_is_refused(profile: str, keys: Mapping[str, str]) -> None:
     async with cluster(MANY, profile=profile, broker=keys) as parts:
-        assert parts.broker.watches.registry.max_bytes == 0
+        assert parts.broker.config.watches.max_bytes == 0
         await watching(parts, watch(".*"), watch("public/gold/alpha.*", 2, watcher_id=2))
 
 
@@ -298,7 +299,7 @@ async def test_the_metrics_say_what_is_watched_and_what_was_refused() -> None:
         await peer.command()
         await peer.command()
         watches = parts.broker.watches
-        watches.registry.max_bytes = 1_000_000
+        parts.broker.config.watches.become(WatchSettings(max_bytes=1_000_000))
         metrics = CollectorRegistry()
         metrics.register(Instruments(WATCHES, lambda: watches, {"cluster": "the-cluster"}))
         samples = read_samples(generate_latest(metrics).decode())

@@ -91,6 +91,7 @@ class ListingsHistory:
             max_length=50,
             implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
             share=not as_shipped,
+            timeout_seconds=1.0,
         )
         self.handler = GetTopicsHandler(
             lister,

@@ -71,7 +71,11 @@ def test_a_filter_keeps_what_matches(
         sequence_of("non-persistent", others), sequence_of("persistent", persistent)
     )
     rules = PatternRules(
-        enabled=True, max_length=1_000, implementation=RegexImplementation.RE2J, share=True
+        enabled=True,
+        max_length=1_000,
+        implementation=RegexImplementation.RE2J,
+        share=True,
+        timeout_seconds=1.0,
     )
     whole = f"{flags}t/n/(?:{pattern})"
     with patch.object(pattern_filter, "FIRST_STEP_NAMES", 3):

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from broker.cnx import ServerCnx
@@ -239,8 +239,8 @@ def proxy_config(keys: Mapping[str, str]) -> ProxyConfig:
 
 def with_limits(config: ConfigT, limits: Mapping[str, float] | None) -> ConfigT:
     """Return the configuration with changed memory limits, in bytes and seconds."""
-    changed = config.topic_list_limits.model_copy(update=limits or {})
-    return config.model_copy(update={"topic_list_limits": changed})
+    changed = replace(config.topic_list_limits, **(limits or {}))
+    return replace(config, topic_list_limits=changed)
 
 
 async def fill(broker: BrokerService, topics: Mapping[str, Iterable[str]]) -> None:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from broker.configuration.watch_keys import WatchSettings
 from broker.listing.estimates import ListingEstimates
 from broker.listing.lister import TopicLister
 from broker.listing.rules import AnswerRules
@@ -21,7 +22,7 @@ from broker.stores.snapshots.snapshot import NamespaceSnapshot
 from broker.topic_lists.listing import TopicListing
 from broker.watches.names.merging import changes_between
 from broker.watches.names.sorted_names import SortedNames
-from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES, WatchRules
+from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES
 from broker.watches.sets.context import WatchContext, WatchTotals
 from broker.watches.sets.namespace_watch import NamespaceWatch
 from broker.watches.sets.watched_sets import WatchedSet
@@ -56,11 +57,21 @@ def watch_context(**parts: Any) -> WatchContext:
         "store": store,
         "lister": lister,
         "estimates": ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=False),
-        "pattern_filter": PatternFilter(PatternRules(True, 1_000, ENGINE, True)),
+        "pattern_filter": PatternFilter(
+            PatternRules(
+                enabled=True,
+                max_length=1_000,
+                implementation=ENGINE,
+                share=True,
+                timeout_seconds=1.0,
+            )
+        ),
         "memory": SharedMemory(AsyncDualMemoryLimiter(limit, limit, clock)),
         "clock": clock,
         "answers": AnswerRules(private_buffers=False, max_frame_bytes=0),
-        "rules": WatchRules(FLOODGATE_WATCHES, 0, 10**6),
+        "profile": FLOODGATE_WATCHES,
+        "settings": WatchSettings(max_bytes=0),
+        "max_update_bytes": 10**6,
     }
     return WatchContext(**{**others, **parts})
 
@@ -101,7 +112,13 @@ class HeldFilter(PatternFilter):
 
     def __init__(self) -> None:
         self.workers = PatternWorkers()
-        rules = PatternRules(True, 1_000, ENGINE, True, timeout_seconds=HOUR_SECONDS)
+        rules = PatternRules(
+            enabled=True,
+            max_length=1_000,
+            implementation=ENGINE,
+            share=True,
+            timeout_seconds=HOUR_SECONDS,
+        )
         super().__init__(rules, workers=self.workers)
         self.asked: list[str] = []
         self.go_on = asyncio.Event()
@@ -189,7 +206,7 @@ class Followed:
             pattern_filter=self.filter,
             totals=self.totals,
             clock=self.clock,
-            rules=WatchRules(PULSAR_WATCHES if one_by_one else FLOODGATE_WATCHES, 0, 10**6),
+            profile=PULSAR_WATCHES if one_by_one else FLOODGATE_WATCHES,
             steps=Steps(0),  # Other tasks run after every step.
         )
         self.watch = NamespaceWatch(NAMESPACE, context)

@@ -25,9 +25,6 @@ def test_a_file_with_every_key_at_its_default_is_the_default_configuration(no_de
     text = file_of_defaults("proxy", no_default)
     from_file = ProxyConfig.from_properties({**parse_properties(text, "proxy.conf"), **BROKER})
     assert from_file == config(bindAddress="0.0.0.0")
-    assert from_file.model_copy(update={"notices": (), "bind_address": "127.0.0.1"}) == ProxyConfig(
-        broker_service_url="pulsar://127.0.0.1:6650",
-    )
 
 
 def test_every_recorded_key_and_the_six_limiter_keys_are_known() -> None:
@@ -202,4 +199,6 @@ def test_a_negative_time_is_named_as_it_was_given() -> None:
     keys = {"brokerServiceURL": "pulsar://b:1", "brokerProxyConnectTimeoutMs": "-1"}
     with pytest.raises(ConfigError) as caught:
         ProxyConfig.from_properties(keys)
-    assert caught.value.problems == ("brokerProxyConnectTimeoutMs=-1: expected 0 or more",)
+    assert caught.value.problems == (
+        "brokerProxyConnectTimeoutMs='-1': expected a whole number from 0 to 2147483647",
+    )

@@ -1,13 +1,14 @@
 """A server with unusable parts gives the reason in one sentence."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from broker.configuration.config import BrokerConfig
 from limiter.admission.policy import Admission
 from limiter.admission.rules import AdmissionRules
 from limiter.admission.view import BudgetView
-from server.configuration.common import ServerConfig
 from server.errors import StartError
 from server.parts import ServerParts
 from tests.support.clocks.manual_clock import ManualClock
@@ -19,7 +20,8 @@ class NotMade(Admission):
 
 
 def test_a_policy_that_cannot_be_made_ends_the_start() -> None:
-    config, listen = ServerConfig(admission=AdmissionRules(NotMade)), None
+    config = replace(BrokerConfig.from_properties({}), admission=AdmissionRules(NotMade))
+    listen = None
     with pytest.raises(StartError) as caught:
         ServerParts[Any](config, 1, 1.0, ManualClock(), listen)  # type: ignore[arg-type]
     assert str(caught.value) == (

@@ -48,7 +48,7 @@ def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
     assert "maxMessagePublishBufferSizeInMB=3" in sentence
     assert info["floodgateMessageStoreMaxMB"] == "9"
     assert info["floodgateMessageStoreMaxTopicMB"] == "0"
-    assert server_info(BrokerConfig())["floodgateMessageStore"] == "temporary"
+    assert server_info(BrokerConfig.from_properties({}))["floodgateMessageStore"] == "temporary"
     assert set(config.own_keys) <= {each.key for each in broker_keys()}
     proxy = ProxyConfig.from_properties({"brokerServiceURL": "pulsar://a"})
     assert "MessageStore" not in info_sentence("proxy", proxy)

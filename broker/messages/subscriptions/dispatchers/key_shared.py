@@ -71,7 +71,7 @@ class KeySharedDispatcher(SharedDispatcher):
     @property
     def _most_ahead(self) -> int:
         """Most entries read past waiting keys."""
-        rules = self._topic.rules
+        rules = self._topic.rules.dispatch
         return min(rules.look_ahead, rules.look_ahead_per_consumer * len(self.consumers))
 
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:

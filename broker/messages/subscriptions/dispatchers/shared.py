@@ -189,7 +189,7 @@ class SharedDispatcher(HoldingDispatcher):
         most_unacked = self._topic.policies.max_unacked_per_consumer
         if most_unacked > 0:
             messages = min(messages, most_unacked - consumer.unacked)
-        return max(1, min(self._topic.rules.round_robin_messages, -(-messages // mean)))
+        return max(1, min(self._topic.rules.dispatch.round_robin_messages, -(-messages // mean)))
 
     def _in_turn(self) -> Iterator[Consumer]:
         """Yield the consumers with permits round robin, from the highest level with permits.

@@ -3,15 +3,18 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import fields, replace
 
 import pytest
 
-from broker.configuration.config import BrokerConfig
+from broker.configuration.config import BrokerConfig, known_keys
 from broker.configuration.dynamic import FLOODGATE_DYNAMIC_KEYS, LOAD_MANAGERS, DynamicConfiguration
+from broker.configuration.missing_parts import MISSING_PARTS
 from broker.configuration.runtime_values import MASK
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
+from server.configuration.settings import Settings
 from tests.support.clocks.settle import settle
 
 LOOKUPS = "maxConcurrentLookupRequest"
@@ -51,14 +54,16 @@ class Dynamic:
 
     def __init__(self, keys: Mapping[str, str], kept: Mapping[str, str] | None) -> None:
         self.store = SharedStore(kept)
-        self.in_force: list[BrokerConfig] = []
+        self.before: list[BrokerConfig] = []
         self.started_with = BrokerConfig.from_properties(keys)
-        self.dynamic = DynamicConfiguration(self.started_with, self.store, self.in_force.append)
+        self.dynamic = DynamicConfiguration(
+            self.started_with.copied(), self.store, self.before.append
+        )
 
     @property
     def config(self) -> BrokerConfig:
-        assert self.in_force[-1] is self.dynamic.config
-        return self.in_force[-1]
+        assert self.before
+        return self.dynamic.config
 
 
 @pytest.fixture
@@ -128,6 +133,47 @@ async def test_the_limiter_and_the_water_marks_change_at_run_time(
     assert key in one.dynamic.names
 
 
+CHANGED = {
+    "allowAutoTopicCreationType": "partitioned",
+    "brokerDeleteInactiveTopicsEnabled": "true",
+    "brokerDeleteInactiveTopicsMode": "delete_when_subscriptions_caught_up",
+    "subscriptionTypesEnabled": "Shared",
+    "superUserRoles": "admin",
+    LOW: "1000",
+}
+"""Values of keys other than numbers and booleans, or that profile floodgate chooses."""
+ROLES = {
+    "authenticationEnabled": "true",
+    "authorizationEnabled": "true",
+    "anonymousUserRole": "guest",
+}
+
+
+def _read_and_dynamic() -> list[str]:
+    read = BrokerConfig.from_properties(ROLES).keys._read - MISSING_PARTS.keys()
+    return [known.key for known in known_keys() if known.dynamic and known.key in read]
+
+
+def _groups(config: BrokerConfig) -> list[object]:
+    """Return the configuration and its groups, as their users hold them."""
+    values = [getattr(config, field.name) for field in fields(config)]
+    return [config, *[value for value in values if isinstance(value, Settings)]]
+
+
+@pytest.mark.parametrize("key", [*_read_and_dynamic(), *FLOODGATE_DYNAMIC_KEYS])
+async def test_a_change_of_each_dynamic_key_reaches_who_holds_a_group(
+    make: Callable[..., Dynamic], key: str
+) -> None:
+    one = await make(**ROLES)
+    held, default = _groups(one.dynamic.config), known_keys()[key].default_value
+    value = str(not default).lower() if isinstance(default, bool) else f"{default}1"
+    value = CHANGED.get(key, value)
+    await one.dynamic.set(key, value)
+    changed = BrokerConfig.from_properties({**ROLES, key: value})
+    assert changed != one.started_with
+    assert held == _groups(changed)
+
+
 @pytest.mark.parametrize("key", FLOODGATE_DYNAMIC_KEYS)
 async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(
     make: Callable[..., Dynamic], key: str
@@ -158,7 +204,11 @@ async def test_other_keys_do_not_change_at_run_time(
     [
         (LOOKUPS, "abc", "maxConcurrentLookupRequest='abc': expected a whole number"),
         ("allowAutoTopicCreation", "maybe", "'maybe': expected true or false"),
-        ("defaultNumPartitions", "0", "defaultNumPartitions=0: Input should be greater than"),
+        (
+            "defaultNumPartitions",
+            "0",
+            "defaultNumPartitions='0': expected a whole number",
+        ),
         (LOW, "100000", "the low mark must not be above the high mark"),
         (LOW, "0", "set at least 1"),
         (LOOKUPS, " ", "deleting it brings the file's back"),
@@ -169,7 +219,7 @@ async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
     make: Callable[..., Dynamic], key: str, value: str, sentence: str
 ) -> None:
     one = await make()
-    before = one.config
+    before = one.config.copied()
     reason = await refused(one.dynamic.set(key, value))
     assert sentence in reason
     assert one.config == before
@@ -322,8 +372,8 @@ async def test_changes_of_different_keys_hold_together(make: Callable[..., Dynam
 async def test_what_was_changed_by_hand_in_the_configuration_stays() -> None:
     # Limits below a megabyte, not expressible by a key
     started_with = BrokerConfig.from_properties({})
-    small = started_with.topic_list_limits.model_copy(update={"heap_max_bytes": 1_000})
-    started_with = started_with.model_copy(update={"topic_list_limits": small})
+    small = replace(started_with.topic_list_limits, heap_max_bytes=1_000)
+    started_with = replace(started_with, topic_list_limits=small)
     dynamic = DynamicConfiguration(started_with, MemoryStore(), lambda _: None)
     await dynamic.set(LOOKUPS, "7")
     assert dynamic.config.topic_list_limits.heap_max_bytes == 1_000
@@ -342,7 +392,7 @@ async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
     assert shown["brokerClientTlsKeyStorePassword"] == ""
     assert shown["metadataStoreUrl"] == f"postgresql://floodgate:{MASK}@db/x?password={MASK}"
     assert await one.dynamic.values() == {"brokerClientAuthenticationParameters": MASK}
-    assert "hush" not in repr(one.config.given)
+    assert "hush" not in repr(one.config.keys)
 
 
 @pytest.mark.parametrize(

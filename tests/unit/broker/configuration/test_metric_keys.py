@@ -13,5 +13,9 @@ def test_the_keys_say_whose_metrics_are_shown() -> None:
             "floodgateMaxMetricSubjects": "7",
         }
     )
-    assert config.metrics == MetricKeys(False, True, True, 7)
-    assert BrokerConfig.from_properties({}).metrics == MetricKeys()
+    assert config.metrics == MetricKeys(
+        topics=False, consumers=True, producers=True, most_subjects=7
+    )
+    assert BrokerConfig.from_properties({}).metrics == MetricKeys(
+        topics=True, consumers=False, producers=False, most_subjects=2_000
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.configuration.plugin_keys import PropertyBounds
+from broker.configuration.plugin_keys import UNBOUNDED, PropertyBounds
 from server.errors import ConfigError
 
 INDEX = "broker.property_index:PropertyIndex"
@@ -73,8 +73,8 @@ def test_nothing_is_said_where_nothing_is_wrong(keys: dict[str, str], announced:
 
 def test_properties_are_bounded_and_as_shipped_are_not() -> None:
     keys = {"floodgateMaxListingProperties": "7", "floodgateMaxListingPropertiesBytes": "0"}
-    assert config().listing_properties == PropertyBounds(100, 16_384)
-    assert config(floodgateProfile="pulsar").listing_properties == PropertyBounds(0, 0)
+    assert config().listing_properties == PropertyBounds(max_properties=100, max_bytes=16_384)
+    assert config(floodgateProfile="pulsar").listing_properties == UNBOUNDED
     for profile in ("floodgate", "pulsar"):
         made = config(floodgateProfile=profile, **keys)
-        assert made.listing_properties == PropertyBounds(7, 0)
+        assert made.listing_properties == PropertyBounds(max_properties=7, max_bytes=0)

@@ -3,7 +3,12 @@
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.plugin_keys import PropertyBounds, TooManyPropertiesError, as_mapping
+from broker.configuration.plugin_keys import (
+    UNBOUNDED,
+    PropertyBounds,
+    TooManyPropertiesError,
+    as_mapping,
+)
 
 BOUNDS = PropertyBounds(max_properties=3, max_bytes=12)
 
@@ -43,7 +48,7 @@ def test_what_is_beyond_is_told_with_the_bound_and_its_key(
 
 
 def test_a_bound_of_0_is_none() -> None:
-    PropertyBounds(0, 0).check({str(number): "x" * 100 for number in range(10_000)})
+    UNBOUNDED.check({str(number): "x" * 100 for number in range(10_000)})
 
 
 def test_half_a_character_has_a_size() -> None:

@@ -69,6 +69,7 @@ class Setup:
                 max_length=pattern_length,
                 implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
                 share=not as_shipped,
+                timeout_seconds=1.0,
             ),
         )
         private = private or as_shipped

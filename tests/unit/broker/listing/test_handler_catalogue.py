@@ -71,6 +71,7 @@ class Writing:
                     max_length=0,
                     implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
                     share=not shipped,
+                    timeout_seconds=1.0,
                 ),
             ),
             ListingEstimates(SizeEstimate.EXACT, lister, anyone_resets=shipped),

@@ -3,6 +3,7 @@
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.configuration.plugin_keys import PropertyBounds
 from broker.listing.estimates import ListingEstimates
 from broker.listing.lister import TopicLister
 from broker.plugins.calls import ResourceCalls
@@ -29,7 +30,9 @@ class PropertySetup(Setup):
         super().__init__(**options)
         self.plug_in = Scripted()
         calls = ResourceCalls(self.plug_in, "m:C", 30.0, self.clock)
-        self.lister = self.handler._lister = TopicLister(self.store, calls)
+        self.lister = self.handler._lister = TopicLister(
+            self.store, calls, PropertyBounds(max_properties=100, max_bytes=0)
+        )
         policy = SizeEstimate.LAST if options.get("as_shipped") else SizeEstimate.EXACT
         self.handler._estimates = ListingEstimates(
             policy, self.lister, anyone_resets=bool(options.get("as_shipped"))

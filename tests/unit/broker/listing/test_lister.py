@@ -193,7 +193,7 @@ def test_properties_are_bounded_whoever_would_look_at_them(lister: TopicLister) 
 
 async def test_the_plug_in_that_is_configured_is_used_and_closed() -> None:
     name = "tests.unit.broker.plugins.plug_ins:Scripted"
-    config = BrokerConfig(pulsar_resources_extended_class_name=name)
+    config = BrokerConfig.from_properties({"pulsarResourcesExtendedClassName": name})
     async with open_lister(MemoryStore(), config, LoopClock()) as lister:
         assert lister.filters
         plug_in = lister.calls._resources
@@ -202,7 +202,7 @@ async def test_the_plug_in_that_is_configured_is_used_and_closed() -> None:
 
 
 async def test_the_default_is_as_if_there_were_none() -> None:
-    async with open_lister(MemoryStore(), BrokerConfig(), LoopClock()) as lister:
+    async with open_lister(MemoryStore(), BrokerConfig.from_properties({}), LoopClock()) as lister:
         assert not lister.filters
 
 
@@ -212,7 +212,7 @@ async def test_the_index_pushes_the_filter_down_to_the_store() -> None:
     await store.apply(NAMESPACE, TopicChanges([A, B], properties=rows))
     snapshots = 0
     index = PropertyIndex()
-    index.initialize(BrokerContext(store, BrokerConfig()))
+    index.initialize(BrokerContext(store, BrokerConfig.from_properties({})))
 
     async def no_snapshot(_: NamespaceName) -> None:
         nonlocal snapshots

@@ -1,10 +1,12 @@
 """Metrics of messages have recorded names, types and labels, and the values of live topics."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.configuration.config import BrokerConfig
 from broker.configuration.metric_keys import MetricKeys
 from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.stores.room import StoreBounds
@@ -19,7 +21,8 @@ from tests.unit.broker.messages.loading.test_loaded_topics import Loaded
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 NAMES = ("m1", "other", "non-persistent://public/default/np1")
-ALL = MetricKeys(consumers=True, producers=True)
+TOPICS = BrokerConfig.from_properties({}).metrics
+ALL = replace(TOPICS, consumers=True, producers=True)
 # Metrics without a source here: bookies, entry filters, transactions, refused dispatches, quota
 # checks.
 ABSENT = (
@@ -99,7 +102,7 @@ def values(samples: list[SampleLine], **labels: str) -> dict[str, float]:
 
 
 async def test_of_namespaces_there_is_what_was_recorded() -> None:
-    measured = Measured(MetricKeys(topics=False, consumers=True, producers=True))
+    measured = Measured(replace(ALL, topics=False))
     await measured.fill()
     found = shapes(measured.samples())
     assert found == recorded("metrics-of-namespaces.txt")
@@ -115,7 +118,7 @@ async def test_of_topics_there_is_what_was_recorded() -> None:
     assert {one[0] for one in found if one[2] == "cluster, namespace"} == {"pulsar_topics_count"}
 
 
-@pytest.mark.parametrize("keys", [MetricKeys(), MetricKeys(topics=False), ALL], ids=str)
+@pytest.mark.parametrize("keys", [TOPICS, replace(TOPICS, topics=False), ALL], ids=str)
 async def test_clients_and_topics_are_shown_by_their_keys_only(keys: MetricKeys) -> None:
     measured = Measured(keys)
     await measured.fill()
@@ -173,7 +176,7 @@ async def test_reads_from_storage_are_shown_for_the_period_that_ended() -> None:
 
 async def test_topics_beyond_the_bound_are_shown_of_their_namespace() -> None:
     # Capacity for M1 with the subscription, and no more.
-    measured = Measured(MetricKeys(most_subjects=3))
+    measured = Measured(replace(TOPICS, most_subjects=3))
     await measured.fill()
     samples = measured.samples()
     assert {one.labels["topic"] for one in samples if "topic" in one.labels} == {

@@ -34,8 +34,8 @@ class Watched(Loaded):
     def __init__(self, policies: EffectivePolicies = DEFAULTS, **keys: str) -> None:
         super().__init__(**keys)
         self.policies = policies
-        config = BrokerConfig.from_properties(keys).publishing
-        self.monitors = TopicMonitors(self.topics, config, self.clock)
+        self.config = BrokerConfig.from_properties(keys).publishing
+        self.monitors = TopicMonitors(self.topics, self.config, self.clock)
 
     async def topic(self) -> PersistentTopic:
         topic = await super().topic()
@@ -62,6 +62,24 @@ async def publishing(watched: Watched, messages: int = 3) -> PersistentTopic:
         publish(topic, cnx.producers[1], number)
     await settle()
     return topic
+
+
+async def test_an_interval_changed_at_run_time_holds_from_the_next_check() -> None:
+    watched, checks = Watched(), list[int]()
+
+    async def check() -> None:
+        checks.append(1)
+
+    with patch.object(watched.monitors, "delete_unused", check):
+        watched.monitors.start()
+        await settle()
+        await watched.after(61)
+        assert len(checks) == 1
+        keys = {"brokerDeleteInactiveTopicsFrequencySeconds": "5"}
+        watched.config.become(BrokerConfig.from_properties(keys).publishing)
+        await watched.after(60 + 11)
+    await watched.monitors.close()
+    assert len(checks) == 1 + 1 + 2
 
 
 async def test_rates_are_those_of_the_last_minute() -> None:

@@ -47,6 +47,7 @@ def pattern_filter(*, share: bool = True, cache_bytes: int = 0) -> PatternFilter
             max_length=50,
             implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
             share=share,
+            timeout_seconds=1.0,
         ),
         ListingCache(cache_bytes),
     )

@@ -27,7 +27,7 @@ NAMESPACE = NamespaceName.parse("tenant/ns")
 
 
 def opened(name: str, clock: ManualClock | None = None):
-    context = BrokerContext(MemoryStore(), BrokerConfig())
+    context = BrokerContext(MemoryStore(), BrokerConfig.from_properties({}))
     return open_resources(name, context, 30.0, clock or ManualClock())
 
 
@@ -50,7 +50,7 @@ async def test_the_default_lists_what_is_there_whatever_the_properties() -> None
     store = MemoryStore()
     await store.apply(NAMESPACE, TopicChanges([b"persistent://tenant/ns/a"]))
     resources = DefaultPulsarResourcesExtended()
-    resources.initialize(BrokerContext(store, BrokerConfig()))
+    resources.initialize(BrokerContext(store, BrokerConfig.from_properties({})))
     listing = await resources.list_topics_of_namespace(NAMESPACE, PERSISTENT, {"k": "v"})
     other = NamespaceName.parse("tenant/none")
     assert list(listing.names()) == ["persistent://tenant/ns/a"]

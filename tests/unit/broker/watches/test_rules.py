@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -6,14 +8,18 @@ from broker.patterns.pattern import RegexImplementation
 from broker.watches.rules import (
     FLOODGATE_WATCHES,
     PULSAR_WATCHES,
+    WatchProfile,
     accepted_pattern,
 )
 from server.connection.request_errors import RequestError
 
-
-def accepted(text: str, *, evaluates: bool = True, as_shipped: bool = False) -> str:
-    rules = PatternRules(evaluates, 10, RegexImplementation.RE2J_WITH_JDK_FALLBACK, share=True)
-    return accepted_pattern(text, rules, PULSAR_WATCHES if as_shipped else FLOODGATE_WATCHES)
+PATTERNS = PatternRules(
+    enabled=True,
+    max_length=10,
+    implementation=RegexImplementation.RE2J_WITH_JDK_FALLBACK,
+    share=True,
+    timeout_seconds=1.0,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +35,7 @@ def accepted(text: str, *, evaluates: bool = True, as_shipped: bool = False) -> 
     ],
 )
 def test_a_pattern_is_taken_without_its_domain(text: str, pattern: str) -> None:
-    assert accepted(text) == pattern
+    assert accepted_pattern(text, PATTERNS, FLOODGATE_WATCHES) == pattern
 
 
 @pytest.mark.parametrize(
@@ -37,17 +43,17 @@ def test_a_pattern_is_taken_without_its_domain(text: str, pattern: str) -> None:
 )
 def test_a_pattern_longer_than_the_maximum_is_left_to_the_client(text: str) -> None:
     with pytest.raises(RequestError) as refused:
-        accepted(text)
+        accepted_pattern(text, PATTERNS, FLOODGATE_WATCHES)
     assert refused.value.server_error == pb.NotAllowedError
     assert refused.value.message == (
         "Unable to create topic list watcher: Pattern longer than maximum: 10"
     )
 
 
-@pytest.mark.parametrize("as_shipped", [False, True])
-def test_without_evaluation_every_pattern_is_left_to_the_client(as_shipped: bool) -> None:
+@pytest.mark.parametrize("profile", [FLOODGATE_WATCHES, PULSAR_WATCHES], ids=["ours", "pulsar"])
+def test_without_evaluation_every_pattern_is_left_to_the_client(profile: WatchProfile) -> None:
     with pytest.raises(RequestError) as refused:
-        accepted(".*", evaluates=False, as_shipped=as_shipped)
+        accepted_pattern(".*", replace(PATTERNS, enabled=False), profile)
     assert refused.value.server_error == pb.NotAllowedError
     assert refused.value.message == (
         "Unable to create topic list watcher: Evaluating subscription patterns is disabled."
@@ -57,14 +63,14 @@ def test_without_evaluation_every_pattern_is_left_to_the_client(as_shipped: bool
 @pytest.mark.parametrize("text", ["t/n/(", "a)|(b", "(?<x"])
 def test_a_pattern_that_cannot_be_compiled_is_refused(text: str) -> None:
     with pytest.raises(RequestError) as refused:
-        accepted(text)
+        accepted_pattern(text, PATTERNS, FLOODGATE_WATCHES)
     assert refused.value.server_error == pb.InvalidTopicName
     assert refused.value.message.startswith("Invalid topics pattern: ")
 
 
 def test_a_domain_that_nobody_knows_is_refused() -> None:
     with pytest.raises(RequestError) as refused:
-        accepted("foo://t/n/a")
+        accepted_pattern("foo://t/n/a", PATTERNS, FLOODGATE_WATCHES)
     assert refused.value.server_error == pb.InvalidTopicName
     assert "foo" in refused.value.message
 
@@ -72,7 +78,7 @@ def test_a_domain_that_nobody_knows_is_refused() -> None:
 @pytest.mark.parametrize("pattern", ["foo://t/n/a", "persistent://"])
 def test_as_shipped_a_domain_nobody_knows_or_alone_is_an_authorization_error(pattern: str) -> None:
     with pytest.raises(RequestError) as refused:
-        accepted(pattern, as_shipped=True)
+        accepted_pattern(pattern, PATTERNS, PULSAR_WATCHES)
     assert (refused.value.server_error, refused.value.message) == (
         pb.AuthorizationError,
         "Exception occurred while trying to handle command WatchTopicList",

@@ -31,17 +31,20 @@ PROFILES = pytest.mark.parametrize("pulsar_compatible", [False, True], ids=["flo
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 
 
-def read_keys(keys: dict[str, str], role: str = "broker") -> CheckedKeys:
+def read_keys(
+    keys: dict[str, str], role: str = "broker", *, pulsar_compatible: bool = False
+) -> CheckedKeys:
     text = resources.files(role).joinpath(f"{role}_keys.json").read_text()
-    return KnownKeys.from_json(text).check(keys)
+    profile = {"floodgateProfile": "pulsar"} if pulsar_compatible else {}
+    return KnownKeys.from_json(text).check({**keys, **profile})
 
 
 def configured(
     keys: dict[str, str], role: str = "broker", *, pulsar_compatible: bool = False
 ) -> FlowConfig:
     """Read valid keys that cause no warnings."""
-    checked = read_keys(keys, role)
-    config = FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible)
+    checked = read_keys(keys, role, pulsar_compatible=pulsar_compatible)
+    config = FlowConfig.of(checked)
     assert (checked.problems, checked.finish()) == ([], ())
     return config
 
@@ -51,37 +54,28 @@ def configured(
 
 @ROLES
 def test_a_better_broker_pauses_and_has_every_bound_but_the_drain_rate(role: str) -> None:
-    assert configured({}, role) == FlowConfig(
-        rules=FlowRules(
-            WriteBufferMarks(65_536, 32_768),
-            pause_if_unwritable=True,
-            cooldown=CooldownRules(5, 0.010, 5.0),
-            max_response_bytes=configured({}, role).rules.max_response_bytes,
-        ),
-        slow_peers=SlowPeerRules(3.0, 60, 0),
-        max_pending_outbound_bytes=256 * MEGABYTE,
-        keep_alive_seconds=30,
+    found = configured({}, role)
+    assert found.rules == FlowRules(
+        WriteBufferMarks(65_536, 32_768),
+        pause_if_unwritable=True,
+        cooldown=CooldownRules(5, 0.010, 5.0),
+        max_response_bytes=MEGABYTE,
     )
-    assert configured({}, role).rules.max_response_bytes > 0
+    assert found.slow_peers == SlowPeerRules(3.0, 60, 0)
+    assert (found.max_pending_outbound_bytes, found.keep_alive_seconds) == (256 * MEGABYTE, 30)
 
 
 @ROLES
 def test_as_shipped_nothing_pauses_and_there_is_no_bound(role: str) -> None:
-    assert configured({}, role, pulsar_compatible=True) == FlowConfig(
-        rules=FlowRules(
-            WriteBufferMarks(65_536, 32_768),
-            pause_if_unwritable=False,
-            cooldown=CooldownRules(5, 0.010, 5.0),
-            max_response_bytes=0,
-        ),
-        slow_peers=SlowPeerRules(0, 0, 0),
-        max_pending_outbound_bytes=0,
-        keep_alive_seconds=30,
+    found = configured({}, role, pulsar_compatible=True)
+    assert found.rules == FlowRules(
+        WriteBufferMarks(65_536, 32_768),
+        pause_if_unwritable=False,
+        cooldown=CooldownRules(5, 0.010, 5.0),
+        max_response_bytes=0,
     )
-
-
-def test_the_models_own_defaults_are_those_of_the_keys() -> None:
-    assert configured({}) == FlowConfig()
+    assert found.slow_peers == SlowPeerRules(0, 0, 0)
+    assert (found.max_pending_outbound_bytes, found.keep_alive_seconds) == (0, 30)
 
 
 # -- explicit values ------------------------------------------------------------------------------
@@ -106,13 +100,13 @@ def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool
             PENDING: "14",
         },
         role,
+        pulsar_compatible=pulsar_compatible,
     )
-    assert config == FlowConfig(
-        rules=FlowRules(WriteBufferMarks(1_000, 500), True, CooldownRules(8, 0.020, 7.0), 13),
-        slow_peers=SlowPeerRules(1.5, 11, 12),
-        max_pending_outbound_bytes=14 * MEGABYTE,
-        keep_alive_seconds=9,
+    assert config.rules == FlowRules(
+        WriteBufferMarks(1_000, 500), True, CooldownRules(8, 0.020, 7.0), 13
     )
+    assert config.slow_peers == SlowPeerRules(1.5, 11, 12)
+    assert (config.max_pending_outbound_bytes, config.keep_alive_seconds) == (14 * MEGABYTE, 9)
 
 
 @PROFILES
@@ -161,8 +155,10 @@ def test_a_cooldown_of_no_time_does_not_limit(text: str) -> None:
 @PROFILES
 def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
     # Given values that differ from every default
-    checked = read_keys({**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role)
-    FlowConfig.from_keys(checked, pulsar_compatible=pulsar_compatible)
+    checked = read_keys(
+        {**dict.fromkeys(ALL, "77"), PAUSE: "true"}, role, pulsar_compatible=pulsar_compatible
+    )
+    FlowConfig.of(checked)
     assert checked.without_effect() == ()
 
 
@@ -171,15 +167,15 @@ def test_every_key_is_read(role: str, pulsar_compatible: bool) -> None:
 
 def test_a_low_mark_above_the_high_one_is_refused_with_a_sentence() -> None:
     checked = read_keys({HIGH: "1000", LOW: "1001"})
-    FlowConfig.from_keys(checked, pulsar_compatible=False)
+    FlowConfig.of(checked)
     assert checked.problems == [
         f"{LOW}=1001 is above {HIGH}=1000: the low mark must not be above the high mark"
     ]
 
 
 def test_a_high_mark_below_the_default_of_the_low_one_is_refused_too() -> None:
-    checked = read_keys({HIGH: "32767"})
-    FlowConfig.from_keys(checked, pulsar_compatible=True)
+    checked = read_keys({HIGH: "32767"}, pulsar_compatible=True)
+    FlowConfig.of(checked)
     (problem,) = checked.problems
     assert problem.startswith(f"{LOW}=32768 is above {HIGH}=32767")
 
@@ -190,7 +186,7 @@ def test_both_marks_may_be_the_same() -> None:
 
 def test_a_low_mark_of_nothing_is_refused_because_who_was_paused_would_stay_so() -> None:
     checked = read_keys({LOW: "0"})
-    FlowConfig.from_keys(checked, pulsar_compatible=False)
+    FlowConfig.of(checked)
     (problem,) = checked.problems
     assert LOW in problem
 
@@ -208,7 +204,7 @@ def test_a_low_mark_of_nothing_is_taken_where_nobody_pauses_and_as_shipped(
 )
 def test_marks_may_have_suffixes_which_is_a_warning(text: str, size: int) -> None:
     checked = read_keys({HIGH: text, LOW: "64k"})
-    config = FlowConfig.from_keys(checked, pulsar_compatible=False)
+    config = FlowConfig.of(checked)
     assert config.rules.marks == WriteBufferMarks(size, 65_536)
     assert checked.problems == []
     assert [(notice.level, notice.sentence.split()[0]) for notice in checked.finish()] == [
@@ -247,7 +243,7 @@ def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
     shipped: str, proposed: tuple[str, ...]
 ) -> None:
     checked = read_keys({shipped: "77", **dict.fromkeys(proposed, "78")})
-    config = FlowConfig.from_keys(checked, pulsar_compatible=False)
+    config = FlowConfig.of(checked)
     assert (
         config.rules.cooldown
         == {
@@ -262,7 +258,9 @@ def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
 
 
 def test_the_warning_names_all_keys_of_both_kinds() -> None:
-    checked = read_keys(dict.fromkeys((COOLDOWN, PERMITS, PERIOD, RATE, SECONDS), "77"))
-    FlowConfig.from_keys(checked, pulsar_compatible=True)
+    checked = read_keys(
+        dict.fromkeys((COOLDOWN, PERMITS, PERIOD, RATE, SECONDS), "77"), pulsar_compatible=True
+    )
+    FlowConfig.of(checked)
     (notice,) = checked.finish()
     assert all(key in notice.sentence for key in (COOLDOWN, PERMITS, PERIOD, RATE, SECONDS))

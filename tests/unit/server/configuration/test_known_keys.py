@@ -2,6 +2,7 @@
 
 import pytest
 
+from server.configuration.addresses import plain_port
 from server.configuration.key_types import KnownKey, Value
 from server.configuration.known_keys import MAX_KEYS_NAMED, KnownKeys
 
@@ -118,9 +119,8 @@ def test_a_size_with_a_suffix_is_read_with_a_warning() -> None:
 
 def test_a_port_cannot_be_switched_off_without_one_for_tls() -> None:
     checked = KEYS.check({"brokerServicePort": "", "brokerServicePortTls": "0"})
-    ports = checked.ports("brokerServicePort", "brokerServicePortTls")
-    assert (ports, checked.problems) == ((None, 0), [])
+    assert (plain_port(checked, "brokerServicePort"), checked.problems) == (None, [])
     checked = KEYS.check({"brokerServicePort": "Optional.empty"})
-    checked.ports("brokerServicePort", "brokerServicePortTls")
+    plain_port(checked, "brokerServicePort")
     (problem,) = checked.problems
     assert problem.startswith("brokerServicePort=Optional.empty: this port cannot be switched off")

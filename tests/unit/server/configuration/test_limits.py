@@ -1,5 +1,7 @@
 """Keys of limits: Pulsar's with defaults, and ours, off in profile pulsar."""
 
+from dataclasses import replace
+
 import pytest
 
 from server.configuration.limits import LimitConfig
@@ -10,13 +12,29 @@ ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
 
 @ROLES
 def test_profile_pulsar_has_upstreams_limits_alone(role: str) -> None:
-    found = LimitConfig.from_keys(read_keys({}, role), pulsar_compatible=True)
-    assert found == LimitConfig(handshake_seconds=0, unfinished_frame_bytes=0, http_seconds=0)
+    found = LimitConfig.of(read_keys({}, role, pulsar_compatible=True))
+    assert found == replace(
+        LimitConfig.of(read_keys({}, role)),
+        handshake_seconds=0,
+        unfinished_frame_bytes=0,
+        http_seconds=0,
+    )
 
 
 @ROLES
 def test_a_better_server_bounds_the_time_of_handshakes_and_requests(role: str) -> None:
-    assert LimitConfig.from_keys(read_keys({}, role), pulsar_compatible=False) == LimitConfig()
+    assert LimitConfig.of(read_keys({}, role)) == LimitConfig(
+        handshake_seconds=10,
+        requests_a_second=0,
+        unfinished_frame_bytes=256 * 1024 * 1024,
+        http_a_second=0,
+        http_at_once=1024,
+        http_connections=2048,
+        http_body_bytes=-1,
+        http_header_bytes=8192,
+        http_seconds=30,
+        http_idle_seconds=30,
+    )
 
 
 @pytest.mark.parametrize("pulsar_compatible", [False, True])
@@ -34,7 +52,7 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
         "httpMaxRequestHeaderSize": "600",
         "httpServerIdleTimeout": "4000",
     }
-    found = LimitConfig.from_keys(read_keys(keys), pulsar_compatible=pulsar_compatible)
+    found = LimitConfig.of(read_keys(keys, pulsar_compatible=pulsar_compatible))
     assert found == LimitConfig(
         handshake_seconds=1.5,
         requests_a_second=7,
@@ -51,12 +69,12 @@ def test_every_limit_has_a_key(pulsar_compatible: bool) -> None:
 
 def test_a_rate_without_its_switch_limits_nothing() -> None:
     checked = read_keys({"httpRequestsMaxPerSecond": "1"})
-    assert LimitConfig.from_keys(checked, pulsar_compatible=False).http_a_second == 0
+    assert LimitConfig.of(checked).http_a_second == 0
 
 
 def test_a_rate_that_lets_nothing_pass_is_a_problem() -> None:
     checked = read_keys({"httpRequestsLimitEnabled": "true", "httpRequestsMaxPerSecond": "0"})
-    LimitConfig.from_keys(checked, pulsar_compatible=False)
+    LimitConfig.of(checked)
     assert checked.problems == [
         "httpRequestsMaxPerSecond=0.0: no request would pass; set more, or "
         "httpRequestsLimitEnabled=false"

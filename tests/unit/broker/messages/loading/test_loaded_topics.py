@@ -124,6 +124,20 @@ async def test_no_more_topics_are_loaded_at_once_than_the_key_says() -> None:
     assert len(loaded.topics) == 4
 
 
+async def test_a_number_of_loads_changed_at_run_time_holds_for_the_next() -> None:
+    loaded = Loaded(maxConcurrentTopicLoadRequest="1")
+    await loaded.names.create_namespace(NAMESPACE)
+    loaded.store.may_open.clear()
+    first = await started(loaded.topics.get(TopicName.parse("t0")))
+    keys = {"maxConcurrentTopicLoadRequest": "3"}
+    loaded.topics._parts.config.become(BrokerConfig.from_properties(keys))
+    names = [TopicName.parse(f"t{number}") for number in range(1, 5)]
+    waiting = [first, *[await started(loaded.topics.get(name)) for name in names]]
+    assert loaded.store.opened == 1 + 3
+    loaded.store.may_open.set()
+    await asyncio.gather(*waiting)
+
+
 async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -90,7 +90,9 @@ async def test_keys_that_drain_and_keys_of_others() -> None:
 
 async def test_the_look_ahead() -> None:
     topic = await kept_topic()
-    subscription = topic.subscriptions(SubscriptionRules(look_ahead=5)).create("s")
+    subscription = topic.subscriptions(
+        SubscriptionRules(dispatch=replace(SubscriptionRules().dispatch, look_ahead=5))
+    ).create("s")
     low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
     consume(subscription, SubType.Key_Shared, key_shared=low)
     consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)

@@ -1,0 +1,135 @@
+"""Groups of settings, whose fields stand beside their keys.
+
+A group is a frozen dataclass. Each field is a row, which reads its key::
+
+    class WatchSettings(Settings):
+        max_bytes: int = Key("floodgateTopicWatchMaxBytes", floodgate=256 << 20, pulsar=0)
+
+The default stands in the table of all keys, and in the row only where it differs from upstream's. A
+part of the server holds the group itself, never a copy of its fields: a change at run time happens
+in the group, and so reaches all who hold it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, dataclass_transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from server.configuration.key_types import Value
+    from server.configuration.known_keys import CheckedKeys
+
+    Convert: TypeAlias = Callable[[Any], object]
+
+TABLE: Any = object()
+"""The default of a key is the table's."""
+
+
+def Key(
+    name: str,
+    convert: Convert | None = None,
+    *,
+    floodgate: Value = TABLE,
+    pulsar: Value = TABLE,
+    elsewhere: Value = TABLE,
+    dynamic: bool = False,
+) -> Any:
+    """Declare a field that is read from a key.
+
+    Args:
+        name: The key.
+        convert: Makes the field's value of the key's.
+        floodgate: The default in profile ``floodgate``, as the key's value.
+        pulsar: The default in profile ``pulsar``, as the key's value.
+        elsewhere: The value in a server without such a key.
+        dynamic: Profile ``floodgate`` can change it at run time; as shipped it is static.
+    """
+
+    def read(checked: CheckedKeys) -> object:
+        if elsewhere is not TABLE and not checked.knows(name):
+            value = elsewhere
+        else:
+            default = pulsar if checked.pulsar_compatible else floodgate
+            if default is not TABLE and not checked.is_set(name):
+                checked.choose(name, default)
+            value = checked.value(name)
+        return value if convert is None else convert(value)
+
+    return field(metadata={"read": read, "dynamic": (name,) if dynamic else ()})
+
+
+def Read(read: Callable[[CheckedKeys], object], *dynamic: str) -> Any:
+    """Declare a field made of several keys.
+
+    Args:
+        read: Returns the field's value, and reports problems.
+        dynamic: The keys that profile ``floodgate`` can change at run time.
+    """
+    return field(metadata={"read": read, "dynamic": dynamic})
+
+
+def Group(of: type[Settings]) -> Any:
+    """Declare a field that is a group itself."""
+    return field(metadata={"read": of.of, "dynamic": tuple(of.dynamic_keys())})
+
+
+@dataclass_transform(
+    kw_only_default=True, frozen_default=True, field_specifiers=(Key, Read, Group, field)
+)
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A group of settings."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    @classmethod
+    def of(cls, checked: CheckedKeys, **others: object) -> Self:
+        """Read each row; errors become problems.
+
+        Args:
+            checked: The keys.
+            others: The fields without a row.
+        """
+        rows = {row.name: row.metadata["read"] for row in fields(cls) if "read" in row.metadata}
+        return cls(**{name: read(checked) for name, read in rows.items()}, **others)
+
+    @classmethod
+    def dynamic_keys(cls) -> Iterator[str]:
+        """Yield keys that can change at run time here, and are static as shipped."""
+        for row in fields(cls):
+            yield from row.metadata.get("dynamic", ())
+
+    def copied(self) -> Self:
+        """Return a copy, groups included, that no change of this group reaches."""
+        groups = {row.name: getattr(self, row.name) for row in fields(self)}
+        copies = {
+            name: group.copied() for name, group in groups.items() if isinstance(group, Settings)
+        }
+        return replace(self, **copies)
+
+    def become(self, other: Self) -> None:
+        """Take the values of ``other``: a change reaches all who hold this group, or a part."""
+        for row in fields(self):
+            mine, new = getattr(self, row.name), getattr(other, row.name)
+            if isinstance(mine, Settings):
+                mine.become(new)
+            else:
+                object.__setattr__(self, row.name, new)
+
+
+def megabytes(number: int) -> int:
+    """Return a number of megabytes in bytes."""
+    return number << 20
+
+
+def minutes(number: int) -> int:
+    """Return a number of minutes in seconds."""
+    return 60 * number
+
+
+def milliseconds(number: int) -> float:
+    """Return a number of milliseconds in seconds."""
+    return number / 1000
