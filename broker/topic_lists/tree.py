@@ -104,7 +104,11 @@ def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
 
 
 def _bounds(ends: Rows) -> list[tuple[int, int]]:
-    """Return the start and end index of each part to cut, by the ends in bytes."""
+    """Split names into parts by size: return each part's first index and the index after its last.
+
+    Args:
+        ends: The offset in bytes at which each name ends.
+    """
     if not len(ends):
         return []
     total = int(ends[-1])

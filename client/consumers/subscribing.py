@@ -93,7 +93,7 @@ class Progress:
 
     @property
     def taken_id(self) -> MessageId:
-        """The id of the last message taken; earliest before the first."""
+        """The id of the last message the application received; at first ``MessageId.earliest``."""
         if self.last is None:
             return MessageId.earliest
         head, index = self.last

@@ -64,7 +64,7 @@ class ChunkedMessage:
             metadata.num_chunks_from_msg = self.chunk_count
 
     def entry(self, chunk_id: int) -> OutgoingEntry:
-        """Return an entry by ``chunk_id``, from 0 in rising order."""
+        """Return the entry of a chunk; to be called for 0, 1, 2, ... in this order."""
         number, is_chunk = self._metadata.sequence_id, self.chunk_count > 1
         if is_chunk:
             self._metadata.chunk_id = chunk_id

@@ -39,7 +39,9 @@ class VersionedSchema(Schema):
         Raises:
             ValueError: The schema cannot decode the version.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say how versions are read")
+        raise NotImplementedError(
+            f"{type(self).__name__} defines no way to read other versions of a schema"
+        )
 
     def writer_schemas(self, cluster: PulsarClient, topic: str) -> TopicVersions:
         """Return the resolver of a topic's schema versions."""

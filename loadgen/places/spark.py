@@ -115,7 +115,7 @@ def _slots(context: SparkContext) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return the reason of a stage's failure; of a lost executor, without the stage's fate."""
+    """Return why a stage failed; if an executor was lost, only that, without Spark's retries."""
     gone = re.search(
         r"ExecutorLostFailure \(executor \S+ .*|Python worker exited unexpectedly.*", text
     )

@@ -209,7 +209,7 @@ def compare(
         )
     paired = _paired(groups)
     doubts += [
-        f"{run.place}: seed {run.seed} in virtual time is not there once with each label"
+        f"{run.place}: seed {run.seed} in virtual time must occur exactly once under each label"
         for label, kept in paired.items()
         for run in groups[label]
         if run not in kept

@@ -179,7 +179,7 @@ class Results:
 
     @classmethod
     def open(cls, *directories: Path) -> Self:
-        """Open a run, or several runs, whose rows have the name of the run in ``run``.
+        """Open one or more runs; the column ``run`` gives each row its run's name.
 
         Raises:
             RunDirectoryError: A directory is no run of this version.

@@ -70,7 +70,9 @@ def parse_as_pulsar(data: bytes) -> pb.BaseCommand:
     if len(data) > MAX_MENDED_BYTES:
         return command  # The checks below create an object for each field.
     if any(field.wire_type == _GROUP for field in UnknownFieldSet(command)):  # type: ignore[attr-defined]
-        raise RemoteProtocolError("a command has a group, which no command has")
+        raise RemoteProtocolError(
+            "a command has a field of protobuf's wire type group, which no command uses"
+        )
     if command.ByteSize() < len(data):
         check_bodies(data)  # A repeated field, which no encoder writes.
     return command

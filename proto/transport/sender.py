@@ -166,7 +166,7 @@ class Sender:
         """Write a frame past an empty queue, saving the cost of an entry.
 
         For a frame sent to many connections simultaneously, and for a response that is ready
-        immediately. Bytes not accepted immediately by the kernel become a regular entry.
+        immediately. Bytes that the kernel does not accept are queued like any other data.
 
         Args:
             frame: The bytes, in one piece or several; they must not change until they have left.

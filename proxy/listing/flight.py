@@ -235,7 +235,7 @@ class Flight:
         return right
 
     async def _ask(self, charge: Charge, live: LiveAnswer | None) -> TopicsAnswer:
-        """Send the broker request, replacing the client's hash by that of an answer on its way."""
+        """Ask the broker; while an earlier answer is being sent to the client, with its hash."""
         request = self._request
         if live is not None and live.topics_hash is not None:
             request = pb.CommandGetTopicsOfNamespace()

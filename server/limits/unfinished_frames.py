@@ -16,7 +16,7 @@ COUNTED_BYTES = 65_536
 FIRST_COUNTED_BYTES = 1_024
 """The same for a connection before CONNECT, whose first frame has at most 64 KiB."""
 FIRST_BYTES = 16 * 1024 * 1024
-"""Bound for all unauthenticated connections before CONNECT together."""
+"""Maximum bytes of unfinished frames, summed over all connections before their CONNECT."""
 
 
 class FrameKeeper(Protocol):

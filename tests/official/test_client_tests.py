@@ -43,4 +43,4 @@ def test_the_example_and_the_page_work_as_they_are_written(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:]
-    assert "10 passed" in done.stdout
+    assert "11 passed" in done.stdout

@@ -1,7 +1,7 @@
 """``POST /admin/v2/floodgate/reset``: restores a new broker's state.
 
-For test suites that share a broker: topics, messages, subscriptions, schemas, policies,
-configuration at run time, tenants and namespaces are deleted, and faults cleared. Connections stay;
+Deletes topics, messages, subscriptions, schemas, policies, configuration at run time, tenants and
+namespaces, and clears faults, between the tests of suites that share a broker. Connections stay;
 producers and consumers are closed with their topics.
 """
 

@@ -122,7 +122,7 @@ def unused_ids(ledger: ManagedLedger) -> list[int]:
 
 
 def set_unused(ledger: ManagedLedger, *ledger_ids: int) -> None:
-    """Set the numbers of compaction ledgers not in use."""
+    """Record the ids of compaction ledgers that are no longer in use."""
     names = compacted_name(ledger.name, *ledger_ids) if ledger_ids else None
     ledger.set_property(UNUSED_PROPERTY, names)
 

@@ -94,7 +94,7 @@ class HeldVersions:
 
 
 SET_BYTES = 2_048
-"""Memory of a set beside its version, mostly for its pattern in the index."""
+"""Bytes of a set without its names; most are the index entry of its pattern."""
 NAME_OBJECT_BYTES = 33
 """Python's overhead for a name's bytes object."""
 

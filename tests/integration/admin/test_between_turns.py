@@ -42,7 +42,8 @@ def between_turns(monkeypatch: pytest.MonkeyPatch, others: Callable[[], Awaitabl
         await others()
 
     monkeypatch.setattr(cooperative, "perf_counter", count().__next__)
-    monkeypatch.setattr(cooperative, "asyncio", SimpleNamespace(sleep=sleep, Lock=asyncio.Lock))
+    parts = {"Lock": asyncio.Lock, "get_running_loop": asyncio.get_running_loop}
+    monkeypatch.setattr(cooperative, "asyncio", SimpleNamespace(sleep=sleep, **parts))
 
 
 async def backlogs(loaded: LoadedTopics) -> list[int]:

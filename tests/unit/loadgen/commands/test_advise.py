@@ -104,7 +104,7 @@ MARK = "pulsarChannelWriteBuffer{}WaterMark"
         (f"# none\r\n{HEAP}\r\n".encode(), f", line 2: '{HEAP[:8]}...' is not key=value"),
         (f"{HEAP}=1\n{HEAP}=ten\n".encode(), f": line 2, {HEAP}='ten': expected a whole number"),
         (f"\n{HEAP}={'9' * 5000}\n".encode(), f": line 2, {HEAP}='{'9' * 100}...': expected"),
-        (b"maxMessageSize=-1\n", ": line 1, maxMessageSize=-1: Input should be greater"),
+        (b"maxMessageSize=-1\n", ": line 1, maxMessageSize='-1': expected a whole number from 1"),
         (
             f"{MARK.format('High')}=10\n{MARK.format('Low')}=20\n".encode(),
             f": line 2, {MARK.format('Low')}=20 is above",

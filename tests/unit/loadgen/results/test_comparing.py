@@ -192,7 +192,7 @@ def test_an_equal_run_and_one_without_a_counterpart_are_left_out_and_named() -> 
         ["y-1", "y-2"],
     ]
     assert found.doubts == [
-        f"{place} in virtual time is not there once with each label"
+        f"{place} in virtual time must occur exactly once under each label"
         for place in ("again: seed 1", "y-3: seed 3")
     ]
 
