@@ -83,7 +83,9 @@ class KeySharedDispatcher(SharedDispatcher):
             return None if own else super()._waits_for_entries(consumer)
         if len(self.replay) >= self._most_ahead:
             return Waits.LOOK_AHEAD
-        return Waits.OTHER_KEYS if self._cursor.at_end else None
+        if not self._cursor.at_end:
+            return Waits.SUBSCRIPTION if self.blocked else None
+        return Waits.DELAY if self.delayed else Waits.OTHER_KEYS
 
     def _new_entries(self, most: int) -> list[Entry] | None:
         return None if len(self.replay) >= self._most_ahead else super()._new_entries(most)

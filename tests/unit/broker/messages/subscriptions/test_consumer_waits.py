@@ -88,6 +88,24 @@ async def test_keys_that_drain_and_keys_of_others() -> None:
     assert subscription.dispatcher.waits(new) is Waits.OTHER_KEYS
 
 
+async def test_too_much_unacknowledged_beside_waiting_keys_of_others() -> None:
+    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=5))
+    subscription = topic.subscriptions().create("s")
+    low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
+    consume(subscription, SubType.Key_Shared, key_shared=low)
+    consumer, cnx = consume(subscription, SubType.Key_Shared, 150, key_shared=high)
+    of_low, of_high = (
+        next(key for key in KEYS if (murmur(key.encode()) % 65_536 <= 32_767) is is_low)
+        for is_low in (True, False)
+    )
+    topic.publish(3, key=of_low)
+    topic.publish(197, key=of_high)
+    subscription.entries_added()
+    await settle()
+    assert 0 < len(cnx.entries) < 150
+    assert subscription.dispatcher.waits(consumer) is Waits.SUBSCRIPTION
+
+
 async def test_the_look_ahead() -> None:
     topic = await kept_topic()
     subscription = topic.subscriptions(
