@@ -57,7 +57,7 @@ class WatchServer:
             "watchers": watches.totals.watchers,
             "sets": watches.registry.sets,
             "held_bytes": watches.registry.held_bytes,
-            "max_bytes": watches.registry.max_bytes,
+            "max_bytes": watches.registry.settings.max_bytes,
             "updates": watches.totals.updates,
             "reconciling": watches.totals.reconciling,
             "relistings": watches.totals.relistings,
