@@ -183,6 +183,7 @@ AUTHORIZATION: Table[RefusedOperations] = table(
 FAULTS: Table[FaultRegistry] = table(
     "floodgate_faults",
     ("", "Faults set", len),
+    ("_waits", "REST requests that wait for faults", "waits"),
     (
         "_acted_total{action}",
         "Commands a fault acted on",

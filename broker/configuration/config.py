@@ -99,8 +99,7 @@ class BrokerConfig(ServerConfig):
     metadata_store_session_timeout_seconds: float = Key(
         "metadataStoreSessionTimeoutMillis", milliseconds
     )
-    """How long brokers on a shared store wait for a silent peer before they take over its topics.
-    """
+    """Time until brokers on a shared store take over the topics of a silent peer."""
     snapshot_cache_max_bytes: int = Key("floodgateSnapshotCacheMB", megabytes)
     watches: WatchSettings = Group(WatchSettings)
     listing_cache_max_bytes: int = Key("floodgateListingCacheMB", megabytes)

@@ -1,4 +1,4 @@
-"""What waits on a connection: requests, producers, consumers and watches."""
+"""Pending work of a connection: requests, producers, consumers and watches."""
 
 from __future__ import annotations
 

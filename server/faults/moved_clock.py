@@ -1,7 +1,7 @@
-"""A clock that tests move ahead: what an hour would bring happens in the order of its moments.
+"""A clock that tests move ahead: timers due meanwhile fire in the order of their moments.
 
-The broker's time of messages, topics, policies and tokens is this clock where faults are enabled.
-Timers of connections, permits and stores stay on the loop's clock: nobody waits on them for hours.
+With faults enabled messages, topics, policies and tokens follow this clock. Timers of connections
+and permits stay on the event loop's clock.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from limiter.clock import Clock, TimerHandle
 
+TIME_PATTERN = r"^([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)$"
+"""A time in a request: ``90s``, ``5m``, ``1h``, ``2d``."""
 WORK_SECONDS = 10.0
 """Longest wait for a periodic task to sleep again, before time goes on without it."""
 _TURNS, _LOOK_SECONDS = 1_000, 0.001
@@ -41,15 +43,15 @@ class _Timer:
         self.callback, self.args = None, ()
 
     def fire(self) -> None:
-        """Call back, once."""
+        """Call back in the next event-loop iteration: there an error affects no other timer."""
         callback, args = self.callback, self.args
         self.cancel()
         if callback is not None:
-            callback(*args)
+            asyncio.get_running_loop().call_soon(callback, *args)
 
 
 class MovedClock:
-    """A clock ahead of another one by what tests have added.
+    """A clock that is ahead of another clock by the time that tests have added.
 
     Mutable state: a heap of armed timers, of which the first is armed at the other clock. Disarmed
     timers leave the heap when it has doubled.
@@ -99,11 +101,13 @@ class MovedClock:
         """
         async with self._moving:
             ahead = self._ahead + seconds
-            while (due := self._next()) is not None and due[0] <= self._clock.now() + ahead:
-                self._ahead += max(0.0, due[0] - self.now())
-                await self._fire()
-            self._ahead = ahead
-            self._arm()
+            try:
+                while (due := self._next()) is not None and due[0] <= self._clock.now() + ahead:
+                    self._ahead += max(0.0, due[0] - self.now())
+                    await self._fire()
+                self._ahead = ahead
+            finally:  # A cancelled move ends where it is.
+                self._arm()
 
     async def _fire(self) -> None:
         """Fire the first timer, and wait until its sleeper sleeps again."""

@@ -95,9 +95,18 @@ class SetFault:
             if not wait.done() and self.schedule.fired >= hits:
                 wait.set_result(None)
 
+    @property
+    def waits(self) -> int:
+        """Number of tests that wait for the fault."""
+        return len(self._waits)
+
+    def settled(self, hits: int) -> bool:
+        """Return True if the fault has acted so often, or is cleared."""
+        return self.cleared or self.schedule.fired >= hits
+
     async def wait(self, hits: int) -> None:
         """Wait until the fault has acted so often, or is cleared."""
-        if self.cleared or self.schedule.fired >= hits:
+        if self.settled(hits):
             return
         wait = asyncio.get_running_loop().create_future()
         self._waits[wait] = hits
@@ -137,6 +146,11 @@ class FaultRegistry:
 
     def __len__(self) -> int:
         return len(self._faults)
+
+    @property
+    def waits(self) -> int:
+        """Number of tests that wait for faults."""
+        return sum(one.waits for one in self)
 
     def __iter__(self) -> Iterator[SetFault]:
         return iter(tuple(self._faults.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -23,6 +24,8 @@ ENABLED_KEY = "floodgateFaultsEnabled"
 MAX_BODY_BYTES = 65_536
 MAX_SENTENCES = 5
 DEFAULT_WAIT_MS, MAX_WAIT_MS, MAX_WAITS = 10_000, 600_000, 100
+CLIENT_CHECK_SECONDS = 1.0
+"""Interval between checks whether a waiting client is still connected."""
 
 
 def fault_routes(
@@ -56,7 +59,6 @@ class _FaultRest:
     ) -> None:
         self._registry = registry
         self._clock = clock
-        self._waits = 0
         self._serves_topics = serves_topics
         self._shares_topics = shares_topics
 
@@ -95,17 +97,17 @@ class _FaultRest:
         most = found.fault.when.times
         if most is not None and hits > most:
             raise RestError(412, f"hits={hits}: {found.fault_id} acts at most {most} times")
-        if self._waits >= MAX_WAITS:
+        if self._registry.waits >= MAX_WAITS:
             raise RestError(429, f"{MAX_WAITS} requests wait for faults, the most there may be")
-        self._waits += 1
-        try:
-            async with deadline(self._clock, timeout_ms / 1000):
-                await found.wait(hits)
-        except TimeoutError:
-            within = f"within {timeout_ms} ms"
-            raise RestError(408, f"{_acted(found, hits)} {within}") from None
-        finally:
-            self._waits -= 1
+        until = self._clock.now() + timeout_ms / 1000
+        while not found.settled(hits):
+            left = until - self._clock.now()
+            # A client that has left must not keep its place.
+            if left <= 0 or request.transport is None:
+                raise RestError(408, f"{_acted(found, hits)} within {timeout_ms} ms")
+            with suppress(TimeoutError):
+                async with deadline(self._clock, min(left, CLIENT_CHECK_SECONDS)):
+                    await found.wait(hits)
         if found.schedule.fired < hits:
             raise RestError(404, f"{_acted(found, hits)} before it was cleared")
         return json_response(found.as_json())

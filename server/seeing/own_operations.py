@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from limiter.permits.ledger import RECENT_EVENTS
 from server.faults.fault import Fault
+from server.faults.moved_clock import TIME_PATTERN
 from server.faults.routes import DEFAULT_WAIT_MS, FAULT_PATH, FAULTS_PATH, MAX_WAIT_MS, WAIT_PATH
 from server.http import JSON_TYPE
 from server.limiter_report.routes import (
@@ -149,7 +150,7 @@ OWN_OPERATIONS = (
             JSON_TYPE: {
                 "type": "object",
                 "required": ["advance"],
-                "properties": {"advance": {"type": "string", "pattern": "^[0-9]{1,3}(s|m|h)$"}},
+                "properties": {"advance": {"type": "string", "pattern": TIME_PATTERN}},
             }
         },
         body_required=True,

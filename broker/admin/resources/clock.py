@@ -1,6 +1,6 @@
-"""``/admin/v2/floodgate/clock``: moves the broker's time ahead (POST), and shows it (GET).
+"""``/admin/v2/floodgate/clock``: moves the broker's time ahead (POST), and shows the time (GET).
 
-For tests of expiry, delays, retention and tokens, which then wait for no hour.
+Tests of expiry, delays, retention and tokens then need no real hour.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from server.faults.moved_clock import TIME_PATTERN
 from server.faults.routes import ENABLED_KEY
 from server.http import RestError, json_response
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 CLOCK_PATH = "/admin/v2/floodgate/clock"
 MOST_SECONDS = 7 * 86_400
 """Longest move of one request: periodic work is done for each of its intervals."""
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -57,7 +57,7 @@ def _asked(body: bytes) -> float:
     except ValueError:
         found = None
     text = found.get("advance") if isinstance(found, dict) and len(found) == 1 else None
-    time = _TIME.fullmatch(text) if isinstance(text, str) else None
+    time = re.match(TIME_PATTERN, text) if isinstance(text, str) else None
     if time is None:
         said = body[:50].decode(errors="replace")
         raise RestError(

@@ -1,6 +1,7 @@
 """A moved clock fires what is due in the order of its moments, and waits for periodic work."""
 
 import asyncio
+from typing import Any
 
 from limiter.clock import clock_sleep
 from server.faults.moved_clock import WORK_SECONDS, MovedClock
@@ -67,8 +68,10 @@ async def test_time_passes_by_itself_too() -> None:
     clock.call_at(clock.now() + 2, seen.append, "two seconds later")
     clock.call_at(clock.now() + 1, seen.append, "a second later")
     base.advance(1)
+    await settle()
     assert seen == ["a second later"]
     base.advance(1)
+    await settle()
     assert seen == ["a second later", "two seconds later"]
     assert clock.wall_ms() == base.wall_ms() + 3_600_000
 
@@ -79,9 +82,46 @@ async def test_a_timer_armed_before_a_move_keeps_its_moment() -> None:
     clock.call_at(clock.now() + 90, seen.append, "due")
     await clock.advance(60)
     base.advance(29)
+    await settle()
     assert not seen
     base.advance(1)
+    await settle()
     assert seen == ["due"]
+
+
+async def test_an_error_of_a_timer_stops_no_other() -> None:
+    base, seen = ManualClock(), list[str]()
+    clock, errors = MovedClock(base), list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
+    for after in (1.0, 10.0):
+        clock.call_at(clock.now() + after, lambda: 1 / 0)
+        clock.call_at(clock.now() + after, seen.append, "after it")
+    await clock.advance(5)
+    base.advance(5)
+    await settle()
+    assert seen == ["after it"] * 2
+    assert len(errors) == 2
+
+
+async def test_a_cancelled_move_stops_no_timer() -> None:
+    base, seen = ManualClock(), list[str]()
+    clock = MovedClock(base)
+
+    async def hang() -> None:
+        await clock_sleep(clock, 60)
+        await asyncio.Event().wait()
+
+    hangs = asyncio.create_task(hang())
+    await settle()
+    clock.call_at(clock.now() + 90, seen.append, "due")
+    moved = asyncio.create_task(clock.advance(3_600))
+    await settle()
+    moved.cancel()
+    await asyncio.wait([moved])
+    base.advance(30)
+    await settle()
+    assert seen == ["due"]
+    hangs.cancel()
 
 
 async def test_disarmed_timers_leave() -> None:
