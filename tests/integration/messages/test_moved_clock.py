@@ -1,15 +1,19 @@
 """Time moved by a test: expiry, delays and inactivity happen, without a wait."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from client import Client, ConsumerType, InitialPosition
 from limiter.clock import LoopClock
+from tests.support.authentication.credentials import properties, token
+from tests.support.peers.raw_peer import RawPeer, connect_command
 from tests.support.peers.rest_client import rest_client
 from tests.support.processes.cluster import cluster
 
@@ -99,3 +103,18 @@ async def test_without_the_key_the_clock_stands() -> None:
         answer = await rest.ask("POST", CLOCK, '{"advance": "1h"}')
         assert answer.status == 404
         assert "floodgateFaultsEnabled=true" in answer.reason
+
+
+async def test_an_expired_token_ends_its_connection(tmp_path: Path) -> None:
+    keys = properties(tmp_path, floodgateFaultsEnabled="true")
+    async with cluster(broker=keys, clock=LoopClock()) as parts:
+        in_half_an_hour = int(time.time()) + 1_800
+        command = connect_command()
+        command.connect.auth_method_name = "token"
+        command.connect.auth_data = token(sub="ann", exp=in_half_an_hour)
+        async with await RawPeer.connect(parts.broker.service_url) as peer:
+            await peer.shake_hands(command)
+            assert parts.broker.moved_clock is not None
+            await parts.broker.moved_clock.advance(3_600)
+            await peer.rest()
+            assert not parts.broker.connections
