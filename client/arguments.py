@@ -58,14 +58,14 @@ def check_options(options: DataclassInstance) -> None:
             )
 
 
-def check_arguments(arguments: Mapping[str, object]) -> None:
-    """Check the known arguments; None passes.
+def check_arguments(arguments: Mapping[str, object], *optional: str) -> None:
+    """Check the known arguments; None passes for optional arguments.
 
     Raises:
         InvalidConfiguration: An argument has the wrong type, or is out of range.
     """
     for name, value in arguments.items():
-        if value is not None:
+        if value is not None or name not in optional:
             _check_known(name, value)
 
 

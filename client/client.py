@@ -256,7 +256,7 @@ class Client(PulsarClient):
         """
         self._check_open()
         refuse_decryption(crypto_key_reader)
-        check_arguments({"subscription_name": subscription_name})
+        check_arguments({"subscription_name": subscription_name}, "subscription_name")
         is_pattern_topic = is_pattern_topic or isinstance(topic, re.Pattern)
         interceptors = tuple(interceptors)
         options = options_of(ConsumerOptions, locals())
@@ -323,7 +323,8 @@ class Client(PulsarClient):
             PulsarException: The topic cannot be read.
         """
         self._check_open()
-        check_arguments({"schema": schema, "subscription_name": subscription_name})
+        given = {"schema": schema, "subscription_name": subscription_name}
+        check_arguments(given, *given)
         return await self._kept(
             open_table_view(self._context, full_name(topic), subscription_name, schema)
         )

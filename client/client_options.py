@@ -37,7 +37,7 @@ def connect_options(given: Mapping[str, Any], *, tls: bool) -> ConnectOptions:
             is unusable.
         OperationNotSupported: A value requests an unsupported feature.
     """
-    check_arguments(given)
+    check_arguments(given, "listener_name")
     for name, (kind, words) in _KINDS.items():
         if not isinstance(given[name], kind):
             raise InvalidConfiguration(f"{name} is {words}, not {type(given[name]).__name__}")
