@@ -64,11 +64,13 @@ FLOODGATE = ServiceTimes(
 # Of a 4.2.4 with two cores, by processor time: 0.7 to 1 us a name for each listing made (several
 # requests for a namespace share a listing), 0.3 us a name for each answer of 100-byte names. A
 # pattern behind persistent://tenant/namespace/ is evaluated for each request. List patterns go
-# through the one thread that grants permits: 57 lists a second of 3,978 names of 97 bytes on a cold
-# broker, 82 on a warm broker, with one core busy. Watch patterns go through the event loops: 28 ms
-# for each of the same watches, garbage collection included, with two cores busy, and hardly any
-# answer left for ten seconds, while direct memory was full. First lookups: 400 clients on as many
-# namespaces were back after 4.7 s, and after 2.6 s the second time.
+# through the one thread that grants permits, watch patterns through the event loops; both from
+# two machines, between whose figures these lie: for a name in a list 4 us (57 lists a second of
+# 3,978 names of 97 bytes on a cold broker, 82 on a warm broker, with one core busy) and 6 to 8 us
+# (lists of 10,000 names, one at a time); in a watch 7 us (garbage collection included, with two
+# cores busy, and hardly any answer left for ten seconds, while direct memory was full) and 8 us.
+# First lookups: 400 clients on as many namespaces were back after 4.7 s, and after 2.6 s the second
+# time; on the other machine 20 ms each, one after the other.
 PULSAR = ServiceTimes(
     accept=150e-6,
     read=60e-6,
@@ -77,10 +79,10 @@ PULSAR = ServiceTimes(
     write_byte=2.5e-9,
     list_wait=1e-3,
     list_name=0.7e-6,
-    match_name=4e-6,
-    watch_name=7e-6,
+    match_name=5.3e-6,
+    watch_name=7.7e-6,
     match_threads=2,
-    first_lookup=5e-3,
+    first_lookup=10e-3,
 )
 SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
 """By the word of a document's ``service_times``."""

@@ -175,7 +175,9 @@ def test_what_would_break_the_advice_is_said() -> None:
     assert "a broker 3x as slow" in told
 
 
-def test_a_strain_that_breaks_the_advice_with_one_seed_of_two_is_said_once_and_not_to_hold() -> None:
+def test_a_strain_that_breaks_the_advice_with_one_seed_of_two_is_said_once_not_to_hold() -> (
+    None
+):
     def storm(asked: Question, setting: Setting) -> Outcome:
         slow = asked.times == QUESTION.times.scaled(3)
         return needs(*((1_000 if slow and asked.seed == 1 else 5,) * 2))(asked, setting)
