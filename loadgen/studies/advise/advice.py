@@ -215,7 +215,8 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         setting = _first(found, tries, setting, kept=holds and _may_be_kept(question))
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
-        edge = tries.edge(tried[:2], setting, least_setting(question), most)
+        met = [each for each in tried[:2] if not tries.misses(each, most)]
+        edge = tries.edge(met, setting, least_setting(question), most)
         # Slow servers justify more memory, but not any amount.
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)

@@ -133,6 +133,19 @@ def test_limits_that_a_slower_broker_misses_with_all_memory_are_not_sure() -> No
     assert "No limits are sure to meet the goal" in verdict(advice)[-1]
 
 
+def test_the_edge_is_of_the_load_as_stated_where_a_slow_broker_misses_with_all_memory() -> None:
+    def storm(asked: Question, setting: Setting) -> Outcome:
+        if asked.times.accept <= QUESTION.times.accept:
+            return needs(5, 5)(asked, setting)
+        heap, direct = setting.broker.heap_mb, setting.broker.direct_mb
+        return Outcome(1_000, (heap + direct) // 2, None, 1_000, 1_000 - (heap + direct) // 2)
+
+    found = advise(QUESTION, storm)
+    assert found.edge is not None
+    assert found.setting is not None
+    assert found.edge.broker.heap_mb < 15 < found.setting.broker.heap_mb
+
+
 def test_more_memory_than_may_be_accounted_is_not_kept() -> None:
     wide = question(goal=Goal(back_within_seconds=65, accounted_mb=150))
     advice = advise(wide, needs(5, 19))
