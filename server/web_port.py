@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from limiter.metrics.instruments import SourceT, Table
     from limiter.metrics.prometheus import MetricPrefix
-    from server.metrics.scrape import Gather
+    from server.metrics.exposition import Gather
     from server.seeing.openapi import Operation
 
 logger = logging.getLogger(__name__)

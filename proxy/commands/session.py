@@ -15,8 +15,8 @@ from proxy.cnx import ProxyConnectionState
 from proxy.credentials import ForwardedCredentials, OriginalClient
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
 from server.authentication.checking import when_checked
-from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import shown_method
+from server.authentication.providers import AuthenticationError
 from server.authentication.session import ClientSession, CredentialRefresh, fail_authentication
 from server.connection.request_errors import RequestError
 

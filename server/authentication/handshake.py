@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from server.authentication.principal import NO_METHOD, Principal
+from server.authentication.providers import NO_METHOD, Principal
 from server.authentication.session import ClientSession
 from server.connection.request_errors import RequestError
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from proto.excerpts import excerpt
-from server.authentication.errors import AuthenticationError
-from server.authentication.principal import NO_METHOD, Principal
+from server.authentication.providers import NO_METHOD, AuthenticationError, Principal
 from server.authentication.session import ClientSession
 from server.json_answers import RestError
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from server.limiter_report.report import (
         BudgetReport,
         LimiterReporter,
+        NamespaceWaiters,
         OldestWaiter,
         StoredMessages,
     )
-    from server.limiter_report.waiting import NamespaceWaiters
 
 LIMITER_PATH = "/admin/v2/floodgate/limiter"
 HISTORY_PATH = f"{LIMITER_PATH}/history"

@@ -7,7 +7,7 @@ from aiohttp import ClientSession, web
 from prometheus_client import CollectorRegistry
 
 from server.authentication.own_routes import SUPERUSER_NEEDED, superusers_only
-from server.authentication.principal import Principal
+from server.authentication.providers import Principal
 from server.authentication.refused import RefusedOperations, Subject
 from server.authentication.requests import SESSION
 from server.authentication.session import ClientSession as Known

@@ -14,12 +14,12 @@ from server.limiter_report.report import (
     ACCOUNTS_A_TURN,
     MAX_NAME_LENGTH,
     LimiterReporter,
+    NamespaceWaiters,
     OldestWaiter,
     StoredMessages,
     owner_name,
 )
 from server.limiter_report.table import COLUMNS, limiter_table
-from server.limiter_report.waiting import NamespaceWaiters
 from tests.support.clocks.manual_clock import ManualClock
 
 HEAP, DIRECT = LimitType

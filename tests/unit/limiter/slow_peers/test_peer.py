@@ -2,7 +2,7 @@
 
 import pytest
 
-from limiter.slow_peers.write_progress import DRAIN_WINDOW_SECONDS, WriteProgress
+from limiter.slow_peers.peer import DRAIN_WINDOW_SECONDS, WriteProgress
 
 
 def sent_at(now: float) -> WriteProgress:

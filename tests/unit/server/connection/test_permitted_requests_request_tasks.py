@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from server.tasks.request_tasks import RequestTasks
+from server.connection.permitted_requests import RequestTasks
 from tests.support.clocks.settle import settle
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import LimitType
-from limiter.slow_peers.unproven_peers import ASKED_A_TICK
+from limiter.slow_peers.peer import ASKED_A_TICK
 from tests.unit.limiter.slow_peers.test_eviction import LIMIT, Peer, World
 
 

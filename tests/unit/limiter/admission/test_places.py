@@ -1,6 +1,6 @@
 """Waiting growth: the oldest, smallest and youngest request, and detection of deadlock."""
 
-from limiter.admission.growth_queue import GrowthQueue
+from limiter.admission.places import GrowthQueue
 from limiter.permits.account import Waiter
 from limiter.permits.permit import Permit
 

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-import proto.transport.send_queue
-from proto.transport.send_queue import forget_unsent, unacknowledged_bytes
+import proto.transport.outbound_queue
+from proto.transport.outbound_queue import forget_unsent, unacknowledged_bytes
 
 SMALL_BUFFER_BYTES = 8_192
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limiter.flow.cooldown import CooldownRules, TimedRateLimiter
+from limiter.flow.flow_control import CooldownRules, TimedRateLimiter
 from tests.support.clocks.manual_clock import ManualClock
 
 MINUTE_SECONDS, HOUR_SECONDS = 60.0, 3_600.0

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from server.authentication.basic.guesses import FREE_A_SECOND, LATE_SECONDS, MOST_LATE
 from server.authentication.basic.passwords import apr1, is_password
-from server.authentication.basic.provider import MAX_PASSWORD_BYTES, BasicProvider
-from server.authentication.errors import AuthenticationError
+from server.authentication.basic.provider import (
+    FREE_A_SECOND,
+    LATE_SECONDS,
+    MAX_PASSWORD_BYTES,
+    MOST_LATE,
+    BasicProvider,
+)
+from server.authentication.providers import AuthenticationError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.processes.cluster import until
 

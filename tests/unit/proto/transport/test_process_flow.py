@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from proto.transport.hangup_watch import LOOK_EVERY_SECONDS, HangupWatch
+from proto.transport.process_flow import LOOK_EVERY_SECONDS, HangupWatch
 from tests.support.clocks.counting_clock import CountingClock
 
 LINGER_FOR_NOTHING = struct.pack("ii", 1, 0)

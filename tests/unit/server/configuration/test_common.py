@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.configuration.limits import LimitConfig
+from server.configuration.common import LimitConfig
 from tests.unit.server.configuration.test_flow import read_keys
 
 ROLES = pytest.mark.parametrize("role", ["broker", "proxy"])
