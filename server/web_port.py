@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import Instruments, TopicListMetrics
 from server import instruments
-from server.authentication.own_routes import superusers_only
-from server.authentication.requests import authentication_middleware, open_paths
+from server.authentication.requests import authentication_middleware, open_paths, superusers_only
 from server.connection.web_handshake import ListenerTls
 from server.cross_site import CrossSiteRule
 from server.faults.routes import fault_routes

@@ -10,8 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from proto.commands import with_body
 from proto.version import SERVER_VERSION
-from server.authentication.checking import when_checked
-from server.authentication.handshake import credentials_in, session_of
+from server.authentication.handshake import credentials_in, session_of, when_checked
 from server.authentication.providers import AuthenticationError
 from server.authentication.session import CredentialRefresh, fail_authentication, refuse_connection
 from server.connection.request_errors import RequestError

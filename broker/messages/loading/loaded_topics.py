@@ -22,7 +22,7 @@ from broker.messages.loading.topic_index import PastTopics, TopicIndex
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.messages.unneeded import RoomMaker
-from broker.policies.followers import PolicyFollowers
+from broker.policies.service import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
 from limiter.metrics.wait_times import WaitTimes

@@ -6,8 +6,7 @@ from collections.abc import Collection, Generator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.metrics.exposition import Scrapes, TextFamily
-from server.metrics.sample_table import SampleTable
+from server.metrics.exposition import SampleTable, Scrapes, TextFamily
 from server.tasks.cooperative import Steps
 from tests.support.clocks.settle import settle, started
 from tests.support.processes.samples import read_samples

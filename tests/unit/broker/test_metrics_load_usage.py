@@ -2,7 +2,7 @@
 
 import os
 
-from broker.load_usage import LoadUsage, memory_limit_bytes, resident_bytes
+from broker.metrics import LoadUsage, memory_limit_bytes, resident_bytes
 from limiter.flow.outbound_buffer import OutboundTotals
 from tests.support.clocks.manual_clock import ManualClock
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from client.statistics_log import StatisticsLog
+from client.statistics.statistics import StatisticsLog
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle

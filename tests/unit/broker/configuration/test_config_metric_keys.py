@@ -1,7 +1,6 @@
 """Pulsar's keys select the metrics shown; our keys bound their number."""
 
-from broker.configuration.config import BrokerConfig
-from broker.configuration.metric_keys import MetricKeys
+from broker.configuration.config import BrokerConfig, MetricKeys
 
 
 def test_the_keys_say_whose_metrics_are_shown() -> None:

@@ -6,10 +6,9 @@ import pytest
 from aiohttp import ClientSession, web
 from prometheus_client import CollectorRegistry
 
-from server.authentication.own_routes import SUPERUSER_NEEDED, superusers_only
 from server.authentication.providers import Principal
 from server.authentication.refused import RefusedOperations, Subject
-from server.authentication.requests import SESSION
+from server.authentication.requests import SESSION, SUPERUSER_NEEDED, superusers_only
 from server.authentication.session import ClientSession as Known
 from server.configuration.authorization import AuthorizationSettings
 from server.http import HttpPort, Readiness, application, serve_http

@@ -1,4 +1,4 @@
-from client.discovery.backoff import FullJitter, GoBackoff, UnreachableRetries
+from client.discovery.polite import FullJitter, GoBackoff, UnreachableRetries
 
 
 def test_go_doubles_and_adds_up_to_a_fifth():

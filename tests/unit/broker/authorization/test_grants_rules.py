@@ -2,9 +2,15 @@
 
 import pytest
 
-from broker.authorization.grants import NO_GRANTS, Grants, read_grants
+from broker.authorization.grants import (
+    NO_GRANTS,
+    Grants,
+    matches,
+    namespace_allows,
+    read_grants,
+    topic_allows,
+)
 from broker.authorization.operations import Action, NamespaceOperation, TopicOperation
-from broker.authorization.rules import matches, namespace_allows, topic_allows
 from proto.names import TopicName
 
 ORDERS = TopicName.parse("persistent://acme/shop/orders")

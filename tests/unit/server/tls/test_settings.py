@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from server.tls.ciphers import CipherChoice, chosen, openssl_name
+from server.tls.settings import CipherChoice, chosen, openssl_name
 from tests.support.key_files import DATA
 
 NAMES = [

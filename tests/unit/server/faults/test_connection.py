@@ -6,9 +6,9 @@ import proto.PulsarApi_pb2 as pb
 from broker.cnx import ServerCnxState
 from limiter.flow.causes import PauseCause
 from proto.frames import encode_command, encode_payload_command, verify_checksum
+from server.faults.connection import OutgoingFaults
 from server.faults.fault import Fault
 from server.faults.holds import MAX_HELD_FRAMES
-from server.faults.outgoing import OutgoingFaults
 from server.faults.registry import FaultRegistry
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle

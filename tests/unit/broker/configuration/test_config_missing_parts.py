@@ -2,8 +2,7 @@
 
 import pytest
 
-from broker.configuration.config import BrokerConfig
-from broker.configuration.missing_parts import MISSING_PARTS
+from broker.configuration.config import MISSING_PARTS, BrokerConfig
 
 SWITCHED_ON = {"managedLedgerOffloadDriver": "aws-s3", "entryFilterNames": "a,b"}
 KEYS = ("transactionCoordinatorEnabled", "functionsWorkerEnabled", *SWITCHED_ON)

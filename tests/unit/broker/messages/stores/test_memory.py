@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from broker.messages.metadata import MessageDigest
-from broker.messages.stores.memory import MemoryMessageStore
-from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedger
+from broker.messages.stores.memory import MAPPED_BLOCK_BYTES, MemoryLedger, MemoryMessageStore
 from server.tasks import cooperative
 
 

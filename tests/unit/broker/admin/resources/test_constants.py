@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 from broker.admin.context import AdminContext
 from broker.admin.paths import Endpoint
-from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.constants import NotImplementedAdmin
 from broker.admin.routes import endpoints
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.configuration.runtime_values import runtime_values
+from broker.configuration.dynamic import runtime_values
 from server.configuration.file import parse_properties
 
 

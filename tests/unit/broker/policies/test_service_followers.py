@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from broker.policies.followers import AT_ONCE, PolicyFollowers
+from broker.policies.service import AT_ONCE, PolicyFollowers
 from tests.support.clocks.settle import settle
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.message_metrics.documentation import documentation
+from broker.message_metrics.gather import documentation
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from broker.configuration.config import BrokerConfig
-from broker.configuration.message_store_keys import MOST_DATABASE_BYTES, MOST_MEMORY_BYTES, Place
+from broker.configuration.store_keys import MOST_DATABASE_BYTES, MOST_MEMORY_BYTES, Place
 from server.errors import ConfigError
 
 

@@ -5,8 +5,8 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import Frame
-from proto.parsing.broken_text import MAX_MENDED_BYTES, mended
 from proto.parsing.parser import parse_as_pulsar
+from proto.parsing.unparsed import MAX_MENDED_BYTES, mended
 from tests.support.peers.raw_peer import lookup_command, topics_command
 
 COMMAND = pb.BaseCommand.DESCRIPTOR
