@@ -1,4 +1,4 @@
-"""The broker's own instruments: connections, lookups, stores, plug-ins, watches, admin listings.
+"""The broker's own instruments: connections, lookups, stores, plug-ins, watches, load.
 
 Names, types and labels are a real broker's where one has the metric; a real broker exports
 connection counts as gauges with the labels of upstream's BrokerOperabilityMetrics.

@@ -1,4 +1,4 @@
-"""Validation of a program's arguments by name."""
+"""Validation of a program's arguments by name, and the options made of them."""
 
 from __future__ import annotations
 

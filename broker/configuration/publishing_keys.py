@@ -1,4 +1,4 @@
-"""The configuration keys of publishing, dispatch, and the periodic maintenance of topics."""
+"""The configuration keys of topics: publishing, dispatch, policies, periodic maintenance."""
 
 from __future__ import annotations
 

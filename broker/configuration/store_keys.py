@@ -1,4 +1,4 @@
-"""The configuration key of the metadata store."""
+"""The configuration keys of the metadata store and of the message store."""
 
 from __future__ import annotations
 

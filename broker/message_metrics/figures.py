@@ -1,4 +1,4 @@
-"""The figures of one subscription, one consumer and one producer.
+"""The figures of one topic, subscription, consumer and producer.
 
 Source: upstream AggregatedSubscriptionStats, AggregatedConsumerStats, AggregatedProducerStats.
 """

@@ -1,4 +1,4 @@
-"""Statistics of a client: memory, producers, consumers, and waiters."""
+"""Statistics of a client, and their log: memory, producers, consumers, and waiters."""
 
 from __future__ import annotations
 

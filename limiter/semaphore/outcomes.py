@@ -1,4 +1,4 @@
-"""Reports to the observer of a semaphore: outcomes and waits of requests."""
+"""Reports to the observers of a semaphore: outcomes and waits of requests, contention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of a watched connection, and the rules for closing slow peers."""
+"""The interface of a watched connection, its progress and proof of reading, and the rules for closing slow peers."""
 
 from __future__ import annotations
 

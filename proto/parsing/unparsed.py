@@ -1,4 +1,4 @@
-"""The fields of a protobuf message, without parsing the message."""
+"""The fields of a protobuf message, without parsing the message; repair of their texts."""
 
 from __future__ import annotations
 

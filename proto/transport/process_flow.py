@@ -1,4 +1,4 @@
-"""Flow control shared by the connections of a process."""
+"""Flow control and detection of disconnects shared by the connections of a process."""
 
 from __future__ import annotations
 

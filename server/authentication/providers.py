@@ -1,4 +1,4 @@
-"""Interface of a provider of authentication, for one kind of credentials."""
+"""Interface of a provider of authentication for one kind of credentials, and its outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP authentication as middleware: a request without accepted credentials gets 401."""
+"""HTTP authentication and authorization as middleware: refused requests get 401."""
 
 from __future__ import annotations
 

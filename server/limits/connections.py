@@ -1,4 +1,4 @@
-"""Bounds on the number of connections, in total and per address.
+"""Bounds on the number of connections, in total and per address; counters of refusals.
 
 Source: upstream ConnectionController; texts and codes are as recorded of a real broker.
 """

@@ -1,4 +1,4 @@
-"""Brokers, and configuration that changes at run time: ``/admin/v2/brokers``.
+"""Brokers, the bundles they serve, and configuration that changes at run time: ``/admin/v2/brokers``.
 
 Source: upstream BrokersBase.
 """

@@ -1,4 +1,5 @@
-"""Calls of Pulsar's admin with a constant answer: disabled parts, and empty collections.
+"""Calls of Pulsar's admin with a constant answer: disabled or missing parts, empty
+collections.
 
 Source: recorded from a real broker without load, as its standalone starts it.
 """

@@ -1,9 +1,4 @@
-"""``POST /admin/v2/floodgate/reset``: restores a new broker's state.
-
-Deletes topics, messages, subscriptions, schemas, policies, configuration at run time, tenants and
-namespaces, and clears faults, between the tests of suites that share a broker. Connections stay;
-producers and consumers are closed with their topics.
-"""
+"""REST of Floodgate's broker alone, below ``/admin/v2/floodgate``: clock, imports, reset."""
 
 from __future__ import annotations
 
@@ -187,7 +182,11 @@ RESET_PATH = "/admin/v2/floodgate/reset"
 def reset_routes(
     context: AdminContext, first: Sequence[str], faults: FaultRegistry | None
 ) -> list[web.RouteDef]:
-    """Return the routes.
+    """Return the route that restores a new broker's state.
+
+    Deletes topics, messages, subscriptions, schemas, policies, configuration at run time, tenants
+    and namespaces, and clears faults, between the tests of suites that share a broker. Connections
+    stay; producers and consumers are closed with their topics.
 
     Args:
         context: The broker.
