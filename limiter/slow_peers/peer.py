@@ -1,4 +1,4 @@
-"""The interface of a watched connection, its progress and proof of reading, and the rules for closing slow peers."""
+"""A watched connection, its progress and proof of reading, and the rules for closing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers, the bundles they serve, and configuration that changes at run time: ``/admin/v2/brokers``.
+"""Brokers, their bundles, and configuration that changes at run time: ``/admin/v2/brokers``.
 
 Source: upstream BrokersBase.
 """

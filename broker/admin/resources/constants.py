@@ -1,5 +1,4 @@
-"""Calls of Pulsar's admin with a constant answer: disabled or missing parts, empty
-collections.
+"""Calls of Pulsar's admin with a constant answer: disabled parts, empty lists.
 
 Source: recorded from a real broker without load, as its standalone starts it.
 """
