@@ -5,11 +5,11 @@ A connection names its client once, in CONNECT.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from client.connection.pool import ConnectionPool
+from limiter.tasks import BackgroundTasks
 from proxy.brokers import BrokerConnections, ServiceAddresses
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class RolePools:
         self._clock = clock
         self._shared = shared
         self._of_role: dict[str, _Shared] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
 
     def __len__(self) -> int:
         """Return the number of roles sharing a pool."""
@@ -72,15 +72,13 @@ class RolePools:
         found.clients -= 1
         if not found.clients:
             del self._of_role[role]
-            closing = asyncio.get_running_loop().create_task(found.pool.close())
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._closing.start(found.pool.close())
 
     async def close(self) -> None:
         """Close every pool."""
         for found in self._of_role.values():
             await found.pool.close()
-        await asyncio.gather(*self._closing)
+        await self._closing.finished()
 
     def _pool(self, client: OriginalClient) -> ConnectionPool:
         options = replace(

@@ -20,6 +20,7 @@ from broker.configuration.config import BrokerConfig, known_keys
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from broker.stores.store_url import OUR_STORES, without_password
+from limiter.tasks import ended
 from server.configuration.authentication import SECRET_KEY
 from server.configuration.common import Profile
 from server.errors import ConfigError
@@ -144,9 +145,7 @@ class DynamicConfiguration:
 
     async def close(self) -> None:
         """Stop following changes by peers."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
+        await ended(self._following)
 
     async def set(self, key: str, value: str, check: Check = _anything) -> None:
         """Store and apply a value.

@@ -16,6 +16,7 @@ from broker.errors import Refusal, RefusedError
 from broker.policies.documents import in_force
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
+from limiter.tasks import ended
 from proto.names import NamespaceName, TopicName, namespace_of
 from server.tasks.cooperative import in_parts, in_turns
 
@@ -81,9 +82,7 @@ class PolicyService:
 
     async def close(self) -> None:
         """Stop following changes by peers."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
+        await ended(self._following)
 
     # -- effective policies --------------------------------------------------------------------
 

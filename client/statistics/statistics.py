@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from client.consumers.statistics import ConsumerStatistics
 from client.producers.statistics import ProducerStatistics
 from limiter.clock import clock_sleep
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -189,6 +190,4 @@ class StatisticsLog:
 
     async def close(self) -> None:
         """Stop logging; idempotent."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await ended(self._task)
