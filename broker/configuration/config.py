@@ -7,7 +7,6 @@ unless a row says otherwise.
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
@@ -89,13 +88,6 @@ def warn_of_missing_parts(checked: CheckedKeys) -> None:
 _PORT_KEY = "brokerServicePort"
 
 
-class TopicType(Enum):
-    """The kind of an automatically created topic."""
-
-    PARTITIONED = "partitioned"
-    NON_PARTITIONED = "non-partitioned"
-
-
 class BrokerConfig(ServerConfig):
     """The configuration of a broker; extends ServerConfig."""
 
@@ -122,8 +114,6 @@ class BrokerConfig(ServerConfig):
     resources_timeout_seconds: float = Key("floodgateResourcesTimeoutMs", milliseconds)
     """Time limit of a plug-in's call."""
     listing_properties: PropertyBounds = Group(PropertyBounds)
-    allow_auto_topic_creation: bool = Key("allowAutoTopicCreation")
-    allow_auto_topic_creation_type: TopicType = Key("allowAutoTopicCreationType", TopicType)
     default_num_partitions: int = Key("defaultNumPartitions")
     max_num_partitions_per_partitioned_topic: int = Key("maxNumPartitionsPerPartitionedTopic")
     """0 or less is unlimited, also for the next three fields."""

@@ -25,45 +25,6 @@ VARINT, LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 
 
-def request_id_in(kind: int, command: bytes) -> int | None:
-    """Return a command's request id; None if its type has none, or it is not found.
-
-    Args:
-        kind: The command's type.
-        command: Its bytes.
-
-    Raises:
-        RemoteProtocolError: Not protobuf.
-    """
-    # In Pulsar's protocol a body's field number equals the number of its type.
-    number = _request_id_number(kind)
-    body = find_field(memoryview(command), kind)
-    if number is None or not isinstance(body, memoryview):
-        return None
-    found = find_field(body, number)
-    return found if isinstance(found, int) else None
-
-
-def _request_id_number(kind: int) -> int | None:
-    body = pb.BaseCommand.DESCRIPTOR.fields_by_number[kind].message_type
-    field = None if body is None else body.fields_by_name.get("request_id")
-    return None if field is None else field.number
-
-
-def find_field(message: memoryview, number: int) -> int | memoryview | None:
-    """Return the first value of a field, a number or bytes; None if absent.
-
-    Raises:
-        RemoteProtocolError: Not protobuf.
-    """
-    found = (
-        field.value
-        for field in islice(fields(message), MAX_FIELDS_PASSED)
-        if field.number == number
-    )
-    return next(found, None)
-
-
 def check_bodies(command: bytes) -> None:
     """Check that every body has its required fields, even if repeated.
 

@@ -75,8 +75,6 @@ class LimitConfig(Settings):
     """Until a connection without a request is closed; a proxy has no such key."""
 
 
-MEGABYTE_BYTES = 1024 * 1024
-
 _HEAP, _DIRECT = "maxTopicListInFlightHeapMemSize", "maxTopicListInFlightDirectMemSize"
 LIMIT_KEYS = {
     LimitType.HEAP_MEMORY: f"{_HEAP}MB",

@@ -163,6 +163,20 @@ CONSTANTS = (
     ),
 )
 _PACKAGE_KINDS = ("function", "sink", "source")
+_PACKAGES = """
+    v3/packages/{type}/{tenant}/{namespace} GET
+    v3/packages/{type}/{tenant}/{namespace}/{name} GET
+    v3/packages/{type}/{tenant}/{namespace}/{name}/{version} GET,POST,DELETE
+    v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata GET,PUT
+    """
+
+
+def _requests(paths: str) -> Iterator[str]:
+    """Yield the requests of paths, each with its methods behind it."""
+    words = paths.split()
+    for path, methods in zip(words[::2], words[1::2], strict=True):
+        for method in methods.split(","):
+            yield f"{method} /admin/{path}"
 
 
 class ConstantAdmin(Resource):
@@ -170,14 +184,13 @@ class ConstantAdmin(Resource):
 
     def endpoints(self) -> Iterator[Endpoint]:
         """Yield the endpoints, those of the table last."""
+        for request in _requests(_PACKAGES):
+            yield endpoint(request, Level.AUTHENTICATED, handler=self.package)
         yield from super().endpoints()
         for one in CONSTANTS:
             handler = given(self._answer, one)
-            words = one.paths.split()
-            for path, methods in zip(words[::2], words[1::2], strict=True):
-                for method in methods.split(","):
-                    request = f"{method} /admin/{path}"
-                    yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
+            for request in _requests(one.paths):
+                yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
 
     async def _answer(self, constant: Constant, request: web.Request) -> object:
         """Return the constant answer."""
@@ -192,26 +205,6 @@ class ConstantAdmin(Resource):
             return segment(request, "cluster") == self._context.config.cluster_name
         return await self._context.store.policies(namespace_name(request)) is not None
 
-    @endpoint("GET /admin/v3/packages/{type}/{tenant}/{namespace}", Level.AUTHENTICATED)
-    @endpoint("GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}", Level.AUTHENTICATED)
-    @endpoint(
-        "GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}", Level.AUTHENTICATED
-    )
-    @endpoint(
-        "POST /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}", Level.AUTHENTICATED
-    )
-    @endpoint(
-        "DELETE /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}",
-        Level.AUTHENTICATED,
-    )
-    @endpoint(
-        "GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata",
-        Level.AUTHENTICATED,
-    )
-    @endpoint(
-        "PUT /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata",
-        Level.AUTHENTICATED,
-    )
     async def package(self, request: web.Request) -> None:
         """Refuse a call about packages: package management is disabled."""
         kind = segment(request, "type")

@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from broker.admin.owners import ServedElsewhereError, check_owner
-from broker.admin.resources.messages.subjects import MessageTopics, persistent, subscriptions_of
+from broker.admin.resources.messages.subjects import MessageTopics, persistent
 from broker.topics.rules import partition_name
 from proto.names import TopicName
 from server.tasks.cooperative import in_turns
@@ -64,7 +64,7 @@ async def _subscriptions(
     """Return the properties of the durable subscriptions of a partition, empty if not stored."""
     if not topics.is_stored(first):
         return {}
-    found = subscriptions_of(persistent(await topics.load(first)))
+    found = persistent(await topics.load(first)).subscriptions
     return {one.name: dict(one.cursor.properties) for one in found if one.durable}
 
 

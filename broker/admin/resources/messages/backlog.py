@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.messages.position import Position
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -
     Source: upstream PersistentOfflineTopicStats.
     """
     ledgers = [] if topic is None else topic.ledger.ledgers
-    cursors = {} if topic is None else {one.name: one.cursor for one in subscriptions_of(topic)}
+    cursors = {} if topic is None else {one.name: one.cursor for one in topic.subscriptions}
     backlogs = {subscription: cursor.backlog for subscription, cursor in cursors.items()}
     return {
         "topicName": f"{name.namespace}/{name.domain}/{name.local_name}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from broker.admin.resources.messages.consumer_stats import moment
-from broker.admin.resources.messages.subjects import last_id, subscriptions_of
+from broker.admin.resources.messages.subjects import last_id
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
 from broker.messages.topic import PersistentTopic
@@ -39,7 +39,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
     if not isinstance(topic, PersistentTopic):
         return {**dict.fromkeys(_COUNTS, 0), "cursors": {}}
     cursors = {}
-    for subscription in subscriptions_of(topic):
+    for subscription in topic.subscriptions:
         cursors[subscription.name] = _cursor(subscription, topic)
         yield
     deduplicated = topic.ledger.cursors.get(CURSOR)
@@ -60,7 +60,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
         for kept, one in zip(ledgers, shown, strict=True):
             one |= {"metadata": _metadata(kept, topic.name), "underReplicated": True}
     last = last_id(topic) if topic.terminated else ledger.last_confirmed
-    waiting = sum(_waits(one) for one in subscriptions_of(topic))
+    waiting = sum(_waits(one) for one in topic.subscriptions)
     return {
         "entriesAddedCounter": added,
         "numberOfEntries": sum(one.entries for one in ledgers),
@@ -224,7 +224,7 @@ def internal_info(topic: PersistentTopic) -> dict[str, object]:
 
 
 def _stored_cursors(topic: PersistentTopic) -> Iterator[tuple[str, Position, bool]]:
-    for one in subscriptions_of(topic):
+    for one in topic.subscriptions:
         if one.durable:
             yield one.name, one.cursor.mark_delete, _is_stored(one)
     deduplicated = topic.ledger.cursors.get(CURSOR)

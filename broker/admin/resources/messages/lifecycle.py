@@ -18,7 +18,6 @@ from broker.admin.resources.messages.subjects import (
     TopicResource,
     check_persistent,
     last_id,
-    subscriptions_of,
 )
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
 from broker.messages.loading.loaded_topics import check_unused
@@ -121,7 +120,7 @@ class LifecycleAdmin(TopicResource):
         """Drop the unneeded ledgers of a topic, in all partitions."""
         check_persistent(request, "Trim")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
-            subscriptions_of(topic).moved()
+            topic.subscriptions.moved()
 
     @endpoint("POST {topic}/createMissedPartitions", NamespaceOperation.CREATE_TOPIC)
     async def create_partitions(self, request: web.Request) -> None:

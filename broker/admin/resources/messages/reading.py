@@ -26,7 +26,6 @@ from broker.admin.resources.messages.subjects import (
     persistent,
     subscription_name,
     subscription_of,
-    subscriptions_of,
 )
 from broker.authorization.operations import TopicOperation
 from broker.messages.compaction.batches import DecompressionError, decompressed
@@ -153,7 +152,7 @@ class ReadingAdmin(TopicResource):
         if place < 1:
             status = 500 if self._context.rules.fails_as_upstream else 412
             raise RestError(status, f"messagePosition={place} should be 1 or more")
-        subscriptions, name = subscriptions_of(topic), subscription_name(request)
+        subscriptions, name = topic.subscriptions, subscription_name(request)
         subscription = subscriptions.get(name)
         if subscription is None:
             check_change(request)
