@@ -14,9 +14,8 @@ from server.cross_site import CrossSiteRule
 from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
 from server.http import MAX_REQUEST_BYTES, HttpPort, application, serve_http
-from server.limiter_report.history import LimiterHistory
 from server.limiter_report.report import LimiterReporter, StoredMessages
-from server.limiter_report.routes import limiter_routes
+from server.limiter_report.routes import LimiterHistory, limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics
@@ -25,8 +24,7 @@ from server.seeing.audit import audited
 from server.seeing.connections import ConnectionReports
 from server.seeing.openapi import openapi_route
 from server.seeing.own_operations import own_operations
-from server.seeing.page import page_routes
-from server.seeing.status import status_route
+from server.seeing.page import page_routes, status_route
 from server.server_info import info_sentence
 from server.tasks.freed_memory import FreedMemory, c_heap
 

@@ -14,8 +14,8 @@ from aiohttp import web
 from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
 from broker.admin.requests import FailsUpstreamError
-from broker.admin.resources.messages.backlog import analyzed
 from broker.admin.resources.messages.consumer_stats import moment
+from broker.admin.resources.messages.internal_stats import analyzed
 from broker.admin.resources.messages.message_ids import given_target, message_id, path_number
 from broker.admin.resources.messages.subjects import (
     TopicResource,

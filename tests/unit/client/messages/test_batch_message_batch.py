@@ -5,7 +5,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import InvalidMessage
-from client.messages.message_batch import MessageBatch
+from client.messages.batch import MessageBatch
 from client.messages.message_id import MessageId
 
 

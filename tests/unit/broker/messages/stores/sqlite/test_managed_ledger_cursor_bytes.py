@@ -6,8 +6,8 @@ import pytest
 
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, LATEST, Position
-from broker.messages.stores.cursor_bytes import cursor_bytes, cursor_state
 from broker.messages.stores.managed_ledger import CursorState
+from broker.messages.stores.sqlite.managed_ledger import cursor_bytes, cursor_state
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from server.http import ProcessState, Readiness, RestError
-from server.seeing.status import status_route
+from server.seeing.page import status_route
 
 
 async def asked(readiness: Readiness, file: str | None) -> tuple[int, object]:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.admin.resources.messages.backlog import analyzed
+from broker.admin.resources.messages.internal_stats import analyzed
 from broker.messages.metadata import MessageDigest
 from broker.messages.position import Position
 from broker.messages.subscriptions.cursor import ManagedCursor

@@ -5,7 +5,7 @@ import pytest
 from limiter.errors import PermitAcquireQueueFullError
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, MemoryLimit
 from limiter.metrics.outcome_counts import OutcomeCounts
-from server.limiter_report.history import EACH_SECONDS, KEPT, BudgetMoment, LimiterHistory
+from server.limiter_report.routes import EACH_SECONDS, KEPT, BudgetMoment, LimiterHistory
 from tests.support.clocks.manual_clock import ManualClock
 
 HEAP, DIRECT = LimitType
