@@ -77,7 +77,7 @@ def test_a_closed_socket_holds_nothing(connected: tuple[socket.socket, socket.so
 def test_where_the_system_cannot_tell_everything_counts_as_taken(
     connected: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proto.transport.send_queue, "_REQUEST", None)
+    monkeypatch.setattr(proto.transport.outbound_queue, "_REQUEST", None)
     fill(connected[0])
     assert unacknowledged_bytes(connected[0].fileno()) == 0
 
