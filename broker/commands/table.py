@@ -99,6 +99,7 @@ def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRule
     cnx.session = session
     cnx.refresh = CredentialRefresh(
         cnx,
+        session,
         rules.service,
         rules.refresh_seconds,
         rules.service.clock,
