@@ -19,6 +19,7 @@ from broker.messages.topic import PersistentTopic
 from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
+from limiter.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -41,7 +42,7 @@ class TopicMonitors:
         self._topics = topics
         self._config = config
         self._clock = clock
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = BackgroundTasks()
 
     def start(self) -> None:
         """Start the monitors; each first runs after an interval."""
@@ -59,8 +60,7 @@ class TopicMonitors:
         self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
     ) -> None:
         if seconds() > 0:
-            loop = asyncio.get_running_loop()
-            self._tasks.append(loop.create_task(self._repeat(seconds, work)))
+            self._tasks.start(self._repeat(seconds, work))
 
     async def _repeat(
         self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
@@ -74,10 +74,8 @@ class TopicMonitors:
 
     async def close(self) -> None:
         """Stop the monitors."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        self._tasks.cancel()
+        await self._tasks.finished()
 
     async def _in_turns(self) -> AsyncIterator[Topic]:
         """Yield each topic, with pauses for the event loop."""

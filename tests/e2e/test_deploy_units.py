@@ -19,7 +19,7 @@ from proxy.config import known_keys as proxy_keys
 from server.authentication.requests import OPEN_PATHS
 from server.command_line import properties_of
 from server.configuration.file import parse_properties
-from server.seeing.status import STATUS_PATH
+from server.seeing.page import STATUS_PATH
 from tests.support.processes.server_process import REPOSITORY
 
 SYSTEMD = REPOSITORY / "deploy" / "systemd"

@@ -22,10 +22,11 @@ from broker.messages.loading.topic_index import PastTopics, TopicIndex
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.messages.unneeded import RoomMaker
-from broker.policies.followers import PolicyFollowers
+from broker.policies.service import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
 from limiter.metrics.wait_times import WaitTimes
+from limiter.tasks import BackgroundTasks
 from proto.names import TopicName, namespace_of
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.tasks.cooperative import in_turns
@@ -121,7 +122,7 @@ class LoadedTopics:
         self._most_loads = parts.config.max_concurrent_topic_loads
         self._loads = asyncio.Semaphore(self._most_loads)
         self._followers = PolicyFollowers()
-        self._unloads: set[asyncio.Task[None]] = set()
+        self._unloads = BackgroundTasks()
         self._loading: set[TopicName] = set()
         # Namespaces and partitioned topics with blocked loads, and the number of blocks.
         self._shut: Counter[str] = Counter()
@@ -373,9 +374,7 @@ class LoadedTopics:
         """Unload a topic after a ledger failure, in a separate task."""
         if not topic.closing:
             topic.closing = True
-            task = asyncio.get_running_loop().create_task(self._unload_broken(topic))
-            self._unloads.add(task)
-            task.add_done_callback(self._unloads.discard)
+            self._unloads.start(self._unload_broken(topic))
 
     async def _unload_broken(self, topic: Topic) -> None:
         async with self._locks.of(topic.full_name):

@@ -12,8 +12,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
 from broker.admin.context import AdminContext
-from broker.admin.resources import growth
-from broker.admin.resources.messages import backlog, lifecycle
+from broker.admin.resources.messages import internal_stats, lifecycle
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
@@ -120,7 +119,7 @@ async def test_peek_counts_what_is_left() -> None:
 
 
 async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlog, "MOST_ANALYZED", 200)
+    monkeypatch.setattr(internal_stats, "MOST_ANALYZED", 200)
     async with broker() as (parts, rest):
         topic = await loaded(parts)
         for _ in range(450):
@@ -421,7 +420,7 @@ async def test_a_growth_that_failed_half_way_is_completed_when_it_is_asked_for_a
             raise MessageStoreError("disk full")
 
         with monkeypatch.context() as failing:
-            failing.setattr(growth, "_load", fail)
+            failing.setattr(lifecycle, "_load", fail)
             assert (await rest.ask("POST", f"{TOPICS}/t/partitions", "3")).status == 500
         await rest.done("POST", f"{TOPICS}/t/partitions", "3")
         for index in (1, 2):

@@ -11,8 +11,7 @@ from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from server.tasks.worker_processes import MOST_NICENESS, NICENESS
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.watch_keys import WatchSettings
+from broker.configuration.config import WatchSettings
 from broker.metrics import WATCHES
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter

@@ -3,14 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.authorization.grants import Grants
+from broker.authorization.grants import Grants, matches, namespace_allows, topic_allows
 from broker.authorization.operations import (
     GRANTED_BY,
     Action,
     NamespaceOperation,
     TopicOperation,
 )
-from broker.authorization.rules import matches, namespace_allows, topic_allows
 from proto.names import TopicName
 
 TOPICS = [TopicName.parse(f"persistent://a/b/{name}") for name in ("x", "y", "x-partition-0", "z")]

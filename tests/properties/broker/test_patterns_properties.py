@@ -19,8 +19,7 @@ from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import LinearTime, RegexImplementation
 from broker.stores.snapshots.namespace_properties import names_at_rows
 from broker.topic_lists import tree as topic_tree
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 from proto.names import without_partition
 from proto.topic_hash import java_order
 from tests.support.stepwise import finished

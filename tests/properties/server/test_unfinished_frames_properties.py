@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limiter.flow.causes import PauseCause
 from server.limits.clients import ClientLimits
-from server.limits.refusals import Limit, Refusals
+from server.limits.connections import Limit, Refusals
 from server.limits.unfinished_frames import COUNTED_BYTES, UnfinishedFrames
 from tests.unit.server.connection.test_served_connection import PING, Served
 

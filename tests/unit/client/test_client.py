@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from client.arguments import log_to
 from client.authentication.authentication import AuthenticationToken
 from client.client import Client
-from client.client_options import log_to
 from client.connection.service_url import ServiceInfo
 from client.exceptions import (
     AlreadyClosed,

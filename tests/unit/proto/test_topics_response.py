@@ -7,8 +7,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.listing.responses import topics_response
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing, TopicSequence
 from proto import topics_response as module
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command

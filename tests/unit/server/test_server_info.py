@@ -4,7 +4,7 @@ import pytest
 
 from broker.configuration.config import BrokerConfig
 from broker.configuration.config import known_keys as broker_keys
-from broker.configuration.runtime_values import runtime_values
+from broker.configuration.dynamic import runtime_values
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
 from server.server_info import INFO_KEYS, info_sentence, label_of, server_info

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.configuration.config import BrokerConfig, TopicType, known_keys
+from broker.configuration.config import BrokerConfig, known_keys
 from broker.patterns.pattern import RegexImplementation
 from examples.policies.expected_wait import ExpectedWait
 from limiter.admission.caps import AdmissionCaps
@@ -360,7 +360,7 @@ def test_plain_keys_reach_their_fields() -> None:
     assert (made.max_message_size, made.max_concurrent_lookup_requests) == (1000, 5)
     assert made.enable_broker_topic_list_watcher is False
     assert made.patterns.implementation is RegexImplementation.JDK
-    assert made.allow_auto_topic_creation_type is TopicType.PARTITIONED
+    assert made.policies.auto_topic_creation.partitions == 1
     assert made.broker_shutdown_timeout_seconds == 1.5
     assert made.flow.rules.marks == WriteBufferMarks(2 * 1024 * 1024, 32768)
     assert (made.socket_send_buffer_bytes, made.snapshot_cache_max_bytes) == (65536, 2097152)

@@ -7,10 +7,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from broker.configuration.config import BrokerConfig, known_keys
-from broker.configuration.dynamic import FLOODGATE_DYNAMIC_KEYS, LOAD_MANAGERS, DynamicConfiguration
-from broker.configuration.missing_parts import MISSING_PARTS
-from broker.configuration.runtime_values import MASK
+from broker.configuration.config import MISSING_PARTS, BrokerConfig, known_keys
+from broker.configuration.dynamic import (
+    FLOODGATE_DYNAMIC_KEYS,
+    LOAD_MANAGERS,
+    MASK,
+    DynamicConfiguration,
+)
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore

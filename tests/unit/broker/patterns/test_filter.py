@@ -22,8 +22,7 @@ from broker.patterns.filter import (
 )
 from broker.patterns.path_columns import block_runs
 from broker.patterns.pattern import LinearTime, RegexImplementation
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 from tests.support.clocks.settle import started
 from tests.support.processes.cluster import until
 

@@ -6,8 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.plugins.calls import MAX_OVERDUE_CALLS, ResourceCalls, ResourcesError
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started

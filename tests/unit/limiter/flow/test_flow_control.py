@@ -3,8 +3,7 @@
 import pytest
 
 from limiter.flow.causes import PauseCause
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowControl, FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowControl, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.flow.read_gate import ReadGate
 from tests.support.clocks.manual_clock import ManualClock

@@ -16,8 +16,7 @@ from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, Memor
 from limiter.permits.account import Waiter
 from limiter.slow_peers import eviction
 from limiter.slow_peers.eviction import SlowPeers
-from limiter.slow_peers.peer import SlowPeerRules
-from limiter.slow_peers.write_progress import WriteProgress
+from limiter.slow_peers.peer import SlowPeerRules, WriteProgress
 from tests.support.clocks.counting_clock import CountingClock
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY

@@ -4,8 +4,7 @@ from importlib import resources
 
 import pytest
 
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.slow_peers.peer import SlowPeerRules
 from server.configuration.flow import FlowConfig

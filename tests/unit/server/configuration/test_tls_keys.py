@@ -5,7 +5,7 @@ import pytest
 from broker.configuration.config import BrokerConfig
 from proxy.config import ProxyConfig
 from server.errors import ConfigError
-from server.tls.ciphers import CipherChoice
+from server.tls.settings import CipherChoice
 
 FILES = {"tlsCertificateFilePath": "/c.pem", "tlsKeyFilePath": "/k.pem"}
 PORT = {"brokerServicePortTls": "6651", **FILES}

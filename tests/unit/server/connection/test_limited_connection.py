@@ -7,8 +7,7 @@ import pytest
 
 from proto.frames import LENGTH_FIELD_BYTES, encode_command
 from server.limits.clients import REQUESTS, ClientLimits
-from server.limits.connections import ConnectionBounds, ConnectionLimits
-from server.limits.refusals import Limit
+from server.limits.connections import ConnectionBounds, ConnectionLimits, Limit
 from server.limits.unfinished_frames import COUNTED_BYTES, UnfinishedFrames
 from tests.support.processes.commands import complete_command
 from tests.unit.server.connection.test_served_connection import PING, Kind, Served, State

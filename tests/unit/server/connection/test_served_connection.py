@@ -6,14 +6,12 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import CloseReason, PauseCause
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowRules
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
 from limiter.slow_peers.eviction import SlowPeers
-from limiter.slow_peers.peer import SlowPeerRules
-from limiter.slow_peers.write_progress import WORTHY_BYTES
+from limiter.slow_peers.peer import WORTHY_BYTES, SlowPeerRules
 from proto.frames import encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row

@@ -12,14 +12,15 @@ from limiter.permits.permit import UNBOUNDED_PERMITS, AcquireOutcome
 from proto.transport.connection import Connection
 from server.limiter_report.report import (
     ACCOUNTS_A_TURN,
+    COLUMNS,
     MAX_NAME_LENGTH,
     LimiterReporter,
+    NamespaceWaiters,
     OldestWaiter,
     StoredMessages,
+    limiter_table,
     owner_name,
 )
-from server.limiter_report.table import COLUMNS, limiter_table
-from server.limiter_report.waiting import NamespaceWaiters
 from tests.support.clocks.manual_clock import ManualClock
 
 HEAP, DIRECT = LimitType

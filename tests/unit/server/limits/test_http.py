@@ -13,8 +13,8 @@ from limiter.metrics.prometheus import family
 from server.http import HttpPort, Readiness, application, serve_http
 from server.http_connection import HttpConnection
 from server.instruments import HTTP
+from server.limits.connections import Limit
 from server.limits.http import UNREAD_SECONDS, HttpBounds, HttpLimits
-from server.limits.refusals import Limit
 from tests.support.clocks.manual_clock import ManualClock
 
 

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from server.authentication.principal import Principal
+from server.authentication.providers import Principal
 from server.authentication.requests import SESSION
 from server.authentication.session import ClientSession
 from server.seeing.audit import audited

@@ -11,7 +11,6 @@ import pytest
 
 from proto.errors import RemoteProtocolError
 from proto.transport.tls import TlsLayer
-from server.tls.ciphers import chosen
 from server.tls.contexts import (
     ClientTls,
     ServerTls,
@@ -19,7 +18,7 @@ from server.tls.contexts import (
     connecting_context,
 )
 from server.tls.refreshed import TlsFilesError
-from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles
+from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles, chosen
 from tests.support.certificates import SERVER, PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 

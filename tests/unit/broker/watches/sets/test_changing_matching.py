@@ -9,8 +9,7 @@ from broker.patterns.filter import PatternFilter
 from broker.patterns.index import PatternIndex
 from broker.patterns.pattern import RegexImplementation
 from broker.topic_lists import tree
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from broker.watches.sets.changing import ChangeMatching, matching_for
 from server.tasks.cooperative import Steps
 
