@@ -61,7 +61,7 @@ protos: $(STAMP)  ## generate proto/PulsarApi_pb2.py and its stubs
 	@$(BIN)/python tools/protos.py
 
 site: .tools/docs/.ready  ## build the documentation as a site into out/site, with every link checked
-	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict --config-file tools/site/mkdocs.yml
 	@echo "Open out/site/index.html"
 
 workflows:  ## check .github/workflows with actionlint, where it or Go is installed

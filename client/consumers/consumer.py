@@ -171,9 +171,10 @@ class Consumer(Receiver):
     async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
         """Acknowledge a message and all earlier messages of its topic.
 
+        Raises as ``acknowledge``, and besides:
+
         Raises:
             CumulativeAcknowledgementNotAllowedError: The subscription is Shared or Key_Shared.
-            The errors of ``acknowledge``.
         """
         if self._options.consumer_type in _SHARED:
             raise CumulativeAcknowledgementNotAllowedError(

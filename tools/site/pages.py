@@ -141,7 +141,7 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> st
     def led(found: re.Match[str]) -> str:
         text, target = found[1], found[2]
         path = _path(page.file.src_uri, target)
-        if text in (target, path) and path in known:
+        if text in (target, path) and path in known and path.endswith(".md"):
             text = _title(known[path])
         return f"[{text}]({target}{'.md' if f'{path}.md' in known else ''}"
 

@@ -1,4 +1,4 @@
-"""An extension of griffe: the example of a docstring is shown as code."""
+"""An extension of griffe: docstrings of this project as Markdown."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import re
 
 import griffe
 
+_ROLE = re.compile(r":\w+:(?=`)")
 _EXAMPLE = re.compile(r"^Example:\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
 
-class CodeInExamples(griffe.Extension):
-    """Put fences around the lines below ``Example:``."""
+class AsMarkdown(griffe.Extension):
+    """Show the lines below ``Example:`` as code, and names without their roles (``:meth:``)."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         """Change the docstring of one object."""
         if obj.docstring is not None:
-            text = f"{obj.docstring.value}\n"
+            text = _ROLE.sub("", f"{obj.docstring.value}\n")
             obj.docstring.value = _EXAMPLE.sub(_fenced, text)
 
 
