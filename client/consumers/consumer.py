@@ -171,10 +171,9 @@ class Consumer(Receiver):
     async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
         """Acknowledge a message and all earlier messages of its topic.
 
-        Raises as ``acknowledge``, and besides:
-
         Raises:
             CumulativeAcknowledgementNotAllowedError: The subscription is Shared or Key_Shared.
+            The errors of ``acknowledge``.
         """
         if self._options.consumer_type in _SHARED:
             raise CumulativeAcknowledgementNotAllowedError(
