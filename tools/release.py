@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -115,7 +116,9 @@ def write_sbom(wheel: Path, wheels: list[Path]) -> None:
         run(*pip, "check")
         project = Path(folder, "pyproject.toml")
         name, version = wheel.name.split("-")[:2]
-        project.write_text(f'[project]\nname = "{normal(name)}"\nversion = "{version}"\n')
+        rows = {"name": normal(name), "version": version, "dependencies": required(wheel)}
+        lines = (f"{key} = {json.dumps(value)}\n" for key, value in rows.items())
+        project.write_text("[project]\n" + "".join(lines), encoding="utf-8")
         target = DIST / f"{name}-{version}.cdx.json"
         how = ("--output-reproducible", "--pyproject", str(project), "--output-file", str(target))
         run("-m", "cyclonedx_py", "environment", *how, python)
@@ -135,12 +138,16 @@ def needed(wheel: Path, wheels: list[Path]) -> tuple[list[Path], set[str]]:
 
 
 def requirements(wheel: Path) -> set[str]:
-    """Return the names that a wheel's metadata require, without extras."""
+    """Return the names that a wheel requires."""
+    return {normal(_NAME.findall(row)[0]) for row in required(wheel)}
+
+
+def required(wheel: Path) -> list[str]:
+    """Return the requirements of a wheel's metadata, without those of its extras."""
     with zipfile.ZipFile(wheel) as packed:
         (path,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(packed.read(path).decode())
-    rows = metadata.get_all("Requires-Dist", [])
-    return {normal(_NAME.findall(row)[0]) for row in rows if "extra ==" not in row}
+    return [row for row in metadata.get_all("Requires-Dist", []) if "extra ==" not in row]
 
 
 def checksums(files: Iterable[Path]) -> str:
@@ -149,12 +156,17 @@ def checksums(files: Iterable[Path]) -> str:
 
 
 def run(*arguments: str, cwd: Path = ROOT, variables: dict[str, str] | None = None) -> None:
-    """Run this Python with arguments; on failure exit with its code and a sentence."""
+    """Run this Python; on failure print what it said, and exit."""
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, env={**os.environ, **(variables or {})}
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**os.environ, **(variables or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if done.returncode:
-        sys.exit(f"No release: exit code {done.returncode} of python {' '.join(arguments)[:200]}")
+        sys.exit(f"{done.stdout}\nNo release: python {' '.join(arguments)[:200]} failed")
 
 
 if __name__ == "__main__":
