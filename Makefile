@@ -70,7 +70,7 @@ workflows:  ## check .github/workflows with actionlint, where it or Go is instal
 	else echo "The workflows were not checked: neither actionlint nor Go is installed"; fi
 
 audit: .tools/release/.ready  ## look up known holes of every locked package
-	@for lock in requirements*.lock; do .tools/release/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit; done
+	@for lock in requirements*.lock; do .tools/release/bin/pip-audit --strict --disable-pip --require-hashes -r $$lock || exit; done
 
 release: .tools/release/.ready  ## make wheels, source archive, SBOMs and checksums in dist; TAG=v0.2.0 has to fit
 	@.tools/release/bin/python -m tools.release $(if $(TAG),--tag "$(TAG)")
