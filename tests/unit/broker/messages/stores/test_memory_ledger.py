@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores.memory import MemoryMessageStore
 from broker.messages.stores.memory_ledger import MAPPED_BLOCK_BYTES, MemoryLedger
@@ -24,9 +22,7 @@ def test_a_ledger_is_freed_block_by_block() -> None:
     assert not list(ledger.freed())
 
 
-async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(monkeypatch) -> None:
     # No turn has time left after the first block.
     monkeypatch.setattr(cooperative, "TURN_SECONDS", -1.0)
     store, ledgers = MemoryMessageStore(), [of_blocks(2), of_blocks(1)]

@@ -74,9 +74,7 @@ def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
 
 
 @pytest.mark.parametrize("slow_only", [False, True])
-def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(
-    slow_only: bool,
-) -> None:
+def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(slow_only) -> None:
     tried: list[Setting] = []
 
     def storm(asked: Question, setting: Setting) -> Outcome:
@@ -276,9 +274,7 @@ def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
         (PROXY_LOOKUPS, "maxConcurrentLookupRequests=9 in proxy.conf"),
     ],
 )
-def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(
-    text: str, key: str
-) -> None:
+def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(text, key) -> None:
     more = {
         "broker": {"maxConcurrentLookupRequest": "7"},
         "proxy": {"maxConcurrentLookupRequests": "9"},
