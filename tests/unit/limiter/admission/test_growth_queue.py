@@ -1,7 +1,5 @@
 """Waiting growth: the oldest, smallest and youngest request, and detection of deadlock."""
 
-import pytest
-
 from limiter.admission.growth_queue import GrowthQueue
 from limiter.permits.account import Waiter
 from limiter.permits.permit import Permit
@@ -29,24 +27,22 @@ class Growths:
         self.queue.gave_back(permit, size)
 
 
-@pytest.fixture
-def growths() -> Growths:
-    return Growths()
-
-
-def test_the_oldest_is_first_and_the_youngest_last(growths: Growths) -> None:
+def test_the_oldest_is_first_and_the_youngest_last() -> None:
+    growths = Growths()
     waiters = [growths.grow(growths.hold(1), 5) for _ in range(3)]
     assert growths.queue.oldest() is waiters[0]
     assert growths.queue.youngest() is waiters[2]
 
 
-def test_the_smallest_is_who_needs_least_not_who_asks_for_least(growths: Growths) -> None:
+def test_the_smallest_is_who_needs_least_not_who_asks_for_least() -> None:
+    growths = Growths()
     growths.grow(growths.hold(1), 5)
     smallest = growths.grow(growths.hold(90), 92)
     assert growths.queue.smallest() is smallest
 
 
-def test_a_growth_whose_permit_was_given_back_needs_the_whole(growths: Growths) -> None:
+def test_a_growth_whose_permit_was_given_back_needs_the_whole() -> None:
+    growths = Growths()
     permit = growths.hold(90)
     growths.grow(permit, 92)
     other = growths.grow(growths.hold(1), 5)
@@ -54,7 +50,8 @@ def test_a_growth_whose_permit_was_given_back_needs_the_whole(growths: Growths) 
     assert growths.queue.smallest() is other
 
 
-def test_every_holder_waits_when_each_permit_that_holds_something_grows(growths: Growths) -> None:
+def test_every_holder_waits_when_each_permit_that_holds_something_grows() -> None:
+    growths = Growths()
     first, second = growths.hold(5), growths.hold(5)
     growths.hold(0)
     growths.grow(first, 6)
@@ -63,12 +60,14 @@ def test_every_holder_waits_when_each_permit_that_holds_something_grows(growths:
     assert (before, growths.queue.every_holder_waits()) == (False, True)
 
 
-def test_nobody_waits_where_nothing_is_held(growths: Growths) -> None:
+def test_nobody_waits_where_nothing_is_held() -> None:
+    growths = Growths()
     growths.grow(growths.hold(0), 6)
     assert not growths.queue.every_holder_waits()
 
 
-def test_a_permit_that_grows_twice_is_one_holder(growths: Growths) -> None:
+def test_a_permit_that_grows_twice_is_one_holder() -> None:
+    growths = Growths()
     permit = growths.hold(5)
     growths.hold(5)
     growths.grow(permit, 6)
@@ -79,7 +78,8 @@ def test_a_permit_that_grows_twice_is_one_holder(growths: Growths) -> None:
     assert not growths.queue.every_holder_waits()
 
 
-def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody(growths: Growths) -> None:
+def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
+    growths = Growths()
     first, second = growths.hold(5), growths.hold(5)
     growths.grow(first, 6)
     growths.grow(second, 6)
@@ -99,7 +99,8 @@ def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -
     assert growths.queue.every_holder_waits()
 
 
-def test_a_growth_whose_permit_got_its_amount_back_needs_less_again(growths: Growths) -> None:
+def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
+    growths = Growths()
     permit = growths.hold(5)
     growths.grow(growths.hold(1), 4)
     again = growths.grow(permit, 6)
@@ -120,7 +121,8 @@ def test_growth_that_waits_for_its_own_account_counts_for_a_stall_but_is_not_fir
     assert growths.queue.oldest_within(1) is growths.queue.youngest() is parked
 
 
-def test_the_oldest_that_fits_a_room_is_found_behind_one_that_does_not(growths: Growths) -> None:
+def test_the_oldest_that_fits_a_room_is_found_behind_one_that_does_not() -> None:
+    growths = Growths()
     growths.grow(growths.hold(1), 50)
     fits = growths.grow(growths.hold(1), 9)
     growths.grow(growths.hold(1), 5)

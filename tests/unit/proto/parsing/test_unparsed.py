@@ -43,7 +43,9 @@ def test_another_commands_body_is_none() -> None:
         (b"\x0d" + bytes(4) + b"\x10\x05", 2, 5),
     ],
 )
-def test_a_field_is_found_behind_others_of_any_kind(message, number, value) -> None:
+def test_a_field_is_found_behind_others_of_any_kind(
+    message: bytes, number: int, value: int | bytes | None
+) -> None:
     assert find_field(memoryview(message), number) == value
 
 

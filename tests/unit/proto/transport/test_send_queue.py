@@ -42,14 +42,18 @@ def test_what_was_not_written_is_not_held(connected: tuple[socket.socket, socket
     assert unacknowledged_bytes(connected[0].fileno()) == 0
 
 
-def test_what_the_peers_kernel_has_no_room_for_is_held(connected) -> None:
+def test_what_the_peers_kernel_has_no_room_for_is_held(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     ours, _ = connected
     written = fill(ours)
     # Then bytes taken by the peer's kernel are acknowledged, though the peer did not read
     assert 0 < unacknowledged_bytes(ours.fileno()) < written
 
 
-def test_what_the_peer_has_read_is_held_no_more(connected) -> None:
+def test_what_the_peer_has_read_is_held_no_more(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     ours, peer = connected
     written = fill(ours)
     read_all(peer, written)
@@ -70,7 +74,9 @@ def test_a_closed_socket_holds_nothing(connected: tuple[socket.socket, socket.so
     assert unacknowledged_bytes(descriptor) == 0
 
 
-def test_where_the_system_cannot_tell_everything_counts_as_taken(connected, monkeypatch) -> None:
+def test_where_the_system_cannot_tell_everything_counts_as_taken(
+    connected: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(proto.transport.send_queue, "_REQUEST", None)
     fill(connected[0])
     assert unacknowledged_bytes(connected[0].fileno()) == 0
@@ -79,7 +85,9 @@ def test_where_the_system_cannot_tell_everything_counts_as_taken(connected, monk
 # -- an immediate end -----------------------------------------------------------------------------
 
 
-def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(connected) -> None:
+def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     ours, peer = connected
     written = fill(ours)
     forget_unsent(ours.fileno())
@@ -89,7 +97,9 @@ def test_what_the_peer_did_not_take_is_forgotten_when_the_socket_is_closed(conne
         read_all(peer, written)
 
 
-def test_without_that_the_peer_gets_everything_that_was_written(connected) -> None:
+def test_without_that_the_peer_gets_everything_that_was_written(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     ours, peer = connected
     written = fill(ours)
     ours.close()
@@ -97,7 +107,9 @@ def test_without_that_the_peer_gets_everything_that_was_written(connected) -> No
     assert peer.recv(1) == b""
 
 
-def test_the_socket_itself_stays_open_until_it_is_closed(connected) -> None:
+def test_the_socket_itself_stays_open_until_it_is_closed(
+    connected: tuple[socket.socket, socket.socket],
+) -> None:
     ours, peer = connected
     forget_unsent(ours.fileno())
     ours.send(b"still here")

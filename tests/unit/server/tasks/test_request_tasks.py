@@ -3,11 +3,15 @@
 import asyncio
 import logging
 
+import pytest
+
 from server.tasks.request_tasks import RequestTasks
 from tests.support.clocks.settle import settle
 
 
-async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(caplog) -> None:
+async def test_what_a_request_raises_is_answered_and_its_siblings_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     answered, done, go_on = [], [], asyncio.Event()
     tasks = RequestTasks(lambda number, text: answered.append((number, text)))
 
