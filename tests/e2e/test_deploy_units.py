@@ -228,9 +228,7 @@ def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: P
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_systemd_kills_no_service_before_its_drain_may_have_ended(
-    role: str, tmp_path: Path
-) -> None:
+def test_systemd_kills_no_service_before_its_drain_may_have_ended(role: str, tmp_path) -> None:
     drain = drain_seconds(role, (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8"), tmp_path)
     (grace,) = re.findall(r"^TimeoutStopSec=(\d+)s$", unit(role), re.MULTILINE)
     assert int(grace) >= drain + 10

@@ -73,9 +73,7 @@ async def test_a_message_is_shown_decompressed(kind: int) -> None:
         (pb.ZLIB, zlib.compress(bytes(100_000_000)), 1 << 31),
     ],
 )
-async def test_a_message_that_cannot_be_decompressed_costs_one_answer(
-    kind: int, payload: bytes, size: int
-) -> None:
+async def test_a_message_that_cannot_be_decompressed_costs_one_answer(kind, payload, size) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts), payload, compression=kind, uncompressed_size=size)
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
@@ -216,9 +214,7 @@ async def test_the_message_of_time_0_is_the_earliest() -> None:
     ],
 )
 @pytest.mark.parametrize(("profile", "status"), [("floodgate", 405), ("pulsar", 500)])
-async def test_a_topic_that_stores_nothing_says_so(
-    method: str, path: str, profile: str, status: int
-) -> None:
+async def test_a_topic_that_stores_nothing_says_so(method, path, profile, status) -> None:
     topic = "/admin/v2/non-persistent/public/default/t"
     async with broker(profile) as (_, rest):
         await rest.done("PUT", topic)
@@ -267,9 +263,7 @@ async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
         ("GET", "getMessageIdByIndex?index=0", None, 412),
     ],
 )
-async def test_what_cannot_be_asked_is_refused(
-    method: str, path: str, body: str | bytes | None, status: int
-) -> None:
+async def test_what_cannot_be_asked_is_refused(method, path, body, status) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts))
         await rest.done("PUT", f"{TOPICS}/t/subscription/s")
@@ -322,9 +316,7 @@ async def test_backlog_quotas_are_enforced_when_somebody_asks() -> None:
         ('["persistent://public/default/t"]', 412, "are not copied"),
     ],
 )
-async def test_shadow_topics_are_refused_with_a_sentence(
-    names: str, status: int, reason: str
-) -> None:
+async def test_shadow_topics_are_refused_with_a_sentence(names, status, reason) -> None:
     async with broker() as (parts, rest):
         await loaded(parts)
         answer = await rest.ask("PUT", f"{TOPICS}/t/shadowTopics", names)

@@ -98,9 +98,7 @@ async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup)
     slow.cancel()
 
 
-async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(
-    setup: Setup,
-) -> None:
+async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(setup) -> None:
     slow = await setup.slow()
     (process,) = setup.processes
     slow.cancel()

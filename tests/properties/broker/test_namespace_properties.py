@@ -80,9 +80,7 @@ EVENTS = b"persistent://t/n/__change_events"
     {"x": "y"},
 )
 @given(st.lists(CHANGES, max_size=8), PROPERTIES.filter(bool))
-def test_properties_are_those_of_a_dict(
-    steps: list[TopicChanges], wanted: Mapping[str, str]
-) -> None:
+def test_properties_are_those_of_a_dict(steps, wanted) -> None:
     snapshot, properties = NamespaceSnapshot(), NamespaceProperties()
     model: dict[bytes, Mapping[str, str]] = {}
     for step in steps:

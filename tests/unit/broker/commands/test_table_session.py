@@ -80,9 +80,7 @@ async def test_a_client_without_is_told_and_closed(tmp_path: Path) -> None:
     ("role", "roles", "believed"),
     [("ann", "", True), ("ann", "gate", False), ("gate", "gate", True)],
 )
-async def test_only_a_named_proxy_stands_for_many(
-    tmp_path: Path, role: str, roles: str, believed: bool
-) -> None:
+async def test_only_a_named_proxy_stands_for_many(tmp_path, role, roles, believed) -> None:
     # No authorization: the broker serves the remaining credentials, too, as recorded
     client = authenticating(tmp_path, proxyRoles=roles)
     command = showing(token(sub=role))

@@ -167,9 +167,7 @@ async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
     assert overdue == MAX_OVERDUE_CALLS + 1
 
 
-async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(caplog) -> None:
     setup = Setup()
     for error in (ValueError("a"), ValueError("b"), KeyError("c")):
         setup.plug_in.answer = error

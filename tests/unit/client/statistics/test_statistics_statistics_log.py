@@ -56,9 +56,7 @@ async def test_every_part_has_its_line_each_time(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.parametrize(("seconds", "level"), [(0, logging.INFO), (600, logging.WARNING)])
-async def test_nothing_is_logged_that_nobody_wants(
-    caplog: pytest.LogCaptureFixture, seconds: float, level: int
-) -> None:
+async def test_nothing_is_logged_that_nobody_wants(caplog, seconds: float, level: int) -> None:
     caplog.set_level(level, StatisticsLog.__module__)
     logged = Logged(seconds)
     logged.log.start()

@@ -12,7 +12,6 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import started
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
-BOTH = pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
 Kind = type[PrivateMemory | SharedMemory]
 
 
@@ -50,26 +49,25 @@ class Budget:
         return found.holders, found.queue_size, found.high_water_permits
 
 
-@BOTH
-async def test_what_passes_is_counted_and_nobody_holds_it(kind: Kind) -> None:
-    budget = Budget(kind)
+@pytest.fixture(params=[PrivateMemory, SharedMemory])
+def budget(request: pytest.FixtureRequest) -> Budget:
+    return Budget(request.param)
+
+
+async def test_what_passes_is_counted_and_nobody_holds_it(budget: Budget) -> None:
     passed = budget.passes(700)
     assert passed
     assert (budget.used, budget.traces) == (0, (0, 0, 700))
     assert budget.told == [(AcquireOutcome.GRANTED, 1)]
 
 
-@BOTH
-async def test_the_most_ever_held_is_what_others_hold_and_what_passes(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_the_most_ever_held_is_what_others_hold_and_what_passes(budget: Budget) -> None:
     await budget.limiter.acquire(DIRECT, 300)
     budget.passes(200)
     assert budget.traces == (1, 0, 500)
 
 
-@BOTH
-async def test_what_passes_is_recorded_as_had_and_given_back(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_what_passes_is_recorded_as_had_and_given_back(budget: Budget) -> None:
     budget.passes(700)
     entries = budget.ledger.recent()
     assert [(one.event, one.owner, one.namespace, one.size_bytes) for one in entries] == [
@@ -81,9 +79,7 @@ async def test_what_passes_is_recorded_as_had_and_given_back(kind: Kind) -> None
     check_all_balanced([budget.ledger])
 
 
-@BOTH
-async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(budget: Budget) -> None:
     permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     give_back = permit.stay()
@@ -95,9 +91,7 @@ async def test_what_stays_is_held_until_it_is_given_back_and_counted_once(kind: 
     assert (budget.used, budget.traces) == (0, (0, 0, 700))
 
 
-@BOTH
-async def test_what_stays_comes_back_with_its_owner(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_what_stays_comes_back_with_its_owner(budget: Budget) -> None:
     permit = budget.memory.transient(DIRECT, "answer", 700, "cnx")
     assert permit is not None
     give_back = permit.stay()
@@ -107,9 +101,7 @@ async def test_what_stays_comes_back_with_its_owner(kind: Kind) -> None:
     assert budget.used == 0
 
 
-@BOTH
-async def test_what_is_not_free_does_not_pass_and_leaves_nothing(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_what_is_not_free_does_not_pass_and_leaves_nothing(budget: Budget) -> None:
     await budget.limiter.acquire(DIRECT, 301)
     assert not budget.passes(700)
     assert budget.traces == (1, 0, 301)
@@ -117,9 +109,7 @@ async def test_what_is_not_free_does_not_pass_and_leaves_nothing(kind: Kind) -> 
     assert budget.passes(699)
 
 
-@BOTH
-async def test_nobody_passes_those_who_wait(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_nobody_passes_those_who_wait(budget: Budget) -> None:
     blocker = await budget.limiter.acquire(DIRECT, 500)
     waiting = await started(budget.memory.direct("list", 600, "patient"))
     assert not budget.passes(1)
@@ -128,31 +118,27 @@ async def test_nobody_passes_those_who_wait(kind: Kind) -> None:
     assert budget.passes(1)
 
 
-@BOTH
-async def test_nobody_passes_beyond_his_share_but_what_is_lent(kind: Kind) -> None:
+async def test_nobody_passes_beyond_his_share_but_what_is_lent(budget: Budget) -> None:
     # A share is half of the limit
-    budget = Budget(kind)
     await budget.memory.direct("list", 400, "greedy")
     assert not budget.passes(101, "greedy")
     assert budget.passes(100, "greedy")
     assert budget.passes(600, "modest")
 
 
-@BOTH
+@pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
 async def test_a_cap_holds_for_what_passes(kind: Kind) -> None:
     budget = Budget(kind, caps=AdmissionCaps(per_connection=100))
     assert not budget.passes(101)
     assert budget.passes(100)
 
 
-@BOTH
-async def test_nothing_passes_a_closed_limiter(kind: Kind) -> None:
-    budget = Budget(kind)
+async def test_nothing_passes_a_closed_limiter(budget: Budget) -> None:
     budget.limiter.close()
     assert not budget.passes(1)
 
 
-@BOTH
+@pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
 async def test_without_a_limit_everything_passes_and_nothing_is_counted(kind: Kind) -> None:
     budget = Budget(kind, limit=0)
     permit = budget.memory.transient(DIRECT, "answer", 10**12, "cnx")

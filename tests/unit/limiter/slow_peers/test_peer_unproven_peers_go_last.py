@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
+
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import LimitType
 from limiter.slow_peers.peer import ASKED_A_TICK
@@ -25,9 +27,12 @@ def proven(world: World, name: str) -> Peer:
     return peer
 
 
-def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers() -> None:
-    # Given a silent peer holding all; a newcomer requests first, then a proven reader
-    world = World()
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers(world: World) -> None:
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
     fresh = newcomer(world, "fresh")
@@ -39,8 +44,7 @@ def test_while_peers_are_closed_who_has_read_before_goes_before_newcomers() -> N
     assert not first.done
 
 
-def test_before_any_peer_is_closed_newcomers_take_their_turn() -> None:
-    world = World()
+def test_before_any_peer_is_closed_newcomers_take_their_turn(world: World) -> None:
     reader = proven(world, "reader")
     holder = world.asks(LIMIT, "holder").result()
     first = world.asks(LIMIT, newcomer(world, "fresh"))
@@ -66,8 +70,7 @@ def test_when_nobody_was_closed_for_two_graces_newcomers_are_like_the_others_aga
     assert not second.done
 
 
-def test_a_proxy_is_vouched_for() -> None:
-    world = World()
+def test_a_proxy_is_vouched_for(world: World) -> None:
     world.peer("silent", LIMIT)
     proxy, fresh = newcomer(world, "proxy"), newcomer(world, "fresh")
     first = world.asks(LIMIT, fresh)
@@ -78,9 +81,7 @@ def test_a_proxy_is_vouched_for() -> None:
     assert not first.done
 
 
-def test_what_is_acknowledged_while_peers_are_closed_is_no_proof() -> None:
-    # Given a peer whose kernel takes all bytes sent while another peer is closed
-    world = World()
+def test_what_is_acknowledged_while_peers_are_closed_is_no_proof(world: World) -> None:
     reader = proven(world, "reader")
     world.peer("silent", LIMIT)
     fresh = newcomer(world, "fresh")
@@ -102,9 +103,7 @@ def proven_by_a_pong(world: World, name: str) -> Peer:
     return peer
 
 
-def test_newcomers_go_last_before_the_first_silent_peer_is_closed() -> None:
-    # Given a silent peer that blocks a waiter
-    world = World()
+def test_newcomers_go_last_before_the_first_silent_peer_is_closed(world: World) -> None:
     fresh, reader = newcomer(world, "fresh"), proven(world, "reader")
     world.peer("silent", LIMIT // 2)
     other = world.asks(LIMIT // 2, "other").result()
@@ -117,8 +116,7 @@ def test_newcomers_go_last_before_the_first_silent_peer_is_closed() -> None:
     assert not first.done
 
 
-def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for() -> None:
-    world = World()
+def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for(world: World) -> None:
     fresh = newcomer(world, "fresh")
     world.peer("silent", LIMIT // 2)
     world.passes(20.0)
@@ -126,9 +124,7 @@ def test_nobody_goes_last_for_a_silent_peer_that_nobody_waits_for() -> None:
     assert fresh.asked == 0
 
 
-def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
-    # Given a peer whose kernel buffer is full
-    world = World()
+def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer(world: World) -> None:
     part = newcomer(world, "part")
     world.watch.sent(part)
     part.acknowledged = 100_000
@@ -136,8 +132,7 @@ def test_who_has_taken_a_part_only_of_what_he_was_sent_is_a_newcomer() -> None:
     assert part in world.watch._unproven
 
 
-def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way() -> None:
-    world = World()
+def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way(world: World) -> None:
     world.peer("silent", LIMIT)
     before = newcomer(world, "before")
     waiting = world.asks(LIMIT, "other")
@@ -150,8 +145,7 @@ def test_newcomers_are_asked_once_and_only_while_silent_peers_are_in_the_way() -
     assert (before.asked, after.asked) == (1, 1)
 
 
-def test_a_newcomer_is_asked_when_its_handshake_is_finished() -> None:
-    world = World()
+def test_a_newcomer_is_asked_when_its_handshake_is_finished(world: World) -> None:
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
     fresh = newcomer(world, "fresh")
@@ -163,8 +157,7 @@ def test_a_newcomer_is_asked_when_its_handshake_is_finished() -> None:
     assert fresh.asked == 1
 
 
-def test_thousands_of_newcomers_are_asked_in_turns() -> None:
-    world = World()
+def test_thousands_of_newcomers_are_asked_in_turns(world: World) -> None:
     world.peer("silent", LIMIT)
     world.asks(LIMIT, "other")
     fresh = [newcomer(world, str(number)) for number in range(2 * ASKED_A_TICK)]
@@ -177,8 +170,7 @@ def test_thousands_of_newcomers_are_asked_in_turns() -> None:
     assert max(after - before for before, after in pairwise([0, *asked])) == ASKED_A_TICK
 
 
-def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything() -> None:
-    world = World()
+def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything(world: World) -> None:
     world.peer("silent", LIMIT)
     waiting = world.asks(LIMIT, "other")
     broken, fresh = newcomer(world, "broken"), newcomer(world, "fresh")
@@ -188,17 +180,14 @@ def test_a_newcomer_that_cannot_be_asked_costs_nobody_else_anything() -> None:
     assert fresh.asked == 1
 
 
-def test_who_has_left_is_no_newcomer_any_more() -> None:
-    world = World()
+def test_who_has_left_is_no_newcomer_any_more(world: World) -> None:
     fresh = newcomer(world, "fresh")
     fresh.ends()
     assert len(world.watch._unproven) == 0
     assert world.watch._unproven.to_ask() == []
 
 
-def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace() -> None:
-    # Given a peer that blocks no waiter
-    world = World()
+def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace(world: World) -> None:
     silent = world.peer("silent", LIMIT)
     world.passes(30.0)
     assert silent.closings == []

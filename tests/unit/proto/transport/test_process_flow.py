@@ -83,9 +83,7 @@ def test_a_peer_that_leaves_is_noticed_within_an_interval_whatever_lies_unread(
 
 
 @pytest.mark.parametrize("leaves", LEAVES)
-def test_a_peer_that_left_before_it_was_watched_is_noticed(
-    watched: Watched, leaves: Callable[[socket.socket], None]
-) -> None:
+def test_a_peer_that_left_before_it_was_watched_is_noticed(watched, leaves) -> None:
     ours, peer = watched.connected()
     leaves(peer)
     watched.watch.watch(ours.fileno(), lambda: watched.left.append("peer"))
@@ -94,9 +92,7 @@ def test_a_peer_that_left_before_it_was_watched_is_noticed(
 
 
 @pytest.mark.parametrize("unread", [0, 1, 10_000])
-def test_a_peer_that_stays_is_left_alone_whatever_lies_unread(
-    watched: Watched, unread: int
-) -> None:
+def test_a_peer_that_stays_is_left_alone_whatever_lies_unread(watched, unread) -> None:
     _, peer = watched.watches("peer")
     peer.sendall(bytes(unread))
     watched.passes(60.0)

@@ -61,9 +61,7 @@ async def asked(base: str, path: str, who: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", ["/admin/v2/floodgate/secret/1", "/added/later"])
-async def test_own_routes_are_for_superusers(
-    base: str, path: str, refused: RefusedOperations
-) -> None:
+async def test_own_routes_are_for_superusers(base, path, refused) -> None:
     assert await asked(base, path, "super") == (200, "served")
     assert await asked(base, path, "gate for super") == (200, "served")
     for who in ("nobody", "gate", "gate for nobody", "super for nobody", "nobody for super"):

@@ -121,9 +121,7 @@ async def test_who_leaves_while_others_are_counted_holds_nothing() -> None:
     ("owner", "name"),
     [(None, "unnamed"), ("flight", "'flight'"), ("x" * 1000, "'" + "x" * (MAX_NAME_LENGTH - 1))],
 )
-def test_an_owner_that_is_no_connection_is_named_as_it_shows_itself(
-    owner: object, name: str
-) -> None:
+def test_an_owner_that_is_no_connection_is_named_as_it_shows_itself(owner, name) -> None:
     assert owner_name(owner) == name
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from broker.messages.metadata import MessageDigest
 from broker.messages.stores.memory import MAPPED_BLOCK_BYTES, MemoryLedger, MemoryMessageStore
 from server.tasks import cooperative
@@ -23,9 +21,7 @@ def test_a_ledger_is_freed_block_by_block() -> None:
     assert not list(ledger.freed())
 
 
-async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_block_is_freed_in_each_turn_however_slow_the_machine(monkeypatch) -> None:
     # No turn has time left after the first block.
     monkeypatch.setattr(cooperative, "TURN_SECONDS", -1.0)
     store, ledgers = MemoryMessageStore(), [of_blocks(2), of_blocks(1)]

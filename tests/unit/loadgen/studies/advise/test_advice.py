@@ -74,9 +74,7 @@ def test_limits_that_were_not_tried_in_time_are_no_answer() -> None:
 
 
 @pytest.mark.parametrize("slow_only", [False, True])
-def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(
-    slow_only: bool,
-) -> None:
+def test_limits_that_missed_the_goal_are_not_advised_by_a_search_that_was_cut(slow_only) -> None:
     tried: list[Setting] = []
 
     def storm(asked: Question, setting: Setting) -> Outcome:
@@ -188,9 +186,7 @@ def test_what_would_break_the_advice_is_said() -> None:
     assert "a broker 3x as slow" in told
 
 
-def test_a_strain_that_breaks_the_advice_with_one_seed_of_two_is_said_once_not_to_hold() -> (
-    None
-):
+def test_a_strain_that_breaks_the_advice_with_one_seed_of_two_is_said_once_not_to_hold() -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         slow = asked.times == QUESTION.times.scaled(3)
         return needs(*((1_000 if slow and asked.seed == 1 else 5,) * 2))(asked, setting)
@@ -301,9 +297,7 @@ def test_the_storm_of_a_cluster_is_announced_if_there_is_time_for_it(
         (PROXY_LOOKUPS, "maxConcurrentLookupRequests=9 in proxy.conf"),
     ],
 )
-def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(
-    text: str, key: str
-) -> None:
+def test_where_places_for_lookups_are_too_few_the_answer_names_their_key(text, key) -> None:
     more = {
         "broker": {"maxConcurrentLookupRequest": "7"},
         "proxy": {"maxConcurrentLookupRequests": "9"},

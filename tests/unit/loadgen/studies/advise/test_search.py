@@ -32,9 +32,7 @@ def needing(as_asked: int, harder: int) -> Tries:
 @pytest.mark.parametrize(
     ("as_asked", "harder", "found"), [(5, 5, 6), (5, 12, 14), (30, 5, 32), (90, 500, 90)]
 )
-def test_limits_grow_by_half_until_they_bear_every_strain(
-    as_asked: int, harder: int, found: int
-) -> None:
+def test_limits_grow_by_half_until_they_bear_every_strain(as_asked, harder, found) -> None:
     tries = needing(as_asked, harder)
     assert tries.climb(setting(6), setting(90), [ASKED, HARDER]) == setting(found)
 

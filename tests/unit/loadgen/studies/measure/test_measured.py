@@ -112,9 +112,7 @@ def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "server_version: 4.2.4" in found.text()
 
 
-def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(tmp_path, monkeypatch) -> None:
     # A metrics page of many topics takes a broker longer than the measured work.
     fake = FakeExperiment(rows, server_version="4.2.4")
     find(tmp_path, monkeypatch, fake)
@@ -122,9 +120,7 @@ def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(
     assert not any(options.admin_urls for _, options in fake.run)
 
 
-def test_what_is_refused_is_told_and_too_little_is_no_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_is_told_and_too_little_is_no_measurement(tmp_path, monkeypatch) -> None:
     numbers = count()
 
     def refusing(document: Document) -> list[dict[str, Any]]:
