@@ -19,6 +19,7 @@ from broker.messages.loading.topic_creation import (
     TopicCreation,
 )
 from broker.messages.loading.topic_index import PastTopics, TopicIndex
+from broker.messages.resting import RestingTopics
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.messages.unneeded import RoomMaker
@@ -90,6 +91,7 @@ class LoadedTopics:
         made: Topics created without a client, not loaded yet.
         growing: Subscriptions of new partitions.
         past: Counters of unloaded topics.
+        resting: The topics that periodic work may skip.
 
     Source: upstream BrokerService.topics.
     """
@@ -103,12 +105,14 @@ class LoadedTopics:
         )
         self.clock = parts.clock
         self.past = PastTopics()
+        self.resting = RestingTopics(parts.clock)
         self._room = RoomMaker(self, store, parts.clock)
         self._context = TopicContext(
             parts.config,
             parts.clock,
             parts.policies.of,
             self._broken,
+            self.resting.wake,
             self._room.make,
             SubscriptionRules.of(parts.config),
         )
@@ -171,7 +175,10 @@ class LoadedTopics:
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a loaded topic, otherwise None."""
-        return self._topics.get(str(name))
+        found = self._topics.get(str(name))
+        if found is not None:
+            found.touched()
+        return found
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -185,7 +192,7 @@ class LoadedTopics:
         Raises:
             RequestError: Not served here, missing, not creatable, or the store failed.
         """
-        found = self._topics.get(str(name))
+        found = self.loaded(name)
         if found is not None and not found.closing:
             return found
         return await to_its_end(self._got(name, create=create))
@@ -238,6 +245,7 @@ class LoadedTopics:
                 raise fenced()
             self.made.loaded(name)
             self._topics.add(topic)
+            self.resting.add(topic)
             return topic
 
     def _note_made(self, name: TopicName, partitions: int) -> None:
@@ -351,6 +359,7 @@ class LoadedTopics:
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
         finally:
+            self.resting.discard(topic)
             if self._topics.discard(topic):
                 self.past.add(topic)
 
@@ -419,6 +428,7 @@ class LoadedTopics:
             topic.subscriptions.close()
             topic.producers.disconnect(fenced())
             topic.rate.stop()
+            self.resting.discard(topic)
             self._topics.discard(topic)
             self.past.add(topic)
             if isinstance(topic, PersistentTopic):

@@ -33,6 +33,9 @@ class Topic:
     clock: ManualClock = field(default_factory=ManualClock)
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
 
+    def touched(self) -> None:
+        """No periodic work visits the topic."""
+
 
 def subscriptions(**policies: object) -> NonPersistentSubscriptions:
     topic = Topic(policies=replace(DEFAULTS, **policies))
