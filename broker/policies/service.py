@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
     Changed: TypeAlias = NamespaceName | TopicName | None
+    Change: TypeAlias = Callable[[Mapping[str, Any]], object | None]
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,8 @@ MAX_DOCUMENTS = 100_000
 """Most namespaces and topics with policies of their own."""
 READ_AGAIN_SECONDS = 1.0
 """Delay before policies are read again after a failure."""
+MOST_TRIES = 100
+"""Most attempts of a change while other brokers change the same policy."""
 MOST_TOLD = 1_000
 """Most changed names read singly; above, all policies are read."""
 _NONE: Mapping[str, Any] = {}
@@ -129,17 +132,46 @@ class PolicyService:
         self._tell(None)
 
     async def set(self, of: NamespaceName | TopicName, key: str, value: object | None) -> None:
-        """Store and apply a policy; None removes the policy.
+        """Store and apply a policy; None removes the policy. Raises as ``change``."""
+        await self.change(of, key, lambda _: value)
+
+    async def change(
+        self, of: NamespaceName | TopicName, key: str, changed: Change
+    ) -> Mapping[str, Any]:
+        """Store and apply a policy made of the stored policies; return those before.
+
+        Args:
+            of: The namespace or topic.
+            key: The policy's key.
+            changed: Returns the policy, of the stored policies by key; None removes the policy. It
+                is called again after a change by another broker in between.
 
         Raises:
-            RefusedError: Too many namespaces and topics have policies.
-            StoreError: The store failed, and nothing is changed.
+            RefusedError: Too many namespaces and topics have policies, or other brokers change the
+                policy all the time.
+            StoreError: The store failed.
         """
         name = str(of)
-        if value is not None:
-            self._check_room(name)
-        await self._store.set_policy(name, key, value)
-        await self._read(name)
+        async with self._reading:
+            for _ in range(MOST_TRIES):
+                stored = (await self._store.policy_documents(name)).get(name, {})
+                before, value = stored.get(key), changed(stored)
+                if value is not None:
+                    self._check_room(name)
+                if value == before or await self._write(name, key, value, before):
+                    after = {**stored, key: value}
+                    self._show(name, {one: kept for one, kept in after.items() if kept is not None})
+                    return stored
+        raise RefusedError(
+            Refusal.CONFLICT, f"{key} of {name} is being changed by other brokers: try again"
+        )
+
+    async def _write(self, name: str, *values: Any) -> bool:  # noqa: ANN401 - JSON
+        try:
+            return await self._store.set_policy(name, *values)
+        except BaseException:
+            self._changed_elsewhere(name)  # Stored or not: read again.
+            raise
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies, document: Mapping[str, object]
@@ -187,11 +219,12 @@ class PolicyService:
 
     async def _forget(self, names: Sequence[str]) -> None:
         for part in in_parts(names):
-            found = [name for name in part if name in self._documents]
-            if found:
-                await self._store.delete_policies(found)
-            async for name in in_turns(found):
-                self._show(name, {})
+            async with self._reading:
+                found = [name for name in part if name in self._documents]
+                if found:
+                    await self._store.delete_policies(found)
+                async for name in in_turns(found):
+                    self._show(name, {})
             await asyncio.sleep(0)
 
     # -- changes by peers ---------------------------------------------------------------------

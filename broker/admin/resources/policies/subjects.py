@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from broker.policies.service import Change
     from proto.names import NamespaceName, TopicName
 
 
@@ -26,7 +27,13 @@ class PolicyResource(Resource):
 
     async def _keep(self, of: NamespaceName | TopicName, key: str, value: object) -> None:
         """Set a policy; None removes the policy."""
-        await self._context.message_policies.set(of, key, value)
+        await self._change(of, key, lambda _: value)
+
+    async def _change(
+        self, of: NamespaceName | TopicName, key: str, changed: Change
+    ) -> Mapping[str, Any]:
+        """Change a policy; see PolicyService.change."""
+        return await self._context.message_policies.change(of, key, changed)
 
     async def _namespace(self, request: web.Request, *, by_policies: bool = False) -> NamespaceName:
         """Return the namespace in the path.

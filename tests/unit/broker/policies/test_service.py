@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -112,11 +113,53 @@ async def test_what_was_missed_is_read_as_a_whole(
     await policies.set(TOPIC, TTL, 5)
     told = asyncio.Queue[object]()
     policies.on_change(told.put_nowait)
-    await store.set_policy(str(TOPIC), TTL, None)
+    await store.set_policy(str(TOPIC), TTL, None, before=5)
     await store.set_policy(str(NAMESPACE), TTL, 7)
     store.tell("")
     assert {await told.get(), await told.get()} == {TOPIC, NAMESPACE}
     assert policies.of(TOPIC).ttl_seconds == 7
+
+
+async def test_a_change_by_another_broker_between_reading_and_writing_is_kept(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store.set_policy
+
+    async def late(name: str, key: str, value: object, before: object = None) -> bool:
+        monkeypatch.undo()
+        await write(name, key, ["theirs"])
+        return await write(name, key, value, before)
+
+    monkeypatch.setattr(store, "set_policy", late)
+    await policies.change(NAMESPACE, "names", lambda kept: [*kept.get("names", ()), "ours"])
+    assert policies.document(NAMESPACE) == {"names": ["theirs", "ours"]}
+
+
+async def test_a_policy_changed_elsewhere_all_the_time_is_refused_in_the_end(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(store, "set_policy", never)
+    with pytest.raises(RefusedError, match="is being changed by other brokers"):
+        await policies.set(TOPIC, TTL, 5)
+
+
+async def test_a_policy_that_was_stored_though_the_store_failed_is_in_force(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store.set_policy
+
+    async def lost(*change: Any) -> bool:
+        await write(*change)
+        raise StoreError("the connection was lost")
+
+    monkeypatch.setattr(store, "set_policy", lost)
+    with pytest.raises(StoreError):
+        await policies.set(TOPIC, TTL, 5)
+    await settle()
+    assert policies.of(TOPIC).ttl_seconds == 5
 
 
 async def test_a_deleted_topic_leaves_no_policies_behind(
