@@ -22,7 +22,7 @@ def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str
     """Return every known key with its effective value.
 
     Args:
-        config: The effective configuration.
+        config: The configuration at the start.
         dynamic: The effective values set at run time.
     """
 
