@@ -264,3 +264,19 @@ async def test_a_retention_below_the_backlog_quota_is_refused_and_the_other_way_
         await rest.done("POST", f"{NAMESPACE}/retention", low)
         also = await rest.ask("POST", f"{NAMESPACE}/backlogQuota", quota)
         assert (refused.status, also.status) == (412, 412)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "shown"),
+    [
+        ("deduplicationSnapshotInterval", "6", ""),
+        ("dispatcherPauseOnAckStatePersistent", None, "false"),
+    ],
+)
+async def test_of_some_policies_no_topic_shows_its_namespaces(
+    path: str, body: str | None, shown: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        await rest.done("POST", f"{NAMESPACE}/{path}", body)
+        assert (await rest.ask("GET", f"{TOPICS}/t/{path}?applied=true")).text == shown
