@@ -8,6 +8,7 @@ shared store follow each other's changes. Objects that depend on policies regist
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 MAX_DOCUMENTS = 100_000
 """Most namespaces and topics with policies of their own."""
+MAX_POLICY_BYTES = 512 * 1024
+"""Most bytes of a policy as JSON: a larger one would hold the loop at each change."""
 READ_AGAIN_SECONDS = 1.0
 """Delay before policies are read again after a failure."""
 MOST_TRIES = 100
@@ -45,7 +48,7 @@ _NONE: Mapping[str, Any] = {}
 class PolicyService:
     """The policies of namespaces and topics.
 
-    Bound: MAX_DOCUMENTS, each as large as a request's body may be.
+    Bound: MAX_DOCUMENTS, of policies of MAX_POLICY_BYTES each.
 
     Args:
         store: Stores the documents.
@@ -147,8 +150,8 @@ class PolicyService:
                 is called again after a change by another broker in between.
 
         Raises:
-            RefusedError: Too many namespaces and topics have policies, or other brokers change the
-                policy all the time.
+            RefusedError: Too many namespaces and topics have policies, the policy would be too
+                large, or other brokers change it all the time.
             StoreError: The store failed.
         """
         name = str(of)
@@ -158,6 +161,7 @@ class PolicyService:
                 before, value = stored.get(key), changed(stored)
                 if value is not None:
                     self._check_room(name)
+                    _check_size(key, value, before)
                 if value == before or await self._write(name, key, value, before):
                     after = {**stored, key: value}
                     self._show(name, {one: kept for one, kept in after.items() if kept is not None})
@@ -179,11 +183,13 @@ class PolicyService:
         """Create a namespace with all policies atomically; return False for an existing namespace.
 
         Raises:
-            RefusedError: Too many namespaces and topics have policies.
+            RefusedError: Too many namespaces and topics have policies, or a policy is too large.
             StoreError: The store failed, and nothing is changed.
         """
         if document:
             self._check_room(str(namespace))
+        for key, value in document.items():
+            _check_size(key, value)
         created = await self._store.create_namespace(namespace, policies, document)
         if created:
             await self._read(str(namespace))
@@ -283,3 +289,13 @@ class PolicyService:
     def _tell(self, changed: Changed) -> None:
         for callback in self._callbacks:
             callback(changed)
+
+
+def _check_size(key: str, value: object, before: object | None = None) -> None:
+    size = len(json.dumps(value))
+    # A policy of an earlier version may be larger: it can be made smaller step by step.
+    if size > MAX_POLICY_BYTES and size >= len(json.dumps(before)):
+        raise RefusedError(
+            Refusal.PRECONDITION_FAILED,
+            f"{key} would have {size} bytes, of {MAX_POLICY_BYTES} at most: remove some first",
+        )

@@ -11,6 +11,7 @@ from broker.policies.effective import DEFAULTS, Retention
 from broker.policies.service import PolicyService
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
+from broker.stores.store import DEFAULT_POLICIES
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -241,3 +242,17 @@ async def test_of_more_names_than_are_kept_all_are_read(
         store.tell(f"persistent://public/default/another-{number}")
     await settle()
     assert [policies.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]
+
+
+async def test_the_size_of_a_policy_is_bounded_and_a_larger_one_can_shrink(
+    policies: PolicyService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await policies.set(NAMESPACE, "names", "x" * 40)
+    monkeypatch.setattr(module, "MAX_POLICY_BYTES", 20)
+    with pytest.raises(RefusedError, match="names would have 43 bytes, of 20 at most"):
+        await policies.set(NAMESPACE, "names", "x" * 41)
+    with pytest.raises(RefusedError, match="names would have 32 bytes"):
+        await policies.create_namespace(OTHER.namespace, DEFAULT_POLICIES, {"names": "x" * 30})
+    await policies.set(NAMESPACE, "names", "x" * 30)
+    await policies.set(NAMESPACE, "names", "x" * 18)
+    assert policies.document(NAMESPACE) == {"names": "x" * 18}
