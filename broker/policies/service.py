@@ -203,13 +203,13 @@ class PolicyService:
                 "remove some, or set the policy for the namespace",
             )
 
-    async def forget(self, topic: TopicName) -> None:
-        """Remove all policies of a deleted topic.
+    async def forget(self, of: NamespaceName | TopicName) -> None:
+        """Remove all policies of a deleted topic, or of a deleted namespace without its topics.
 
         Raises:
             StoreError: The store failed.
         """
-        await self._forget([str(topic)])
+        await self._forget([str(of)])
 
     async def forget_namespaces(self, namespaces: Sequence[NamespaceName]) -> None:
         """Remove all policies of deleted namespaces and their topics.
@@ -219,17 +219,14 @@ class PolicyService:
         """
         gone = frozenset(map(str, namespaces))
         known = in_turns(tuple(self._documents))
-        await self._forget(
-            [name async for name in known if name in gone or namespace_of(name) in gone]
-        )
+        await self._forget([*gone, *[name async for name in known if namespace_of(name) in gone]])
 
     async def _forget(self, names: Sequence[str]) -> None:
         for part in in_parts(names):
             async with self._reading:
-                found = [name for name in part if name in self._documents]
-                if found:
-                    await self._store.delete_policies(found)
-                async for name in in_turns(found):
+                # Also names unknown here: another broker may have set a policy a moment ago.
+                await self._store.delete_policies(part)
+                async for name in in_turns(part):
                     self._show(name, {})
             await asyncio.sleep(0)
 

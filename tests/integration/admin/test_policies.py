@@ -8,6 +8,7 @@ import pytest
 from broker.messages.topic import PersistentTopic
 from broker.policies.service import PolicyService
 from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName, TopicName
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import broker_config, cluster
@@ -280,3 +281,28 @@ async def test_of_some_policies_no_topic_shows_its_namespaces(
         await rest.done("PUT", f"{TOPICS}/t")
         await rest.done("POST", f"{NAMESPACE}/{path}", body)
         assert (await rest.ask("GET", f"{TOPICS}/t/{path}?applied=true")).text == shown
+
+
+@pytest.mark.parametrize("path", ["messageTTL?messageTTL=77", "permissions/eve"])
+@pytest.mark.parametrize("below", [f"{TOPICS}/t", NAMESPACE])
+async def test_a_policy_set_during_a_deletion_is_refused_and_left_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, below: str, path: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        store = parts.broker.store
+        write = store.set_policy
+
+        async def late(*change: Any) -> bool:
+            monkeypatch.undo()
+            if below == NAMESPACE:
+                await store.delete_all([TOPIC.namespace])
+            else:
+                await store.apply(TOPIC.namespace, TopicChanges((), [str(TOPIC).encode()]))
+            return await write(*change)
+
+        monkeypatch.setattr(store, "set_policy", late)
+        body = '["produce"]' if "permissions" in path else "77"
+        answer = await rest.ask("POST", f"{below}/{path}", body)
+        assert answer.status == 404
+        assert await store.policy_documents() == {}

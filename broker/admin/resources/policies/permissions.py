@@ -9,8 +9,15 @@ from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
 from broker.admin.requests import segment
 from broker.admin.resources.policies.subjects import PolicyResource
-from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
+from broker.authorization.grants import (
+    KEY,
+    OF_NAMESPACE,
+    OF_SUBSCRIPTIONS,
+    OF_TOPICS,
+    forget_grants,
+)
 from broker.authorization.operations import Action, Level, NamespaceOperation
+from broker.errors import RefusedError
 from broker.policies.values import (
     BadBodyError,
     check_unicode,
@@ -141,6 +148,11 @@ class PermissionAdmin(PolicyResource):
             return {role: one for role, one in together.items() if one is not None}
 
         await self._change_one(topic.namespace, OF_TOPICS, str(topic), allowed)
+        try:
+            await self._check_there(topic)
+        except RefusedError:
+            await forget_grants(self._context.message_policies, topic)
+            raise
 
 
 def _permissions(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -174,6 +174,16 @@ async def test_a_deleted_topic_leaves_no_policies_behind(
     assert await store.policy_documents() == {str(OTHER): {TTL: 6}}
 
 
+async def test_a_policy_that_another_broker_set_a_moment_before_a_deletion_is_forgotten(
+    policies: PolicyService, store: SharedStore
+) -> None:
+    for name in (TOPIC, NAMESPACE):
+        await store.set_policy(str(name), TTL, 5)
+    await policies.forget(TOPIC)
+    await policies.forget_namespaces([NAMESPACE])
+    assert await store.policy_documents() == {}
+
+
 async def test_a_deleted_namespace_leaves_no_policies_behind(
     policies: PolicyService, store: SharedStore
 ) -> None:

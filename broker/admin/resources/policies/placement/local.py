@@ -47,7 +47,8 @@ class LocalPolicyAdmin(PolicyResource):
             policies = {**(document.get(LOCAL_POLICIES) or {}), name: value}
             return {one: given for one, given in policies.items() if given is not None}
 
-        await self._change(namespace, LOCAL_POLICIES, with_one)
+        # As upstream even for a missing namespace.
+        await self._context.message_policies.change(namespace, LOCAL_POLICIES, with_one)
 
     async def _of_group(self, request: web.Request) -> NamespaceName:
         # Upstream stores a group even for a missing namespace.
