@@ -275,12 +275,11 @@ async def test_a_terminated_topic_says_where_it_ends() -> None:
     await settle()
 
 
-async def test_a_missing_topic_is_neither_terminated_nor_truncated() -> None:
+async def test_a_missing_topic_is_not_terminated() -> None:
     loaded = Loaded()
     await loaded.names.create_namespace(NAMESPACE)
-    for change in (loaded.topics.terminate, loaded.topics.truncate):
-        with pytest.raises(RequestError):
-            await change(NAME)
+    with pytest.raises(RequestError):
+        await loaded.topics.terminate(NAME)
 
 
 async def test_a_topic_that_stores_nothing_is_not_terminated() -> None:
