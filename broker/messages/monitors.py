@@ -10,6 +10,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from inspect import isawaitable
+from math import inf
 from typing import TYPE_CHECKING
 
 from broker.errors import RefusedError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.topic import Topic
+    from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
     from proto.names import TopicName
 
@@ -149,8 +151,7 @@ class TopicMonitors:
             elif self._is_unused(topic):
                 yield topic.name
         for number, (name, since) in enumerate(self._topics.made.unused(), 1):
-            rule = self._topics.policies_of(name).inactive_topics
-            if rule.delete and self._clock.now() - since >= rule.after_seconds:
+            if self._clock.now() - since >= _kept_seconds(name, self._topics.policies_of(name)):
                 yield name
             if number % _NAMES_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -165,16 +166,27 @@ class TopicMonitors:
             logger.info("%s is not deleted: %s", name, error)
 
     def _is_unused(self, topic: Topic) -> bool:
-        rule = topic.policies.inactive_topics
-        if not rule.delete or not topic.made_by_use or topic.closing:
+        policies = topic.policies
+        if not topic.made_by_use or topic.closing:
             return False
-        if self._clock.now() - topic.idle_since < rule.after_seconds:
+        if self._clock.now() - topic.idle_since < _kept_seconds(topic.name, policies):
             return False
-        if rule.mode is not DeleteMode.CAUGHT_UP:
+        if policies.inactive_topics.mode is not DeleteMode.CAUGHT_UP:
             return not len(topic.subscriptions)
         return isinstance(topic, PersistentTopic) and not any(
             one.cursor.backlog for one in topic.subscriptions
         )
+
+
+def _kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
+    """Return the time without use before a topic is deleted, not before retention ends.
+
+    Source: upstream PersistentTopic.checkGC.
+    """
+    rule, minutes = policies.inactive_topics, policies.retention.minutes if name.persistent else 0
+    if not rule.delete or minutes < 0:
+        return inf
+    return max(rule.after_seconds, 60 * minutes)
 
 
 async def _expire(topic: PersistentTopic) -> None:
