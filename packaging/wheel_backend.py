@@ -80,7 +80,7 @@ def lay_out(root: Path, target: Path) -> None:
             if file.is_file() and "__pycache__" not in file.parts:
                 _copy(file, target / WHEEL / file.relative_to(root), packages)
     _copy(root / "deploy" / "alerts.yml", target / WHEEL / "deploy" / "alerts.yml", packages)
-    for name in ("README.md", "LICENSE"):
+    for name in ("README.md", "LICENSE", "NOTICE"):
         shutil.copy(root / name, target / name)
     shutil.copy(root / "packaging" / f"{PLUGIN}.py", target)
     (target / "pyproject.toml").write_text(wheel_project(text), encoding="utf-8")

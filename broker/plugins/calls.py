@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from broker.stores.store import Mode
     from proto.names import NamespaceName
 
+logger = logging.getLogger(__name__)
+
 NAMES_PER_STEP = 2_048
 """Names of a step (about 1 ms)."""
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
@@ -175,8 +177,6 @@ def _sequence(runs: Sequence[pa.LargeBinaryArray]) -> Generator[None, None, Topi
         yield
     return TopicSequence.from_blocks(blocks)
 
-
-logger = logging.getLogger(__name__)
 
 TIMEOUT_KEY = "floodgateResourcesTimeoutMs"
 MAX_OVERDUE_CALLS = 100
