@@ -131,7 +131,7 @@ def unused_at(topic: Topic) -> float:
 
 
 def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
-    """Return the time without use before a topic is deleted, not before retention ends.
+    """Return the seconds without use before a topic is deleted, not before retention ends.
 
     Source: upstream PersistentTopic.checkGC.
     """

@@ -106,7 +106,7 @@ class PathRun(NamedTuple):
 
 
 class PathColumns:
-    """The runs of one sequence, built on demand.
+    """The path columns of a sequence of names, built on demand in runs of blocks.
 
     Concatenating 1 MB of blocks takes 0.3 ms, and the result is cached for the sequence. Removing
     partitions takes 3 ms, and the result is cached for each block, as a change leaves most blocks.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """A store failed; one sentence for the operator."""
+    """A store failed; the text is one sentence for the operator."""
 
 
 class TopicExistsError(Exception):

@@ -162,7 +162,7 @@ def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
 
 
 def offsets_of(sizes: npt.NDArray[np.int32]) -> Offsets:
-    """Return the offsets of entries by size, with the end of the last."""
+    """Return the offsets of entries of some sizes, with the end of the last entry."""
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     return offsets

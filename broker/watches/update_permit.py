@@ -118,7 +118,7 @@ class UpdatePermit:
             cnx.close()
 
     def share(self) -> Callable[[], object]:
-        """Hold the memory for a waiting frame; return a callback for the frame's departure."""
+        """Hold the memory for a waiting frame; return the callback for when it is sent."""
         self._waiting += 1
         return self._frame_left
 

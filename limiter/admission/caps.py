@@ -87,7 +87,7 @@ class Caps:
         self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:
-        """Check a size against every cap.
+        """Refuse a size larger than a cap.
 
         Raises:
             PermitTooLargeError: ``size`` exceeds a cap, which the error names.

@@ -118,7 +118,7 @@ FREED_AT_ONCE = 10_000
 
 
 async def free(values: Sequence[object]) -> None:
-    """Empty a long, unused list step by step in a thread; leave any other sequence."""
+    """Empty a long, unused list step by step in a thread; do nothing for any other sequence."""
     if isinstance(values, list) and len(values) > FREED_AT_ONCE:
         await asyncio.to_thread(free_in_steps, values)
 

@@ -70,7 +70,7 @@ class ClientTls:
         try:
             return TlsLayer(self.http_context, server_side=False, server_hostname=host)
         except ValueError as error:
-            raise ConnectionError(f"{host!r:.100} cannot be spoken to by TLS: {error}") from None
+            raise ConnectionError(f"{host!r:.100} cannot be reached by TLS: {error}") from None
 
     @property
     def http_context(self) -> ssl.SSLContext:

@@ -24,7 +24,7 @@ _INTO: dict[int, Callable[[bytes, bytearray], int]] = {
 
 
 class DecompressionError(Exception):
-    """A payload cannot be decompressed; one sentence."""
+    """A payload cannot be decompressed; the text is one sentence."""
 
 
 def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -> bytes:

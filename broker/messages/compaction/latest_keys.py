@@ -29,7 +29,7 @@ MESSAGES_A_STEP = 200
 
 
 class TooManyKeysError(Exception):
-    """The keys of a topic exceed the memory limit; one sentence."""
+    """The keys of a topic exceed the memory limit; the text is one sentence."""
 
 
 class _KeyedMessage(NamedTuple):

@@ -51,7 +51,7 @@ def whatever_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 class PublishRules(NamedTuple):
-    """The limits.
+    """The limits of published messages.
 
     Attributes:
         max_payload_bytes: maxMessageSize, compared with each payload; 0: only frames are limited,

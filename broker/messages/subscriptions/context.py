@@ -89,7 +89,7 @@ class Waits(StrEnum):
     DELAY = "all messages left are delayed"
     ACTIVE_CONSUMER = "another consumer is the active one"
     NO_ACTIVE_CONSUMER = "a SEEK closed the active consumer: one is chosen at the next SUBSCRIBE"
-    CHANGE = "the change of the active consumer is awaited"
+    CHANGE = "the failover delay has not passed yet"
     DRAINING = "another consumer has unacknowledged messages of its keys"
     OTHER_KEYS = "all messages left have keys of other consumers"
     FREE_KEYS = "no consumer has the keys of the messages left"

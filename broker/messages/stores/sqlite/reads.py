@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 THREADS = 2
 AT_ONCE = 8
-"""Reads with entries in memory simultaneously; further reads wait."""
+"""Most simultaneous reads, as each holds entries in memory; further reads wait."""
 _NUMBER_MASK = (1 << ENTRY_BITS) - 1
 _RANGE = "SELECT row_id, head, data FROM entries WHERE row_id >= ? AND row_id < ? ORDER BY row_id"
 _ONE = "SELECT row_id, head, data FROM entries WHERE row_id = ?"
