@@ -31,8 +31,8 @@ async def serve(config: BrokerConfig, imports: Imports) -> int:
 
 
 def _end_at_once(overdue_calls: int) -> NoReturn:
-    """Exit despite endless plug-in calls, for which the event loop would wait."""
-    logger.error("exiting despite %d endless calls of the plug-in", overdue_calls)
+    """Exit even if plug-in calls never end, for which the event loop would wait."""
+    logger.error("exiting although %d calls of the plug-in have not ended", overdue_calls)
     logging.shutdown()
     os._exit(0)
 

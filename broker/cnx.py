@@ -111,12 +111,12 @@ class BrokerParts:
 
     @property
     def refuses_ids_in_use(self) -> bool:
-        """True: an id in use is refused for another topic; otherwise the first topic answers."""
+        """True to refuse an id in use by another topic; otherwise the first topic answers."""
         return self.config.profile is not Profile.PULSAR
 
     @property
     def serves_sought(self) -> bool:
-        """True: a consumer closed by its SEEK still accepts commands until the next SUBSCRIBE."""
+        """True to serve a consumer closed by its SEEK, until the next SUBSCRIBE."""
         return self.config.profile is not Profile.PULSAR
 
 
@@ -177,7 +177,7 @@ class ServerCnx(ServedConnection):
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:
-        """Queue a command among the receipts and messages of the turn, in the same write."""
+        """Queue a command behind the turn's receipts and messages, in the same write."""
         self.turn_writer.add(encode_command(command))
 
     async def answers_ping(self) -> bool:
@@ -303,7 +303,6 @@ def _consumers_leave(cnx: ServerCnx) -> None:
 
 
 def _leave(consumers: Iterable[Consumer]) -> Iterator[None]:
-    """Remove consumers, a limited number in each step."""
     for number, consumer in enumerate(consumers, 1):
         consumer.subscription.remove_consumer(consumer)
         if number % LEAVING_A_STEP == 0:

@@ -66,7 +66,7 @@ def pulsar_no_namespace(namespace: NamespaceName) -> RequestError:
 
 
 def too_large_for_a_frame(size_bytes: int, limit_bytes: int) -> RequestError:
-    """Return the refusal of an answer above clients' frame limit; both sizes are whole frames'."""
+    """Return the refusal of an answer above clients' frame limit; sizes are whole frames'."""
     return RequestError(TOO_LARGE_FOR_A_FRAME, frame_text(size_bytes, limit_bytes))
 
 

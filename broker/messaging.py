@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Messaging:
-    """The messaging parts of a broker, to be opened next.
+    """The messaging parts of a broker, not yet opened.
 
     Attributes:
         store: The message store.

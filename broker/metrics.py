@@ -158,7 +158,7 @@ TOPIC_LOAD_TIMES: Table[LoadedTopics] = (
 
 
 def load_figures(topics: LoadedTopics) -> dict[str, float]:
-    """Return what ``TOPIC_LOADS`` reads."""
+    """Return the figures of topic loads that the instruments show."""
     times = topics.load_times
     millis = times.quantiles(tuple(_LOAD_QUANTILES.values()))
     mean = times.sum_millis / times.count if times.count else math.nan
@@ -176,7 +176,7 @@ TOPIC_LOADS: Table[Mapping[str, float]] = table(
 
 
 def shares_of(percent: Mapping[str, float]) -> Table[Mapping[str, float]]:
-    """Return the instruments of a broker's known shares of its machine."""
+    """Return instruments of the shares of the machine used by the broker, where known."""
     rows = {
         "cpu": "Processor time of the last minute, in percent of all processors",
         "memory": "Resident memory, in percent of the container's or machine's",
@@ -249,6 +249,6 @@ WATCHES: Table[TopicListService] = table(
         "Listings of a namespace after a missed change",
         "totals.relistings",
     ),
-    ("watch_refused_total", "Watches refused for want of memory", "totals.refused"),
-    ("watch_retries_total", "Permits asked for again", "totals.retries"),
+    ("watch_refused_total", "Watches refused for lack of memory", "totals.refused"),
+    ("watch_retries_total", "Repeated requests for permits", "totals.retries"),
 )

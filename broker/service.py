@@ -78,7 +78,7 @@ logger = logging.getLogger(__name__)
 FIRST_NAMESPACES = ("public/default", "pulsar/system")
 """Initial namespaces of a standalone Pulsar."""
 _FORGOTTEN_INSTANCES = 100_000
-"""With a store in memory, two starts in the same millisecond of 100 s share a number."""
+"""With a store in memory, a start's number is its time in ms modulo this."""
 
 
 class BrokerService(ServerService["ServerCnx"]):
@@ -171,7 +171,6 @@ class BrokerService(ServerService["ServerCnx"]):
                 raise StartError(str(error)) from None
 
     def _served(self) -> str:
-        """Describe the current load in words."""
         producers = sum(len(cnx.producers) for cnx in self.connections)
         consumers = sum(len(cnx.consumers) for cnx in self.connections)
         return f"{super()._served()}, producers: {producers}, consumers: {consumers}"
@@ -254,7 +253,6 @@ class BrokerService(ServerService["ServerCnx"]):
             self._exits.push_async_callback(self.authorization.revocation.close)
 
     def _topic_rules(self, namespace: NamespaceName) -> TopicRules:
-        """Return the current rules for creating topics in a namespace."""
         return TopicRules.of(self.dynamic.config, self.policies.of_namespace(namespace))
 
     def _schema_registry(self) -> SchemaRegistry:
@@ -265,7 +263,7 @@ class BrokerService(ServerService["ServerCnx"]):
         return SchemaRegistry(self.store, checks, self._message_clock.wall_ms, rules)
 
     def _put_in_force(self, before: BrokerConfig) -> None:
-        """Tell what was changed at run time to those who must act."""
+        """Apply a configuration changed at run time to all parts of the broker."""
         config = self.config
         self.policies.configuration_changed()
         if self.authorization is not None and config.authorization != before.authorization:
@@ -426,7 +424,6 @@ class BrokerService(ServerService["ServerCnx"]):
         return Messaging(parts)
 
     def _listing_parts(self) -> WatchContext:
-        """Build the common parts of listings and watches."""
         lister, clock, estimate = self.lister, self._clock, self.config.size_estimate
         estimates = ListingEstimates(estimate, lister, anyone_resets=self._pulsar_compatible)
         return WatchContext(

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class TokenBucket:
-    """Tokens counted up to a moment. May be overdrawn: later tokens repay the debt.
+    """The number of tokens at a moment. May be overdrawn: later tokens repay the debt.
 
     Args:
         a_second: Tokens accrued in a second.
@@ -36,7 +36,7 @@ class TokenBucket:
         return self.tokens
 
     def seconds_until(self, tokens: float) -> float:
-        """Return the time from the last refill until the bucket holds so many; may be negative."""
+        """Return the time from the last refill until ``tokens`` are there; may be negative."""
         return (tokens - self.tokens) / self.a_second
 
 

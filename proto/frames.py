@@ -150,13 +150,7 @@ def encode_command(command: pb.BaseCommand) -> bytes:
 
 
 def encode_payload_command(command: pb.BaseCommand, metadata: bytes, payload: bytes) -> bytes:
-    """Return the frame of a command with a payload (SEND, MESSAGE), checksum included.
-
-    Args:
-        command: The command.
-        metadata: MessageMetadata as protobuf bytes.
-        payload: The message or batch.
-    """
+    """Return the frame of a command with a payload (SEND, MESSAGE), checksum included."""
     data = command.SerializeToString()
     tail = _LENGTH.pack(len(metadata)) + metadata + payload
     checked = _CHECKSUM_MAGIC + _LENGTH.pack(google_crc32c.value(tail)) + tail
@@ -295,7 +289,7 @@ class FrameDecoder:
         return True
 
     def _announce(self) -> bool:
-        """Notify the owner of a large frame; return False if the frame is drained."""
+        """Notify the owner of a large frame; return False if the frame is to be discarded."""
         self._announced = True
         size = self._expected or 0
         head = _first_bytes(self._chunks, HEAD_BYTES)

@@ -19,9 +19,6 @@ class InvalidRows:
 
     Bound: MAX_TOLD_ROWS sentences.
 
-    Args:
-        path: The file or folder.
-
     Attributes:
         rows: Topics read so far, including invalid topics.
         count: Number of invalid topics.
@@ -51,10 +48,10 @@ class InvalidRows:
 
     @property
     def refusal(self) -> str:
-        """The report for the file's author: no row was imported."""
+        """The error text for a file with invalid rows, of which no row was imported."""
         return (
-            f"{self}\nnothing was taken in: correct the file, "
-            "or leave invalid topics out with --skip-invalid"
+            f"{self}\nnothing was imported: correct the file, "
+            "or skip invalid topics with --skip-invalid"
         )
 
 

@@ -25,7 +25,7 @@ spaces are not white space)."""
 _BLANK = re.compile(f"[{JAVA_WHITESPACE}]*")
 _SCHEME = "://"
 MAX_PARTITION_INDEX = 2**31 - 1
-"""Larger numbers belong to the name (upstream: a Java int)."""
+"""Largest partition number; a larger number is part of the name (upstream: a Java int)."""
 MAX_PARTITIONS = 100_000
 """Most partitions of a topic, if maxNumPartitionsPerPartitionedTopic allows as many."""
 _PATH_PARTS = 3

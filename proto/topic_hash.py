@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LIFT = bytes.maketrans(b"\xee\xef", b"\xfe\xff")
 _POLYNOMIAL = 0x82F63B78
 _PERIOD = (1 << 31) - 1
-"""x to this power is 1, modulo the polynomial; so is x^8."""
+"""Exponent at which x, and so x^8, becomes 1 modulo CRC32C's polynomial."""
 EMPTY_HASH = "00000000"
 
 
@@ -86,7 +86,7 @@ def combine_crc(first: int, second: int, second_bytes: int) -> int:
 
 
 def shift_crc(crc: int, size_bytes: int) -> int:
-    """Return a string's share of the CRC32C of the string followed by ``size_bytes``.
+    """Return a string's share of the CRC32C of the string followed by ``size_bytes`` bytes.
 
     A CRC is a polynomial, and appending a byte multiplies it by x^8: a table look-up for each byte
     of the CRC and each byte of the length, 0.4 us for a name's length and 1 us for a megabyte. A

@@ -233,7 +233,6 @@ def _parsed(some_fields: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
 
 
 def _whole_fields(data: bytearray) -> int:
-    """Return the end of the last complete field."""
     end, size = 0, len(data)
     while end + 2 < size:
         is_name, low, high = data[end] == _TOPICS_TAG, data[end + 1], data[end + 2]
@@ -264,7 +263,7 @@ def _skip(parts: Sequence[memoryview], size: int) -> list[memoryview]:
 
 
 def _kept(part: memoryview) -> memoryview:
-    """Return a view that keeps no chunk of more than twice its size."""
+    """Return a view, copied if it would keep alive a chunk of more than twice its size."""
     chunk = cast("bytes", part.obj)
     return part if 2 * len(part) >= len(chunk) else memoryview(bytes(part))
 

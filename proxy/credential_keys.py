@@ -45,7 +45,7 @@ def read_credentials(checked: CheckedKeys) -> BrokerCredentials | None:
     if kind == "tls":
         if not checked.flag("tlsEnabledWithBroker"):
             checked.refuse(
-                f"{_PLUGIN_KEY}={plugin}: a certificate is shown by TLS alone; set "
+                f"{_PLUGIN_KEY}={plugin}: a certificate is sent by TLS only; set "
                 "tlsEnabledWithBroker=true"
             )
     elif not parameters:

@@ -28,10 +28,6 @@ class ForwardedCredentials:
     Satisfies client.connection.connect_options.PassedOnCredentials. Bound of the waiters: the
     client's connections to brokers.
 
-    Args:
-        method_name: The method.
-        data: The data of CONNECT.
-
     Attributes:
         asks_client: Requests fresh credentials from the client if expired; False if still valid.
 

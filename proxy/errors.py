@@ -41,7 +41,7 @@ REFUSALS = {
     LimitType.HEAP_MEMORY: HEAP_LIMIT_EXCEEDED,
     LimitType.DIRECT_MEMORY: DIRECT_LIMIT_EXCEEDED,
 }
-"""The texts of memory not granted in time."""
+"""The error texts for memory not granted in time, by budget."""
 
 
 def not_in_time(limit_type: LimitType, error: PermitAcquireError | None = None) -> RequestError:

@@ -215,7 +215,6 @@ class ProxyService(ServerService["ProxyConnection"]):
         )
 
     def _client_authentication(self) -> ClientAuthentication | None:
-        """Return the parts for authenticating clients; None to serve every client."""
         settings = self.config.authentication
         if self.authentication is None or settings is None:
             return None

@@ -109,7 +109,7 @@ _ImportAgain = Annotated[
     bool,
     typer.Option(
         "--import-again",
-        help="Import such topics too: those deleted since then are created again.",
+        help="Also import files imported before: topics deleted since are created again.",
     ),
 ]
 _Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level that is logged.")]

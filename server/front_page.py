@@ -26,12 +26,12 @@ class Place(NamedTuple):
 
 
 SHARED_PLACES = (
-    Place("/metrics/", "metrics for Prometheus; OpenMetrics for who asks for it"),
+    Place("/metrics/", "metrics for Prometheus; OpenMetrics on request"),
     Place("/admin/v2/brokers/ready", "health: ok, or 503 before the start and in the drain"),
     Place(PAGE_PATH, "a page for people: connections, budgets with holders and waiters, live"),
-    Place(CONNECTIONS_PATH, "the connections, and how each stands"),
-    Place(OPENAPI_PATH, "what there is here, for programs: OpenAPI"),
-    Place(LIMITER_PATH, "the limiter's ledger: who holds memory; ?format=table for people"),
+    Place(CONNECTIONS_PATH, "the connections and their states"),
+    Place(OPENAPI_PATH, "a description of these paths for programs: OpenAPI"),
+    Place(LIMITER_PATH, "the limiter's ledger: the holders of memory; ?format=table for people"),
 )
 
 

@@ -56,7 +56,7 @@ class HttpConnection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the connection, unless the limit of connections is reached."""
         super().connection_made(transport)
-        self._peer = (transport.get_extra_info("peername") or ("somebody who has left",))[0]
+        self._peer = (transport.get_extra_info("peername") or ("a disconnected client",))[0]
         refusal = self._place.taken(self._ask_is_late)
         if refusal is not None:
             self._end_with(503, refusal)
@@ -85,7 +85,6 @@ class HttpConnection(web.RequestHandler):
         self._end_with(408, reason)
 
     def _end_with(self, status: int, reason: str) -> None:
-        """Send an error before any request, and close."""
         if self.transport is not None:
             body = json_bytes({"reason": reason})
             head = (

@@ -89,7 +89,6 @@ class ServerService(WebPort[CnxT], ABC):
         self._readiness.state = ProcessState.READY
 
     async def _accept(self, factory: Callable[[], CnxT], port: int, port_key: str) -> int:
-        """Listen for clients; return the actual port."""
         config = self._server_config
         listener = await self._listen(
             factory if self.faults is None else partial(self._made_with_faults, factory),
@@ -113,7 +112,6 @@ class ServerService(WebPort[CnxT], ABC):
         """Release what the server serves, and notify its clients; waits for no peer."""
 
     def _served(self) -> str:
-        """Return a description of the current load."""
         return f"connections: {len(self.connections)}"
 
     async def _drain(self) -> None:

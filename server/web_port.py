@@ -57,7 +57,6 @@ class WebPort(ServerParts[CnxT]):
         /,
         **labels: str,
     ) -> Instruments[SourceT]:
-        """Return a collector of instruments, with the label of the cluster."""
         labels = {"cluster": self._server_config.cluster_name, **labels}
         return Instruments(table, source, labels, created_seconds)
 

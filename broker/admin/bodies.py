@@ -24,15 +24,14 @@ MAX_BODY_VALUES = 10_000
 """Most values in a JSON body: more would hold the event loop for over 20 ms."""
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _WHOLE = re.compile(r"[+-]?\d+")
-"""Texts accepted by Java's Integer.parseInt, including digits of every script; ``int`` accepts
-more."""
+"""Texts accepted by Java's Integer.parseInt: digits of every script, but fewer forms than
+``int``."""
 JAVA_BLANKS = "".join(map(chr, range(33)))
 """Characters removed by Java's String.trim."""
 _NOTHING = "The request entity cannot be empty."
 _PARTITIONS = "the number of partitions"
 _MAX_PLAIN_BYTES = 1_000
-"""Most bytes of a number in plain text: some of Python's charsets decode large bodies in
-minutes."""
+"""Most bytes of a number in plain text: some of Python's charsets take minutes to decode more."""
 
 
 async def json_body(request: web.Request) -> object:

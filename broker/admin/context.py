@@ -33,7 +33,7 @@ NO_NAMESPACE = "Namespace does not exist"
 
 @dataclass(frozen=True, slots=True)
 class AdminRules:
-    """The differences between the profiles: as recorded from a real broker, or corrected.
+    """Differences between the profiles: as recorded from a real broker, or corrected.
 
     Attributes:
         fails_as_upstream: 500 where upstream's server fails at a client's input; otherwise the

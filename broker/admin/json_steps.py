@@ -86,7 +86,7 @@ def _write(value: object, levels: int, put: Callable[[bytes], None]) -> Generato
 def _write_members(
     members: dict[str, object], levels: int, put: Callable[[bytes], None]
 ) -> Generator[None, None, None]:
-    """Write an object: small members together, large members in steps."""
+    """Write an object: small members together, each large member in steps of its own."""
     small: dict[str, object] = {}
     separator = b"{"
     for name, value in members.items():

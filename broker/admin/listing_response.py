@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 MAX_LISTINGS = 256
-"""Most concurrent listings."""
+"""Most listings written concurrently."""
 AT_ONCE_BYTES = 65_536
-"""Largest listing written immediately, as a body of known length."""
+"""Size up to which a listing is written immediately, as a body of known length."""
 NAMES_PER_PART = 1_000
-"""Names of namespaces or tenants in a part."""
+"""Names of namespaces or tenants in a part of the body."""
 LONG_NAME_BYTES = 100
-"""Estimate above most names' lengths: a list of longer names is still written immediately."""
+"""Bytes assumed for a name, more than most have: longer names are still written immediately."""
 WRITE_SECONDS = 30.0
-"""Longest time in which a client may read nothing."""
+"""Longest time in which a client may read nothing of its response."""
 _NEEDS_ESCAPE = re.compile(rb'[\x00-\x1f"\\]')
 
 
@@ -131,7 +131,7 @@ class ListingResponses:
             raise
 
     async def _next_part(self, parts: Iterator[list[bytes]]) -> list[bytes] | None:
-        """Return the next part, the only part built in its turn of the loop; None at the end.
+        """Return the next part, at most one in each turn of the event loop; None at the end.
 
         Writing to a fast reader never suspends this task: this wait gives other tasks their turn.
         """
@@ -158,7 +158,7 @@ def json_names(names: Sequence[bytes]) -> bytes:
 def _kept(
     sequences: Sequence[TopicSequence], keep: Callable[[list[bytes]], list[bytes]] | None
 ) -> Iterator[list[bytes]]:
-    """Yield the requested names, block by block."""
+    """Yield the names that the request selects, block by block."""
     for sequence in sequences:
         for block in sequence.blocks():
             names = list(block.names())

@@ -19,7 +19,7 @@ METADATA_TYPE = "application/vnd.partitioned-topic-metadata+json"
 _TOKEN = r"[\w.!#$&^*+-]+"
 _TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*(?:;\s*{_TOKEN}\s*=[^;]*)*;?\s*", re.ASCII)
 _USUAL = f"{JSON_TYPE};charset=utf-8"
-"""The type known to upstream's web server, which writes it in small letters."""
+"""JSON's type as upstream's web server writes it, in small letters."""
 _SHOWN = 60
 _JAVA_ORDER = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
 _READ_AS_JSON = ("json", "javascript", "x-javascript", "x-json")
@@ -57,7 +57,7 @@ def taking(endpoints: Sequence[Endpoint], media_type: str | None, *, has_body: b
         found = [one for one in endpoints if _takes(one.takes, kind)]
     if not found:
         shown = "none" if media_type is None else repr(media_type[:_SHOWN])
-        raise RestError(415, f"Content-Type is {shown}, and {JSON_TYPE} is taken here")
+        raise RestError(415, f"Content-Type is {shown}, expected is {JSON_TYPE}")
     return found[0]
 
 
@@ -89,7 +89,7 @@ def accepted_type(accept: str) -> str:
     kinds = [_accepted(one) for one in accept.split(",")]
     taken = [one for one in kinds if one[0] in {"", JSON_TYPE, "application/*", "*/*", "*"}]
     if not taken:
-        text = f"Accept={accept[:_SHOWN]!r}, and {JSON_TYPE} is what is answered here"
+        text = f"Accept={accept[:_SHOWN]!r}: only {JSON_TYPE} is available"
         raise RestError(406, text)
     kind, _, parameters = max(taken, key=lambda one: (one[1], one[0] == JSON_TYPE))
     answered = ";".join([JSON_TYPE, *parameters]) if kind == JSON_TYPE else JSON_TYPE

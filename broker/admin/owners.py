@@ -80,7 +80,7 @@ async def check_owner_of_all(context: AdminContext, topics: Sequence[TopicName])
 
 
 async def owner_of(context: AdminContext, topic: TopicName, *, authoritative: bool) -> Owner:
-    """Return a topic's owner, or the candidate.
+    """Return a topic's owner, or the broker that would become the owner.
 
     Raises:
         RestError: 503, no broker can serve the topic for now.

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 DOMAIN = "{domain}"
 REST = "{rest}"
-"""A last segment that matches one or more segments."""
+"""Marks a last segment that matches one or more segments."""
 _DOMAINS = ("persistent", "non-persistent")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 _DECLARED = "endpoints"
-"""The attribute of a function that has its endpoints."""
+"""The attribute of a handler that holds its endpoints."""
 _LOOKUP = "/lookup/"
 _BELOW = "/admin/v2/"
 _SUBJECTS = {
@@ -42,13 +42,13 @@ _SUBJECTS = {
     "namespaces/{namespace}": "namespaces/{tenant}/{namespace}",
     "schemas/{topic}": "schemas/{tenant}/{namespace}/{topic}",
 }
-"""Beginnings of paths in declarations, and the segments that they stand for."""
+"""Short beginnings of declared paths, and the segments that they stand for."""
 _ROOTS = (_BELOW, "/admin/v3/", _LOOKUP)
 """The roots of upstream's web applications, which have no parameters."""
 
 
 class Takes(Enum):
-    """The kinds of bodies."""
+    """The kinds of request bodies that an endpoint accepts."""
 
     NOTHING = auto()
     """No body; a sent body is not read."""
@@ -133,14 +133,14 @@ def endpoint(request: str, needs: Needs, takes: Takes | None = None, **more: Any
 
 
 def _usual(path: str, *, has_body: bool) -> Takes:
-    """Return the kind of body of upstream's classes of resources."""
+    """Return the kind of body that upstream's resource class accepts for a path."""
     if path.startswith(("namespaces/", "tenants")) or (has_body and path.startswith("schemas/")):
         return Takes.APPLICATION_JSON
     return Takes.JSON if has_body else Takes.NOTHING
 
 
 def given(handler: Callable[..., Awaitable[object]], *arguments: object) -> Handler:
-    """Return a handler with its first arguments given; name and docstring stay."""
+    """Bind a handler's first arguments, keeping its name and docstring."""
     return update_wrapper(partial(handler, *arguments), handler)
 
 

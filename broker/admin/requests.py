@@ -34,7 +34,7 @@ TENANT_REASON = "Tenant name is not valid"
 
 
 class FailsUpstreamError(Exception):
-    """A request at which upstream's server fails, with 500; refused in profile floodgate.
+    """A request that fails with 500 at upstream's server, and is refused in profile floodgate.
 
     Attributes:
         status: The refusal's status.
@@ -143,7 +143,7 @@ def topic_name(request: web.Request, namespace_reason: str = TOPIC_REASON) -> To
 
 
 def asked_bundle(request: web.Request, bundles: int, variable: str = "bundle") -> BundleRange:
-    """Return the bundle in the path, one of a namespace's.
+    """Return the bundle in the path, which must be one of the namespace's bundles.
 
     Raises:
         RestError: 412, the namespace has no such bundle.
@@ -156,14 +156,14 @@ def asked_bundle(request: web.Request, bundles: int, variable: str = "bundle") -
 
 
 def flag(request: web.Request, name: str) -> bool:
-    """Return a boolean of the query; as in Java, only true is true."""
+    """Return a boolean of the query; as in Java, only ``true`` counts as true."""
     return request.query.get(name, "").lower() == "true"
 
 
 def parse_properties(
     text: str, bounds: PropertyBounds, *, skip_unreadable: bool
 ) -> Mapping[str, str]:
-    """Return the properties of the parameter, without empty parts.
+    """Return the properties in a ``properties=`` parameter, without empty parts.
 
     A repeated key has its last value, as on the binary path.
 

@@ -49,7 +49,7 @@ ADMIN_PLACES = (
     Place("/admin/v2/namespaces/{tenant}", "their namespaces"),
     Place("/admin/v2/persistent/{tenant}/{namespace}", "their topics"),
     Place("/admin/v2/schemas/{tenant}/{namespace}/{topic}/schemas", "the schemas of a topic"),
-    Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic"),
+    Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "the broker of a topic"),
 )
 """Examples of paths on the front page."""
 _RESOURCES = (

@@ -46,12 +46,12 @@ class Grants:
     prefixed: bool = False
 
     def keeps_from(self, role: str, subscription: str) -> bool:
-        """Return True if a subscription has exclusive roles, without this role."""
+        """Return True if only other roles may use a subscription."""
         only = () if is_blank(subscription) else self.of_subscriptions.get(subscription, ())
         return bool(only) and role not in only
 
     def keeps_some_from(self, role: str) -> bool:
-        """Return True if some subscriptions may exclude a role."""
+        """Return True if a role may be excluded from some subscriptions."""
         return self.prefixed or any(
             self.keeps_from(role, subscription) for subscription in self.of_subscriptions
         )

@@ -100,7 +100,7 @@ class CommandAuthorization:
                 self._revocation.look_at(topic.namespace)
 
     def lists_surely(self, session: Session | None, namespace: NamespaceName) -> bool:
-        """Return True, without reading, if a session certainly may list a namespace."""
+        """Return True if a session certainly may list a namespace; reads nothing."""
         operation = NamespaceOperation.GET_TOPICS
         return session is not None and self.service.surely_allows(session, namespace, operation)
 

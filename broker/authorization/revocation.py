@@ -33,7 +33,7 @@ TRIED_AGAIN_SECONDS = 1.0
 
 
 class Use(NamedTuple):
-    """A producer, a consumer or a watch.
+    """A use of a topic: by a producer, a consumer or a watch.
 
     Attributes:
         of: The topic; for a watch the namespace.
@@ -52,7 +52,7 @@ class Use(NamedTuple):
 
 
 class User(Protocol):
-    """A connection's use of topics."""
+    """A connection that uses topics."""
 
     @property
     def session(self) -> Session | None:
@@ -66,11 +66,6 @@ class Revocation:
     """Closes producers, consumers and watches after their grant is revoked.
 
     Bound: each namespace waits once, however often the policies change.
-
-    Args:
-        service: Decides on permissions.
-        users: The connections.
-        clock: The time.
 
     Attributes:
         changes: Changes of policies so far.

@@ -113,7 +113,7 @@ class AuthorizationService:
         self._refused.add(session, _SUBJECTS[type(needs)], needs.name, name)
 
     def surely_allows(self, session: Session, subject: Named, operation: Operation) -> bool:
-        """Return True if a session certainly may perform an operation, without reading."""
+        """Return True if a session certainly may do an operation; reads nothing."""
         return self._surely(
             session, namespace_named(subject).tenant, self._granted(subject, operation)
         )
@@ -158,7 +158,7 @@ class AuthorizationService:
         return await self._allows(session, namespace_named(subject).tenant, granted)
 
     async def reaches(self, session: Session, namespace: NamespaceName, subscription: str) -> bool:
-        """Return True if no grant excludes a session from the subscriptions of a name.
+        """Return True if no grant excludes a session from the subscriptions with this name.
 
         Args:
             session: The requester.

@@ -30,10 +30,6 @@ class TenantAdmins:
     immediately.
 
     Bound: MOST_TENANTS; the tenant with the oldest read is evicted.
-
-    Args:
-        store: Has the tenants.
-        clock: The time.
     """
 
     def __init__(self, store: MetadataStore, clock: Clock) -> None:

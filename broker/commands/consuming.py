@@ -170,7 +170,7 @@ def unsubscribe(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 def _succeed_once_kept(
     cnx: ServerCnx, request_id: int, consumer: Consumer, change: Callable[[], None]
 ) -> None:
-    """Change a subscription, and answer once the change is as durable as a confirmed message."""
+    """Change a subscription, and answer once the change is as durable as a stored message."""
     topic = consumer.subscription.topic
     try:
         change()
@@ -217,7 +217,7 @@ def seek(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _positioned(cnx: ServerCnx, consumer_id: int) -> Consumer | None:
-    """Return a consumer, also after its own SEEK until another consumer subscribes.
+    """Return a consumer; one closed by its own SEEK counts until another consumer subscribes.
 
     A client may have sent the command before noticing the close.
     """
@@ -279,7 +279,7 @@ def last_message_id(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 async def _last_fetched(
     cnx: ServerCnx, consumer: Consumer, request_id: int, last: Sequence[Position]
 ) -> None:
-    """Fetch a topic's last entry; without a position, the last compacted entry."""
+    """Answer with a topic's last entry; without a position, with the last compacted entry."""
     topic = consumer.subscription.topic
     try:
         if last:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from broker.watches.service import Check
 
 NAMESPACE_ERRORS = ErrorForm(error_command, TOO_MANY_LOOKUPS)
-"""Error forms of requests with a namespace."""
+"""The forms of errors for requests that name a namespace."""
 
 
 def named_or_refused(name: str) -> NamespaceName:
@@ -100,7 +100,7 @@ async def _serve(
 def _answered_at_once(
     cnx: ServerCnx, asked: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName
 ) -> bool:
-    """Answer a listing that needs no wait, one per chunk.
+    """Answer a listing that needs no wait; at most one for each received chunk.
 
     Further listings of a chunk become tasks, for fairness between connections.
     """
@@ -139,7 +139,7 @@ def watch(cnx: ServerCnx, command: pb.BaseCommand) -> None:
 
 
 def _watch_check(cnx: ServerCnx, namespace: NamespaceName) -> Check | None:
-    """Return the authorization check to run before the watch; None if already decided."""
+    """Return the authorization check that must precede the watch; None if already allowed."""
     authorization = cnx.parts.authorization
     if authorization is None or authorization.lists_surely(cnx.session, namespace):
         return None

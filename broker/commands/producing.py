@@ -143,7 +143,7 @@ async def _begin(topic: PersistentTopic, subscription: str) -> None:
 
 
 async def _displace_dead(cnx: ServerCnx, topic: Topic, made: Producer) -> None:
-    """Ping the client whose producer has the name, and end a dead producer."""
+    """Ping the client whose producer has the requested name, and end the producer if it is dead."""
     there = topic.producers.named(made.name)
     if there is None or there.cnx is cnx or made.access_mode != pb.Shared:
         return

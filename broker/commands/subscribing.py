@@ -194,7 +194,7 @@ def _nothing_is_kept(asked: pb.CommandSubscribe) -> bool:
 
 
 async def displace_dead(subscription: AnySubscription, asked: pb.CommandSubscribe) -> None:
-    """Ping the consumers in a newcomer's way, and end dead connections.
+    """Ping the consumers that a new consumer conflicts with, and end dead connections.
 
     In the way are an Exclusive consumer, or Key_Shared consumers with hashes requested by the
     newcomer. The ping is sent even on the newcomer's connection, but not if the types differ (all

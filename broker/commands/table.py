@@ -84,7 +84,6 @@ def _is_believed(cnx: ServerCnx) -> bool:
 
 
 def _authenticate(cnx: ServerCnx, request: pb.CommandConnect, rules: ConnectRules) -> bool:
-    """Authenticate the client; refuse it and return False on failure."""
     try:
         session = session_of(request, cnx.peer_certificate(), rules.service, rules.proxies)
     except AuthenticationError as error:

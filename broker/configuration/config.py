@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 
 
 class MetricKeys(Settings):
-    """Subjects with metrics of their own."""
+    """Choice of the objects that have metrics of their own."""
 
     topics: bool = Key("exposeTopicLevelMetricsInPrometheus")
-    """Topics and subscriptions instead of namespaces."""
+    """Metrics by topic and subscription instead of by namespace."""
     consumers: bool = Key("exposeConsumerLevelMetricsInPrometheus")
     producers: bool = Key("exposeProducerLevelMetricsInPrometheus")
     most_subjects: int = Key("floodgateMaxMetricSubjects")
@@ -82,7 +82,7 @@ MISSING_PARTS: Mapping[str, str] = {
     "messagingProtocols": "no protocol but Pulsar's own is served here",
     "additionalServlets": "Java's classes are not loaded here, no servlet is added",
 }
-"""Keys, and the behaviour regardless of their values."""
+"""Keys of parts that this broker lacks, and a sentence about each part."""
 
 
 def warn_of_missing_parts(checked: CheckedKeys) -> None:
@@ -144,7 +144,8 @@ class BrokerConfig(ServerConfig):
     metadata_store_session_timeout_seconds: float = Key(
         "metadataStoreSessionTimeoutMillis", milliseconds
     )
-    """Time until brokers on a shared store take over the topics of a silent peer."""
+    """Time until brokers on a shared store take over the topics of a broker without a valid
+    lease."""
     snapshot_cache_max_bytes: int = Key("floodgateSnapshotCacheMB", megabytes)
     watches: WatchSettings = Group(WatchSettings)
     listing_cache_max_bytes: int = Key("floodgateListingCacheMB", megabytes)
@@ -156,7 +157,7 @@ class BrokerConfig(ServerConfig):
     """Messages of a batch are acknowledged singly."""
     uses_consistent_hashing: bool = Key("subscriptionKeySharedUseConsistentHashing")
     ring_points: int = Key("subscriptionKeySharedConsistentHashingReplicaPoints")
-    """Points of a Key_Shared consumer on the ring of hashes."""
+    """Points of a Key_Shared consumer on the consistent-hash ring."""
     strict_delivery_time: bool = Key("isDelayedDeliveryDeliverAtTimeStrict")
     """Delayed messages are never early."""
     liveness_check_ms: int = Key("connectionLivenessCheckTimeoutMillis")
@@ -165,9 +166,9 @@ class BrokerConfig(ServerConfig):
     import_directory: Path | None = Key(
         "floodgateImportDirectory", lambda path: Path(path) if path else None
     )
-    """Source of imports at run time."""
+    """The only folder from which topics may be imported at run time; None forbids it."""
     policies: EffectivePolicies = Read(default_policies)
-    """The policies about messages without policies of topic and namespace."""
+    """The policies of topics for which neither topic nor namespace sets any."""
     publishing: PublishingConfig = Group(PublishingConfig)
     metrics: MetricKeys = Group(MetricKeys)
 
@@ -189,7 +190,7 @@ class BrokerConfig(ServerConfig):
 
     @property
     def settled(self) -> dict[str, str]:
-        """The keys given, with what was read or measured at the start in place of its source."""
+        """Return the keys; values read or measured at the start replace their source."""
         others = {PREFIX_KEY, *STORE_KEYS}
         kept = {key: text for key, text in self.keys.properties.items() if key not in others}
         most = str(self.message_store.max_bytes // megabytes(1))
@@ -207,7 +208,7 @@ class BrokerConfig(ServerConfig):
 
     @property
     def announces_topic_watchers(self) -> bool:
-        """True if clients are told that they may watch topic lists.
+        """True if clients are allowed to watch topic lists.
 
         Watches ignore properties, so a filtering plug-in disables watches. As shipped, the operator
         has to disable watches (PIP-452, "Out of Scope").

@@ -63,7 +63,7 @@ def masked(key: str, text: str) -> str:
 
 
 FLOODGATE_DYNAMIC_KEYS = tuple(BrokerConfig.dynamic_keys())
-"""Additional dynamic keys, static as shipped."""
+"""Keys that are dynamic here, but not in Pulsar as shipped."""
 _LOAD_MANAGER, _LOOKUPS = "loadManagerClassName", "maxConcurrentLookupRequest"
 LOAD_MANAGERS = tuple(
     f"org.apache.pulsar.broker.loadbalance.{name}"
@@ -208,7 +208,6 @@ class DynamicConfiguration:
     # -- stored values ------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Apply changes by peers."""
         while True:
             await self._changed_elsewhere.wait()
             self._changed_elsewhere.clear()
@@ -226,7 +225,7 @@ class DynamicConfiguration:
     async def _fit(
         self, stored: Mapping[str, str], held: Mapping[str, str]
     ) -> tuple[BrokerConfig, Mapping[str, str]]:
-        """Return the configuration with every usable stored value; warn of the rest.
+        """Return the configuration with every usable stored value; warn of unusable values.
 
         Values of ``held`` are usable together, and hold unless a stored one replaces them.
         """
@@ -251,7 +250,7 @@ class DynamicConfiguration:
     async def _take_fitting(
         self, waiting: Mapping[str, str], fitting: dict[str, str]
     ) -> Mapping[str, str]:
-        """Add the usable values to ``fitting``; return the problems of the rest."""
+        """Add the usable values to ``fitting``; return the problems of unusable values."""
         problems: dict[str, str] = {}
         for key, value in waiting.items():
             try:
@@ -263,7 +262,7 @@ class DynamicConfiguration:
         return problems
 
     def _with(self, values: Mapping[str, str]) -> BrokerConfig:
-        """Return the configuration of the start, with some values replaced.
+        """Return the configuration of the start with some values replaced.
 
         Raises:
             ConfigError: The values are unusable.
@@ -300,7 +299,7 @@ class DynamicConfiguration:
         self._apply(before)
 
     def _is_number(self, key: str, value: str) -> bool:
-        """Return True if a real broker applies a value that is unusable here."""
+        """Return True for a number that a real broker applies and this broker cannot use."""
         known = next((one for one in known_keys() if one.key == key), None)
         size = _JAVA_SIZES.get(known.type) if known is not None and known.dynamic else None
         fits = size is not None and _java_number(value, size) is not None

@@ -56,10 +56,10 @@ class DispatchSettings(Settings):
     """The configuration of dispatchers."""
 
     round_robin_messages: int = Key("dispatcherMaxRoundRobinBatchSize")
-    """Most messages for a Shared consumer before the next consumer's."""
+    """Most messages sent to a Shared consumer before the next consumer gets messages."""
     look_ahead_per_consumer: int = Key("keySharedLookAheadMsgInReplayThresholdPerConsumer")
     look_ahead: int = Key("keySharedLookAheadMsgInReplayThresholdPerSubscription")
-    """Most entries read past the waiting keys of Key_Shared."""
+    """Most entries that Key_Shared reads past the entries of blocked keys."""
 
 
 UPSTREAMS_DISPATCH = DispatchSettings(

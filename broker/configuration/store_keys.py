@@ -65,7 +65,7 @@ def _stated(checked: CheckedKeys, key: str) -> str:
     else:
         if usable_store_url(url):
             return url
-        reason = f"what it names is none of {EXPECTED_STORES}"
+        reason = f"the URL in it is none of {EXPECTED_STORES}"
     # The source's content is never shown: it may be a bare password.
     checked.refuse(f"{key}={given!r:.200}: {reason}")
     return DEFAULT_METADATA_STORE_URL
@@ -92,7 +92,7 @@ space."""
 TEMPORARY, MEMORY = "temporary", "memory"
 _SQLITE_SCHEME = "sqlite:///"
 _OLD_LOG = (
-    "logs were replaced by databases, and are not read any more; let consumers take what it holds "
+    "logs were replaced by databases, and are not read any more; let consumers read its messages "
     "from a broker of the version that wrote it, then set sqlite:///path/messages.db"
 )
 

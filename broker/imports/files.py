@@ -33,7 +33,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """UTF-8's byte order mark, written by editors on Windows."""
 _LOOKED_AT_BYTES = 8_000
 _BEHIND_ALL = chr(0x10FFFF)
-"""Sorts behind every namespace, which are ASCII."""
+"""A text that sorts after every namespace, as namespaces are ASCII."""
 
 
 class ImportFailedError(Exception):
@@ -102,7 +102,7 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """A row group, the range of its namespaces, and column values from folder names."""
+    """A row group of a Parquet file: its range of namespaces, and values from folder names."""
 
     file: Path
     index: int
@@ -143,7 +143,7 @@ def _any_may_hold(groups: Sequence[_RowGroup], lowest: str, namespace: str) -> b
 
 
 def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
-    """Return the lowest namespace from each group on, and a final value above all."""
+    """Return, for each row group, the lowest namespace from that group on, and an end mark."""
     lowest = [_BEHIND_ALL]
     for group in reversed(groups):
         lowest.append(min(group.lowest or "", lowest[-1]))
@@ -263,7 +263,6 @@ def _trimmed_line(line: bytes) -> bytes:
 
 
 def _rows(names: pa.StringArray, first: int) -> TopicRows:
-    """Return lines other than blanks and comments."""
     said = pc.invert(pc.or_(pc.starts_with(names, "#"), pc.equal(names, "")))
     numbers = first + np.flatnonzero(said.to_numpy(zero_copy_only=False))
     # Texts are unsorted: more rows of each namespace may follow.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TOLD_TOPICS = 1_000_000
-"""Interval of progress in the log."""
+"""Topics imported between two progress lines in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ async def import_topics(
     skip_invalid: bool = False,
     state: FileStates | None = None,
 ) -> ImportResult:
-    """Import a Parquet file, a folder of Parquet files, or a text file with a full name a line.
+    """Import a Parquet file, a folder of Parquet files, or a text file with a full name per line.
 
     Args:
         store: The store of the topics.
@@ -120,7 +120,7 @@ async def import_topics(
 
 
 def _let_go(lot: list[NamespaceChanges]) -> None:
-    """Free an applied lot in steps: a million names take longer than a turn may."""
+    """Free an applied batch in steps, as a million names take longer than a turn may."""
     for _, changes in lot:
         if isinstance(changes.added, list):
             free_in_steps(changes.added)
@@ -128,7 +128,6 @@ def _let_go(lot: list[NamespaceChanges]) -> None:
 
 
 def _checked(path: Path, skip_invalid: bool) -> InvalidRows:
-    """Check all of a file before the import."""
     invalid = InvalidRows(path)
     for rows in read_rows(path):
         _valid(path, rows, invalid)
@@ -148,7 +147,7 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
 
 
 def _lots(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[list[NamespaceChanges]]:
-    """Read a checked file, and yield changes of whole namespaces.
+    """Read a checked file, and yield changes of whole namespaces in batches.
 
     Args:
         path: The file or folder.
@@ -185,7 +184,7 @@ def _changed(path: Path) -> ImportFailedError:
 
 
 def additions(lot: Lot) -> list[NamespaceChanges]:
-    """Return a change for each namespace of a lot that adds the namespace's rows.
+    """Return, for each namespace of a lot, a change that adds the lot's rows.
 
     Raises:
         InvalidNameError: The name of a namespace is invalid.
@@ -208,7 +207,6 @@ def additions(lot: Lot) -> list[NamespaceChanges]:
 
 
 def _partition_counts(lot: Lot) -> Sequence[dict[str, int]]:
-    """Return the partition counts of each namespace's partitioned topics."""
     counts: list[dict[str, int]] = [{} for _ in lot.names]
     places = np.repeat(np.arange(len(lot.names)), np.diff(lot.starts))
     for base, place, highest in highest_partitions(lot.table["topic"], places):
@@ -223,7 +221,7 @@ def _properties(lot: Lot) -> pa.MapArray | None:
 
 
 def _described(lot: Lot, column: pa.MapArray | None) -> Sequence[bool]:
-    """Return for each namespace whether any of its topics has properties."""
+    """Return, for each namespace, whether any of its topics has properties."""
     if column is None:
         return ()
     pairs = column.offsets.to_numpy()[np.asarray(lot.starts)]
@@ -250,7 +248,7 @@ async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
     content = await asyncio.to_thread(fingerprint, path)
     if not imports.again and await store.has_imported(content):
         logger.info(
-            "%s was imported before and is left out, so that what was changed since stays; "
+            "%s was imported before and is skipped, to keep later changes; "
             "--import-again imports it again",
             path,
         )

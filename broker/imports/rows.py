@@ -43,7 +43,7 @@ _PARTITION = r"-partition-(?P<index>0|[1-9][0-9]{0,9})\z"
 _PARTITION_SUFFIX = r"-partition-(?:0|[1-9][0-9]{0,9})\z"
 _OF_NOTHING = rf"/[{JAVA_WHITESPACE}]*-partition-[+-]?[0-9]+\z"
 _BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},9}}\z"
-"""Partitions with at least as many digits as MAX_PARTITIONS."""
+"""Pattern of partition numbers that may exceed MAX_PARTITIONS: at least as many digits."""
 
 
 class TopicRows(NamedTuple):
@@ -91,7 +91,6 @@ class _Check:
         return [f"{self._place} {number}: {reason}" for number, reason in first]
 
     def checked(self) -> pa.Table:
-        """Return the valid rows."""
         self._take_out(_incomplete(self._table), lambda _: "lacks its topic or its namespace")
         if not _is_utf8(self._table):
             self._take_out_other_encodings()
@@ -156,7 +155,6 @@ def _as_bytes(table: pa.Table) -> pa.Table:
 
 
 def _other_encoding(value: Any) -> bytes | None:  # noqa: ANN401 - a name, or pairs of texts
-    """Return the first text of a value that is not UTF-8."""
     texts = [value] if isinstance(value, bytes) else [text for pair in value or () for text in pair]
     for text in texts:
         try:
@@ -253,7 +251,7 @@ def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _partitions_of_nothing(topics: pa.ChunkedArray) -> np.ndarray:
-    """Find partitions without a name before their number."""
+    """Find partitions whose topic has an empty name."""
     return np.asarray(pc.match_substring_regex(topics, _OF_NOTHING).to_numpy(), bool)
 
 
@@ -262,7 +260,7 @@ def _nothing_fault(row: Row) -> str:
 
 
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
-    """Find partitions beyond the maximum; still larger numbers are part of a name."""
+    """Find partition numbers above the maximum; still larger numbers belong to the name."""
     long = np.asarray(pc.match_substring_regex(topics, _BEYOND).to_numpy(), bool)
     places = np.flatnonzero(long)
     if len(places):

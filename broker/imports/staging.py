@@ -1,4 +1,4 @@
-"""Staged rows of incomplete namespaces, and lots of whole namespaces.
+"""Rows kept until all rows of their namespace have arrived, then passed on in lots.
 
 Rows stay in their original columns, for any number of namespaces: a namespace is a number and a
 count until its rows are taken.
@@ -20,7 +20,7 @@ ROWS_PER_LOT = 8_192
 
 
 class Lot(NamedTuple):
-    """Whole namespaces.
+    """A batch of whole namespaces.
 
     Attributes:
         names: The namespaces.
@@ -34,7 +34,7 @@ class Lot(NamedTuple):
 
 
 class StagedRows:
-    """The rows of possibly incomplete namespaces. Mutable."""
+    """The rows of namespaces of which further rows may follow. Mutable."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -48,7 +48,7 @@ class StagedRows:
         return list(self._counts)
 
     def add(self, table: pa.Table) -> None:
-        """Add rows with a column of namespaces."""
+        """Add rows of a table with a column of namespaces."""
         column = table["namespace"].combine_chunks().dictionary_encode()
         codes = column.indices.to_numpy(zero_copy_only=False)
         names: list[str] = column.dictionary.to_pylist()

@@ -86,7 +86,7 @@ class GetTopicsHandler:
         *,
         alone: bool = False,
     ) -> bool:
-        """Take the steps of ``_make`` in one event-loop iteration; a task takes twice the time.
+        """Answer in one event-loop iteration if no wait is needed; a task takes twice the time.
 
         Memory is requested, counted and recorded, but held only for bytes not accepted by the
         kernel.
@@ -130,7 +130,7 @@ class GetTopicsHandler:
     def _listing_at_once(
         self, request: pb.CommandGetTopicsOfNamespace, namespace: NamespaceName, *, alone: bool
     ) -> TopicListing | None:
-        """Return a listing of known size available without waiting; None otherwise."""
+        """Return a listing whose size and names are available without waiting; None otherwise."""
         rules = self._rules
         if rules.keeps_heap or request.HasField("topics_pattern") or request.properties:
             return None

@@ -90,7 +90,7 @@ def listing_answer(
 def topics_response(
     request_id: int, listing: TopicListing, topics_hash: str, *, filtered: bool, changed: bool
 ) -> TopicsResponse:
-    """Return the response to one request, containing the listing's own blocks."""
+    """Return the response to one request, which shares the listing's blocks."""
     return encode_topics_response(
         request_id,
         listing.wire_parts(),

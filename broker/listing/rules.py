@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Refusals of listings: always the same error, with the figures."""
+    """Refusals of listings: each names the exceeded limit and the size."""
 
     def check(self, listing: TopicListing, namespace: NamespaceName, mode: Mode) -> None:
         """Accept every listing: a missing namespace has no topics."""
@@ -129,7 +129,7 @@ class AnswerRules:
         return self.private_buffers and response.size > COPY_BYTES
 
     async def owned(self, response: TopicsResponse) -> TopicsResponse:
-        """Copy a response into private bytes, if responses must not share any."""
+        """Return a response's own copy of its bytes, if responses must not share bytes."""
         if self.is_copied_in_steps(response):
             return await self.copies.take(response.copying())
         return response.joined() if self.private_buffers else response

@@ -50,7 +50,7 @@ class BrokerSums:
         self._latency.add_all(past.latency)
 
     def add(self, topic: Topic, figures: Mapping[str, float]) -> None:
-        """Count a topic and its figures, which include removed subscriptions."""
+        """Count a topic and its figures, which include its removed subscriptions."""
         add_up(self._sums, figures)
         self._latency.add_all(topic.latency)
         if is_system(topic):

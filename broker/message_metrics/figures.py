@@ -153,13 +153,7 @@ _SUMMED = (
 def topic_figures(
     topic: Topic, subscriptions: SubscriptionSums, period_seconds: float
 ) -> dict[str, float]:
-    """Return the figures by metric name without ``pulsar_``.
-
-    Args:
-        topic: The topic.
-        subscriptions: The figures of its subscriptions.
-        period_seconds: Period of the rates.
-    """
+    """Return the figures by metric name without ``pulsar_``."""
     published, shown = topic.statistics, subscriptions
     stored = topic.ledger.size_bytes if isinstance(topic, PersistentTopic) else 0
     return {

@@ -104,7 +104,7 @@ _SENTENCES = {
     "topic_load_pending_requests": "Topics being loaded, or waiting for it",
     "publish_latency": "Milliseconds until messages were stored; quantiles are bounds of buckets",
     "topic_load_failed": "Topics that failed to load",
-    "floodgate_metrics_topics_left_out": "Topics without own samples, for want of room",
+    "floodgate_metrics_topics_left_out": "Topics without own samples, above the limit",
 }
 
 
@@ -130,7 +130,7 @@ def _of_bucket(name: str) -> str:
 _NOT_OF_TOPICS = frozenset(
     ("consumer_msg_ack_rate", "subscription_delayed", "subscription_in_replay")
 )
-"""Figures of subscriptions and consumers, where topics are shown."""
+"""Metrics of subscriptions and consumers that topics lack."""
 
 
 class MetricSource(NamedTuple):
@@ -167,8 +167,6 @@ class MessageMetrics:
 
 
 class _Walk:
-    """One walk over the topics."""
-
     def __init__(self, source: MetricSource) -> None:
         self._source = source
         self._cluster = {"cluster": source.cluster}
@@ -182,7 +180,7 @@ class _Walk:
         self._broker = BrokerSums(past)
 
     def take(self, topic: Topic) -> Steps:
-        """Count a topic, and show it within the bound."""
+        """Count a topic, and show its samples while fewer than the limit are shown."""
         shown: dict[AnySubscription, dict[str, float]] = {}
         sums, gone = SubscriptionSums(), _sent_by_gone(topic)
         for one in topic.subscriptions:
@@ -294,7 +292,7 @@ class _Walk:
 
 
 def _sent_by_gone(topic: Topic) -> dict[str, float]:
-    """Return the figures sent by the removed subscriptions of a topic."""
+    """Return the figures for messages sent by a topic's removed subscriptions."""
     gone = topic.subscriptions.gone
     return {
         OUT_MESSAGES: sum(one.messages for one in gone.values()),

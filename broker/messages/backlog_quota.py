@@ -37,7 +37,7 @@ class QuotaTopic(Protocol):
 
 
 _KEPT_PART = 0.9
-"""The part of the limit left by an eviction (upstream: the target ratio of dropBacklog)."""
+"""The part of the limit that an eviction leaves (upstream: the target ratio of dropBacklog)."""
 
 
 def check_quota(topic: QuotaTopic) -> None:
@@ -94,7 +94,7 @@ def _slowest(among: Iterable[Subscription]) -> Subscription | None:
 
 
 def _evictable(topic: QuotaTopic) -> list[Subscription]:
-    """Return the subscriptions that may lose messages: all but the compaction's (recorded)."""
+    """Return the subscriptions that may lose messages: all except compaction's (recorded)."""
     return [one for one in topic.subscriptions if not one.internal]
 
 

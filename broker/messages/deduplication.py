@@ -149,12 +149,7 @@ class Deduplication:
         return Verdict.DUPLICATE if stored is not None and number <= stored else Verdict.UNKNOWN
 
     def begun(self, producer: str, highest: int) -> None:
-        """Note an in-flight message, accepted by the ledger.
-
-        Args:
-            producer: The producer's name.
-            highest: See ``highest_of``.
-        """
+        """Record a message that the ledger has accepted but not stored yet."""
         self._pushed[producer] = highest
 
     def stored(self, producer: str, highest: int, position: Position) -> None:
@@ -178,7 +173,7 @@ class Deduplication:
                 del self._pushed[oldest]  # Otherwise a message of the producer is in flight.
 
     def lost(self) -> None:
-        """Forget in-flight messages: the ledger failed."""
+        """Forget messages that were not stored before the ledger failed."""
         self._pushed = dict(self._stored)
 
     # -- the snapshot -------------------------------------------------------------------------

@@ -78,7 +78,6 @@ class TopicMonitors:
         await self._tasks.finished()
 
     async def _each(self, work: Callable[[PersistentTopic], object]) -> None:
-        """Call a function for each persistent topic not being closed."""
         async for topic in in_turns(self._topics.resting.awake()):
             if isinstance(topic, PersistentTopic) and not topic.closing:
                 try:
@@ -91,7 +90,7 @@ class TopicMonitors:
     # -- the work -----------------------------------------------------------------------------
 
     async def update_rates(self) -> None:
-        """End a period of the statistics; topics without further work rest from now on."""
+        """End a statistics period; topics without further periodic work are skipped from now on."""
         seconds, resting = self._config.statistics_seconds, self._topics.resting
         settling, self._settling = self._settling, []
         async for topic in in_turns(settling):

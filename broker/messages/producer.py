@@ -108,7 +108,7 @@ class ProducerConnection(Protocol):
 
 
 class ProducedTopic(ABC):
-    """A topic as its producers know it.
+    """The part of a topic used by its producers.
 
     Attributes:
         name: The full name.
@@ -297,7 +297,7 @@ class Producer:
         self.cnx.send(error_command(self.request_id, error.server_error, error.message))
 
     def disconnect(self, new_owner: ServerUrls = NO_URLS) -> None:
-        """End at the broker's initiative: without a new owner the client looks the topic up."""
+        """Close at the broker's initiative; without a new owner the client looks up the topic."""
         was_open = self.state in (ProducerState.OPEN, ProducerState.CLOSING)
         self._end()
         if was_open:
@@ -317,7 +317,7 @@ class Producer:
 
 
 LEAST_GRACE_SECONDS = 5.0
-"""The time to remember for a broker without keep-alive."""
+"""Shortest time for which closed producers are remembered, for a broker without keep-alive."""
 MAX_CLOSED = 10_000
 """Most remembered producers of a connection; beyond, the oldest is forgotten."""
 

@@ -1,4 +1,4 @@
-"""The producers of one topic, and the access modes that they ask for.
+"""The producers of one topic, and their access modes.
 
 Source: upstream AbstractTopic.incrementTopicEpochIfNeeded (PIP-68).
 """
@@ -147,7 +147,7 @@ class PulsarAccessModes(AccessModes):
     """
 
     def _stop_waiting(self, producer: Producer) -> None:
-        """Keep the producer's place."""
+        """Keep the producer waiting, as a real broker does."""
 
     def _next(self) -> Producer | None:
         while self.waiting:

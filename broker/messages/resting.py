@@ -1,4 +1,4 @@
-"""Topics at rest: periodic work skips a topic until something can be due there.
+"""Loaded topics that periodic work skips until something can be due there.
 
 A topic rests from the end of a statistics period until a moment worked out from its state and
 policies, or until a client, an operator or a timer of its own touches it.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 STEP_SECONDS = 1.0
-"""A larger step of the system's time, against the monotonic time, wakes all topics."""
+"""Seconds of clock change: if the system's time jumps further, no topic is skipped."""
 _FEWEST_ENDS = 1_000
 
 
@@ -30,7 +30,7 @@ class _Rest(NamedTuple):
 
 
 class RestingTopics:
-    """The loaded topics, awake or at rest.
+    """The loaded topics: awake (visited by periodic work), or at rest (skipped).
 
     Mutable state: the topics at rest by the second of the end, and a heap of these seconds.
     Bound: one entry a loaded topic, and twice as many seconds, or 1,000.
@@ -52,7 +52,7 @@ class RestingTopics:
         return self._clock.wall_ms() / 1000 - self._clock.now()
 
     def add(self, topic: Topic) -> None:
-        """Take a loaded topic, awake."""
+        """Add a loaded topic, awake."""
         self._awake[topic] = None
 
     def discard(self, topic: Topic) -> None:
@@ -61,7 +61,7 @@ class RestingTopics:
         self._awake.pop(topic, None)
 
     def awake(self) -> tuple[Topic, ...]:
-        """Return the topics awake now."""
+        """Return the topics that periodic work must visit now."""
         now, ended = self._clock.now(), list[Topic]()
         if abs(self._ahead() - self._wall_ahead) > STEP_SECONDS:
             self._wall_ahead = self._ahead()
@@ -73,7 +73,7 @@ class RestingTopics:
         return tuple(self._awake)
 
     def rest(self, topic: Topic, until: float) -> None:
-        """Let an awake topic rest until a moment; no-op for the past, or after its unloading."""
+        """Skip an awake topic until a moment; no-op for the past, or after its unloading."""
         if until <= self._clock.now() or topic not in self._awake:
             return
         end = until if until == inf else floor(until)
@@ -86,7 +86,7 @@ class RestingTopics:
         self._resting[topic] = _Rest(end, topic.in_use)
 
     def wake(self, topic: Topic) -> None:
-        """End a topic's rest."""
+        """Make periodic work visit a topic again."""
         topic.rests = False
         rest = self._resting.pop(topic)
         self._ending.get(rest.until, {}).pop(topic, None)
@@ -131,7 +131,7 @@ def unused_at(topic: Topic) -> float:
 
 
 def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
-    """Return the time without use before a topic is deleted, not before retention ends.
+    """Return the seconds without use before a topic is deleted, not before retention ends.
 
     Source: upstream PersistentTopic.checkGC.
     """

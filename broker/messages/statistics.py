@@ -77,7 +77,7 @@ NOTHING = Counters()
 
 
 class Rates:
-    """Rates per second over the last whole period; 0 in the first (as upstream's statistics).
+    """Rates per second over the last whole period; 0 in the first period, as upstream.
 
     Attributes:
         current: The rates.
@@ -143,7 +143,7 @@ class Histogram:
         return sum(self.counts)
 
     def quantile(self, part: float) -> float:
-        """Return the bound of the bucket of a quantile; NaN without values."""
+        """Return the upper bound of the bucket that holds a quantile; NaN without values."""
         count = self.count
         if not count:
             return float("nan")

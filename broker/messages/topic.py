@@ -61,7 +61,7 @@ CREATED_PROPERTY = "created_at"
 MADE_BY_USE_PROPERTY = "made_by_use"
 """Name of the ledger property that marks a topic as not imported."""
 FULL_SECONDS = 1.0
-"""The time producers are refused after the store lacked capacity for a message."""
+"""Seconds for which producers are refused after the store had no capacity for a message."""
 _UNKNOWN_STATUS = "the message was sent before, and whether it is stored is not known yet"
 
 
@@ -153,7 +153,7 @@ class Topic(ProducedTopic):
         return bool(self.producers or self.producers.waiting or self.subscriptions.consumer_count)
 
     def touched(self) -> None:
-        """End a rest: figures, entries, cursors, clients or policies may have changed."""
+        """Make periodic work visit the topic again, as its state may have changed."""
         if self.rests:
             self._context.woken(self)
 
@@ -190,7 +190,7 @@ class Topic(ProducedTopic):
 
 
 class _Pending(NamedTuple):
-    """A message not stored yet.
+    """A message that is not stored yet.
 
     Attributes:
         deduplicated: The highest sequence id is recorded after storing.

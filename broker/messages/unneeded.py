@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAST_TOPICS = 50
-"""Topics checked regardless of time, so that a few topics never miss free capacity."""
+"""Topics checked regardless of the time taken, so that a few topics are always checked."""
 PAUSE_SECONDS = 1.0
 """The least interval between checks of unloaded topics, which must read cursors."""
 PART_OF_THE_TIME = 10
-"""Checking many topics takes about one part in so many of the time."""
+"""Checks of many topics take at most about a tenth (1 / PART_OF_THE_TIME) of the time."""
 
 
 class Topics(Protocol):
@@ -74,7 +74,7 @@ class RoomMaker:
         store.when_scarce(self.make)
 
     def make(self) -> None:
-        """Free as much as fits into the current turn, and the rest in later turns."""
+        """Free as much capacity as fits into the current turn, and the rest in later turns."""
         if self._has_had_its_turn:
             return
         loop = asyncio.get_running_loop()
@@ -130,7 +130,6 @@ class RoomMaker:
                 logger.info("%s keeps its messages: %s", name, error)
 
     async def _drop_stored(self, name: TopicName) -> None:
-        """Drop the unneeded messages of an unloaded topic."""
         async with self._topics.unloaded(str(name)) as is_unloaded:
             if not is_unloaded or not self._topics.serves(name):
                 return
@@ -149,5 +148,5 @@ class RoomMaker:
         self._task = None
 
     async def close(self) -> None:
-        """Stop."""
+        """Stop freeing capacity."""
         await ended(self._task)

@@ -29,8 +29,8 @@ FORGET_SECONDS = 60.0
 """Longest wait for peers to close the topics of deleted namespaces, above a dead peer's lease."""
 NAMED_IN_A_WARNING = 3
 WAIT_SECONDS = 2.0
-"""Longest wait for heirs to take bundles over. Clients look up the topics of the remaining bundles.
-"""
+"""Longest wait for other brokers to take over bundles. Clients look up the topics of the remaining
+bundles. """
 
 
 async def hand_over(
@@ -78,7 +78,7 @@ async def have_forgotten(
     broker: str,
     clock: Clock,
 ) -> None:
-    """Make the peers forget deleted namespaces; return once no peer owns a bundle of them.
+    """Make all live brokers forget deleted namespaces; return once none owns a bundle of them.
 
     Args:
         use: Borrows a connection to the database, or raises StoreError.
@@ -108,7 +108,7 @@ async def have_forgotten(
 
 
 async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
-    """Return the id of the broker at an address, if the broker may own a bundle.
+    """Return the id of the broker at an address, if that broker may own a bundle.
 
     Raises:
         NotServedError: No live broker has the address, or the bundle's messages are in another
@@ -123,7 +123,9 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
                 f"the messages of bundle {bundle} are in the database of its broker"
             )
     known = ", ".join(sorted(urls.any_service for urls, _ in brokers.values()))
-    raise NotServedError(f"no broker lives at {one_line(address)}; those that do: {known}")
+    raise NotServedError(
+        f"no live broker has the address {one_line(address)}; live brokers: {known}"
+    )
 
 
 def urls_of_topic(

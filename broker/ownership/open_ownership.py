@@ -1,4 +1,4 @@
-"""The choice of an ownership: shared by the brokers of a PostgreSQL database, otherwise sole.
+"""Chooses the ownership of topics: shared by brokers of a PostgreSQL database, otherwise sole.
 
 A sole broker owns all topics.
 """
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 class SoleOwnership:
-    """The ownership of a broker with an exclusive store. See Ownership.
-
-    Args:
-        urls: Returns the broker's addresses.
-    """
+    """The ownership of a broker with an exclusive store. See Ownership."""
 
     alone = True
 
@@ -48,7 +44,7 @@ class SoleOwnership:
         return True
 
     def notice(self) -> None:
-        """Do nothing: no peer could have served a topic meanwhile."""
+        """Do nothing, as no other broker can serve a topic."""
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Return this broker."""

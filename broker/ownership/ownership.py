@@ -70,7 +70,7 @@ class Ownership(Protocol):
         """Return True if any broker serves a bundle's topics."""
 
     def notice(self) -> None:
-        """Release all bundles immediately if the lease has expired, for example while stopped."""
+        """Release all bundles if the lease has expired, for example in a stopped process."""
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
         """Return a topic's broker; this broker may become the owner.
@@ -114,7 +114,7 @@ class Ownership(Protocol):
         """
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Call back before owning a bundle served meanwhile by another broker."""
+        """Call back before owning a bundle that another broker served meanwhile."""
 
     async def brokers(self) -> Sequence[str]:
         """Return host and web port of each live broker."""

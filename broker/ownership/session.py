@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RENEWALS = 3
-"""Renewals in the time of a lease; two may fail."""
+"""Renewals of a lease before it would expire; two may fail."""
 SAFE_PART = 0.9
-"""Used part of a lease: clocks may differ in speed by a tenth."""
+"""The part of a lease that is used, as clocks may differ in speed by a tenth."""
 READY_SECONDS = 5.0
 """Longest wait of a lookup for a new session."""
 CLOSE_SECONDS = 5.0

@@ -48,7 +48,7 @@ RELEASE_SECONDS = 10.0
 LOOK_SECONDS = 0.1
 """Seconds between checks of a release, each with a repeated notification."""
 AWAY_SECONDS = 10.0
-"""Longest wait of a lookup for an absent broker with the messages, perhaps restarting. A
+"""Longest wait of a lookup for an absent broker that has the messages, perhaps restarting. A
 client's lookup has 30 s."""
 _LEAVING = "this broker is being shut down: ask another one"
 
@@ -210,7 +210,7 @@ class SharedOwnership:
                 return chosen
             if self._clock.now() >= give_up:
                 raise NotServedError(
-                    f"the broker that has the messages of bundle {bundle} is away: "
+                    f"the broker that has the messages of bundle {bundle} is not running: "
                     "they are in its database"
                 )
             await clock_sleep(self._clock, LOOK_SECONDS)
@@ -297,7 +297,6 @@ class SharedOwnership:
                 await hand_over(self._use, [bundle], self._clock, [heir])
 
     async def _let_go(self, bundle: Bundle) -> None:
-        """Close a bundle's topics, then end the ownership."""
         me = self._session.id
         if self._owned.discard(bundle):
             logger.info("this broker lets go of bundle %s", bundle)
@@ -349,7 +348,7 @@ class SharedOwnership:
             await to_its_end(self._release(bundle))
 
     async def _forget(self, namespace: NamespaceName) -> None:
-        """Release the bundles of a namespace deleted by a peer, and delete stored data."""
+        """Release the bundles of a namespace that a peer deleted, and delete stored data."""
         if await self._store.policies(namespace) is not None:
             return  # Recreated meanwhile, after all brokers had forgotten the deleted namespace.
         await self._let_go_within(namespace)
@@ -362,7 +361,7 @@ class SharedOwnership:
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callback) -> None:
-        """Call back before owning a bundle served meanwhile by another broker."""
+        """Call back before owning a bundle that another broker served meanwhile."""
         self._when_moved.append(callback)
 
     async def brokers(self) -> Sequence[str]:

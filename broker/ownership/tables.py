@@ -26,7 +26,8 @@ with the id of the deleting broker."""
 MEMORY_PREFIX = "memory-"
 """Prefix of the identity of a store of messages in a process's memory."""
 DELETED = f"{MEMORY_PREFIX}deleted"
-"""The store of a bundle of a deleted namespace: remaining messages are void."""
+"""The store named in a bundle's row after its namespace was deleted: remaining messages are
+void."""
 _CREATION_LOCK = 0x6F776E6572
 _TABLES = """
 CREATE TABLE IF NOT EXISTS floodgate.brokers (
@@ -278,7 +279,7 @@ async def heirs(connection: Connection) -> Sequence[str]:
 
 
 async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
-    """Notify a broker to own a bundle without an owner."""
+    """Notify a broker that it may own a bundle without an owner."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
@@ -332,7 +333,7 @@ async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> b
 
 
 async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
-    """Return the service URL of a live broker with a bundle of the namespaces."""
+    """Return the service URL of a live broker that owns a bundle of the namespaces."""
     row = await connection.fetchrow(
         f"SELECT {_OWNERS_URLS} FROM floodgate.bundles b JOIN floodgate.brokers o "
         "ON o.id = b.owner WHERE b.namespace = ANY($1::text[])"

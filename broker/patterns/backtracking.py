@@ -81,11 +81,9 @@ class PatternWorkers(WorkerProcesses[PatternWorker]):
 
 
 LIMIT_NAMES = 100_000
-"""Names of a listing sharing one floodgatePatternTimeoutMs; longer listings get proportionally
-more.
-"""
+"""Number of names for which one floodgatePatternTimeoutMs is allowed; longer listings get more. """
 MOST_SECONDS = 20.0
-"""Limit for any number of names, unless the key is longer: a client waits for 30 s."""
+"""Longest time limit for any number of names, unless the key is longer: a client waits for 30 s."""
 PIECE_CLOCK_SECONDS, CLOCK_SECONDS = 20.0, 60.0
 """Wall-clock limits for a piece and for all pieces, unless the key is longer."""
 _REMEDY = "write it without look-around and back-references, or raise floodgatePatternTimeoutMs"
@@ -160,7 +158,7 @@ class BacktrackingFilter:
         pieces: Iterator[Piece],
         limit: _Limit,
     ) -> Piece | None:
-        """Match pieces, for one time slice if evaluations wait; return the next or None.
+        """Match pieces, for one time slice if other evaluations wait; return the next, if any.
 
         Raises:
             TimeoutError: A piece, or all pieces together, take too long.
@@ -205,7 +203,6 @@ class _Limit:
         self.names = 0
 
     def __str__(self) -> str:
-        """Describe the exceeded limit."""
         whole = self._key
         if self.seconds > self._seconds:
             whole = f"{self.seconds:g} s ({self._key} for each {LIMIT_NAMES} topics"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 ENTRY_BYTES = 760
-"""Bytes of an entry beside value and key text: scope, key, and slots in three tables."""
+"""Bytes of a cache entry beside its value and key text: scope, key, and slots in three tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ListingCache:
         return entry.value
 
     def put(self, scope: object, key: Hashable, value: object, size_bytes: int) -> None:
-        """Keep a value until it is the least recently used, or the scope is freed.
+        """Keep a value until it is evicted as the least recently used, or its scope is freed.
 
         Args:
             scope: The source of the value; held weakly, and must not be referenced by the value.

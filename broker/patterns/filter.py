@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TURN_SECONDS = 0.003
-"""Longest matching in one event-loop iteration, before other connections are served."""
+"""Longest matching of names in one event-loop iteration, before other connections are served."""
 FIRST_STEP_NAMES = 2_048
-"""Most names in the first step, with the speed still unknown."""
+"""Most names in the first step, while the speed is unknown."""
 FIRST_STEP_WORK = 65_536
-"""Names times the pattern's instructions in the first step. RE2 at its slowest takes about 0.1 us
-for such a pair on a name of 100 B: the first step takes 50 ms at most, and mostly 0.2.
+"""Most names, multiplied by the pattern's instructions, in the first step. RE2 at its slowest takes
+about 0.1 us for such a pair on a name of 100 B: the first step takes 50 ms at most, and mostly 0.2.
 """
 MOST_STEP_NAMES = 65_536
 """Most names in a step on any machine: more than a run of the shortest names has."""
@@ -59,7 +59,7 @@ _SHORT_STEP_SECONDS = 0.001
 _LONG_STEP_SECONDS = 0.004
 _EMPTY_PATH = pa.array([""])
 _EVERYTHING: Final = object()
-"""Cached marker for a wholly matching listing: a value must not hold its scope."""
+"""Cached instead of a result when all names match: a value must not hold its scope."""
 
 
 class PatternRules(Settings):
@@ -67,7 +67,7 @@ class PatternRules(Settings):
 
     enabled: bool = Key("enableBrokerSideSubscriptionPatternEvaluation")
     max_length: int = Key("subscriptionPatternMaxLength")
-    """UTF-16 units of the raw pattern."""
+    """Most UTF-16 units of the raw pattern."""
     implementation: RegexImplementation = Key(
         "topicsPatternRegexImplementation", RegexImplementation
     )
@@ -205,7 +205,7 @@ class PatternFilter:
 
 
 class _StepSize:
-    """The number of names matched in one call: many, but not for long.
+    """The number of names to match in one call, adapted so that a call takes a millisecond.
 
     Attributes:
         names: Names in a call.
@@ -220,7 +220,7 @@ class _StepSize:
         self.call_seconds = 0.0
 
     def adapt(self, seconds: float) -> None:
-        """Adapt to the duration of the last call.
+        """Adapt the number of names to the duration of the last call.
 
         A measured fixed cost may be wrong by half, and by more after an interruption: the cost
         never exceeds the duration of a call with names.

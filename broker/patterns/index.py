@@ -174,8 +174,6 @@ class _PatternSet(Generic[Key]):
 
 
 class _Engine(Generic[Key]):
-    """The compiled patterns of one set."""
-
     def __init__(self, slots: list[_Slot[Key]]) -> None:
         self._slots = slots
         # A single pattern is as fast without a set, whose memory limit may be too small.

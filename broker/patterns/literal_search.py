@@ -29,7 +29,7 @@ _SIMPLE = re.compile(
     rf"{_BEGINNING}((?:(?:{_CHARACTER}|{_GROUP}){_REPEATED})*)\$?", re.ASCII | re.DOTALL
 )
 _RANGE_BYTES = 128
-"""Length of a pattern's prefix that determines the range."""
+"""Most bytes of the lowest and of the highest matching key."""
 _LAST = b"\xff\xff"
 _LAST_PARTITION = b"-partition-" + _LAST
 
@@ -63,14 +63,14 @@ class Search(NamedTuple):
 
 
 def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return the text of a column; of a slice, only the slice's text."""
+    """Return the text of a column, of a slice without the rest of its buffer."""
     begins = np.frombuffer(offsets, np.int32)
     begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
     return bytes(data.slice(begin, end - begin).to_pybytes())
 
 
 def taken_apart(pattern: str) -> Search | None:
-    """Split a pattern into prefix and rest; None for a pattern matched as a whole.
+    """Split a pattern into a literal prefix and the rest; None if it has no such form.
 
     Args:
         pattern: A pattern compiled by RE2.
@@ -90,7 +90,7 @@ def _mask(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
 
 
 def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
-    """Return the lowest and the highest key of matching paths, with their partitions."""
+    """Return the lowest and the highest key of matching paths and of their partitions."""
     try:
         low, high = whole.possiblematchrange(_RANGE_BYTES)
     except re2.error:

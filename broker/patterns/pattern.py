@@ -55,13 +55,13 @@ _NOTHING_BEHIND = (
     "Index 1 out of bounds for length 1",
     "java.lang.ArrayIndexOutOfBoundsException",
 )
-"""Upstream's own error after splitting at ``://`` and taking the second part."""
+"""The error of upstream, which splits a pattern at ``://`` and takes the second part."""
 _REFUSED_BY_RE2J = (
     (re.compile(r"\(\?P?<(\w+)>(?=.*\(\?P?<\1>)", re.DOTALL), "duplicate capture group name"),
     (re.compile(r"\{[0-9]{9,}(?:,[0-9]*)?\}"), "invalid repetition size"),
     (re.compile(r"(?<!\\)\{[*+?]"), "bad repetition operator"),
 )
-"""Patterns compiled by RE2 but refused by RE2/J, with RE2/J's words."""
+"""Patterns that RE2 compiles but RE2/J refuses, with RE2/J's error texts."""
 
 
 class RegexImplementation(Enum):
@@ -118,7 +118,7 @@ def remove_domain_scheme(pattern: str) -> str:
         return pattern
     domain, rest, *others = pattern.split(_SCHEME)
     if not rest and not any(others):
-        raise InvalidPatternError(*_NOTHING_BEHIND, prefix=f"nothing stands behind {_SCHEME}: ")
+        raise InvalidPatternError(*_NOTHING_BEHIND, prefix=f"nothing follows {_SCHEME}: ")
     for known in (NON_PERSISTENT, PERSISTENT):
         if domain.endswith(known):
             return domain.removesuffix(known) + rest
@@ -129,7 +129,7 @@ _compiled: OrderedDict[tuple[str, RegexImplementation], TopicsPattern] = Ordered
 
 
 def compiled_before(pattern: str, implementation: RegexImplementation) -> TopicsPattern | None:
-    """Return a cached compiled pattern, else None, at no cost."""
+    """Return a compiled pattern from the cache; None if it is not cached."""
     found = _compiled.get((pattern, implementation))
     if found is not None:
         _compiled.move_to_end((pattern, implementation))
@@ -207,11 +207,11 @@ class MatchAll:
     matches_all = True
 
     def matching(self, paths: pa.Array) -> Mask:
-        """Keep every path."""
+        """Return every path of a text column, as all match."""
         return np.ones(len(paths), np.bool_)
 
     def mask(self, names: Sequence[bytes]) -> Mask:
-        """Keep every name."""
+        """Return a mask that is true for every name."""
         return np.ones(len(names), np.bool_)
 
 
@@ -240,7 +240,7 @@ class LinearTime:
         self._search = taken_apart(text)
 
     def matching(self, paths: pa.Array) -> Mask:
-        """Match a text column of paths in one call."""
+        """Match each path of a text column, in one call."""
         if self._search is not None:
             mask = self._search.matching(paths)
             if mask is not None:
@@ -249,7 +249,7 @@ class LinearTime:
         return found
 
     def mask(self, names: Sequence[bytes]) -> Mask:
-        """Match full names in one call."""
+        """Match each full topic name, in one call."""
         return self.matching(paths_of(pa.array(names, pa.binary())))
 
 
@@ -277,16 +277,16 @@ class Backtracking:
             raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
     def matching(self, paths: pa.Array) -> Mask:
-        """Match paths one by one."""
+        """Match each path of a text column, one by one."""
         return np.fromiter(map(self.matches, paths.to_pylist()), np.bool_, len(paths))
 
     def mask(self, names: Sequence[bytes]) -> Mask:
-        """Match full names one by one."""
+        """Match each full topic name, one by one."""
         paths = (path_of(name).decode() for name in names)
         return np.fromiter(map(self.matches, paths), np.bool_, len(names))
 
     def matches(self, path: str, seconds: float = FALLBACK_SECONDS_PER_NAME) -> bool:
-        """Match one path, for ``seconds`` at most.
+        """Return True if a path matches; the time limit is ``seconds``.
 
         Raises:
             InvalidPatternError: The match took longer.

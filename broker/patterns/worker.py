@@ -30,9 +30,9 @@ LENGTH = struct.Struct(">I")
 JOB = struct.Struct(">dII")
 TOOK = struct.Struct(">d")
 MAX_MEMORY_BYTES = 1 << 30
-"""Largest address space of a worker, against unbounded growth of the engine."""
+"""Largest address space of a worker, as the engine's memory may grow without bound."""
 MOST_SECONDS = 1e6
-"""Longest timer: the kernel accepts no much larger number."""
+"""Longest timer in seconds, as the kernel accepts no much larger number."""
 
 
 def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: bytes) -> bytes:
@@ -110,7 +110,7 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Serve standard input, with less memory than the broker."""
+    """Answer jobs from standard input, with less memory than the broker."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAMES_PER_STEP = 2_048
-"""Names of a step (about 1 ms)."""
+"""Names processed in one step of about 1 ms."""
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
-"""Most UTF-8 bytes of a name: the longest topic that can be created, with a partition."""
+"""Most UTF-8 bytes of a listed name: the longest topic name, with a partition."""
 _PREFIX_BYTES = 2
-"""Usual bytes before a name on the wire."""
+"""Bytes before most names on the wire: tag and length."""
 SHOWN_CHARACTERS = 200
 _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.PERSISTENT: "persistent",
@@ -55,7 +55,7 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 
 
 class UnusableAnswerError(Exception):
-    """An unusable list; the text continues the word "answered".
+    """A list that cannot be used; the text continues the word "answered".
 
     The list is untrusted. Long lists are converted in steps, and sorted by Arrow in a thread
     without the interpreter's lock, so that other connections proceed.
@@ -170,7 +170,6 @@ def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
 
 
 def _sequence(runs: Sequence[pa.LargeBinaryArray]) -> Generator[None, None, TopicSequence]:
-    """Pack sorted names into blocks."""
     blocks = []
     for run in runs:
         blocks.append(Block.of_names(run.to_pylist()))
@@ -199,12 +198,6 @@ class _NotAwaitable:
 
 class ResourceCalls:
     """The calls of a plug-in, each with a time limit.
-
-    Args:
-        resources: The plug-in.
-        name: pulsarResourcesExtendedClassName.
-        timeout_seconds: Time limit of a call.
-        clock: The source of time.
 
     Attributes:
         under_way: Calls in flight.

@@ -125,9 +125,9 @@ class EffectivePolicies:
     dispatch_rates: Mapping[str, Rate] = field(default_factory=dict, hash=False)
     """Rates of single subscriptions, by name; they override ``subscription_dispatch_rate``."""
     subscribe_rate: Rate = NO_SUBSCRIBE_RATE
-    """Subscriptions of a consumer."""
+    """Rate of subscribing by each consumer."""
     replicator_dispatch_rate: Rate = NO_RATE
-    """Shown only: there is no replication."""
+    """Rate of replication, shown only: there is no replication."""
     size_quota: BacklogQuota = NO_QUOTA
     age_quota: BacklogQuota = NO_QUOTA
     retention: Retention = NO_RETENTION
@@ -149,7 +149,7 @@ class EffectivePolicies:
     inactive_topics: InactiveTopics = NO_DELETION
     subscription_expiration_minutes: int = 0
     persistence: Persistence = UPSTREAM_PERSISTENCE
-    """Shown only."""
+    """Copies of messages, shown only."""
 
 
 DEFAULTS = EffectivePolicies()

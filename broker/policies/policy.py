@@ -63,11 +63,11 @@ class Null(Enum):
     """The meaning of a null or missing body."""
 
     VALUE = auto()
-    """The reader's empty value: 0, or false."""
+    """The value becomes the reader's empty value: 0, or false."""
     REMOVES = auto()
     """The policy is removed."""
     KEEPS = auto()
-    """A no-op."""
+    """Nothing changes."""
 
 
 NO_CONTENT = object()
@@ -155,7 +155,7 @@ class Policy:
         return {self.field: type(getattr(DEFAULTS, self.field))(**values)}
 
     def shown(self, own: EffectivePolicies) -> object:
-        """Return effective policies as a value; None if they have no such field.
+        """Return the policy's value in effective policies; None if they have no such field.
 
         An object without effect is shown empty.
         """

@@ -15,7 +15,7 @@ DISPATCH_WAIT_SECONDS = 1.0
 """Delay before a throttled dispatcher retries."""
 _ROUNDING = 1e-6
 MOST_CONSUMERS = 10_000
-"""Consumers of a topic whose subscriptions are counted."""
+"""Most consumers of a topic whose subscribing is counted."""
 
 
 class RateLimiter:
@@ -72,7 +72,6 @@ class RateLimiter:
 
 
 def _bucket(most: int, period_seconds: int, now: float) -> TokenBucket | None:
-    """Return a full bucket; None without a limit."""
     return TokenBucket(most / max(period_seconds, 1), most, now) if most > 0 else None
 
 

@@ -43,7 +43,7 @@ READ_AGAIN_SECONDS = 1.0
 MOST_TRIES = 100
 """Most attempts of a change while other brokers change the same policy."""
 MOST_TOLD = 1_000
-"""Most changed names read singly; above, all policies are read."""
+"""Most changed names whose policies are read singly; above, all policies are read."""
 _NONE: Mapping[str, Any] = {}
 
 
@@ -51,11 +51,6 @@ class PolicyService:
     """The policies of namespaces and topics.
 
     Bound: MAX_DOCUMENTS, of policies of MAX_POLICY_BYTES each.
-
-    Args:
-        store: Stores the documents.
-        defaults: Returns the broker's policies.
-        clock: The time.
     """
 
     def __init__(
@@ -289,7 +284,7 @@ class PolicyService:
 
 
 AT_ONCE = 50
-"""Topics of a batch."""
+"""Topics notified of changed policies in one turn."""
 
 
 class Follower(Protocol):

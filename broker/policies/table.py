@@ -26,7 +26,7 @@ from broker.policies.values import (
 UNDEFINED = "UNDEFINED"
 """A schema compatibility strategy that leaves the choice to the broker."""
 MODE_KEY, NO_MODE, PREFIX = "subscription_auth_mode", "None", "Prefix"
-"""Policy: the name of a subscription begins with the consumer's role."""
+"""Policy under which the name of a subscription must begin with the consumer's role."""
 STRATEGIES = (
     "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE", "BACKWARD", "FORWARD", "FULL",
     "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE",
@@ -38,12 +38,12 @@ _OLD_STRATEGIES = (
 
 
 def _least_0(path: str) -> Place:
-    """Return the place of a number from 0 on."""
+    """Return the paths of a policy that is a number from 0 on."""
     return Place(path, Null.VALUE, refusal=f"{path} must be 0 or more")
 
 
 def _unset(path: str, value: object, *, removable: bool = False) -> Place:
-    """Return the place of a policy with a value where it is not set."""
+    """Return the paths of a policy that shows a value even where it is not set."""
     return Place(path, Null.VALUE, value, removable=removable)
 
 

@@ -27,7 +27,7 @@ class JsonNumber(str):
 
 
 class BadBodyError(Exception):
-    """A body is unreadable: 400, and a sentence of plain text, in Pulsar's form.
+    """A body that cannot be read: status 400, with a plain-text sentence in Pulsar's form.
 
     Attributes:
         media_type: Content-Type of the sentence.
@@ -176,7 +176,7 @@ def boolean(value: object) -> bool:
 
 
 PRIMITIVES: tuple[Reader, ...] = (number, long_number, boolean)
-"""Readers of values that upstream refuses without a body."""
+"""Readers of values that upstream refuses if the body is missing."""
 
 
 def text(value: object) -> str | None:

@@ -44,7 +44,7 @@ class AvroJudge(Protocol):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the index in ``alike`` of the same schema; None for a new schema.
+        """Return the index of an equal schema in ``alike``; None for a new schema.
 
         Args:
             schema: A definition of a type in AVRO_KINDS.
@@ -187,7 +187,7 @@ def _same_bytes(existing: Sequence[StoredSchema], schema: Schema) -> int | None:
 def _refusal_of_kinds(
     schema: Schema, existing: Sequence[StoredSchema], strategy: str
 ) -> SchemaRefusal | None:
-    """Return a refusal for which no definition is parsed."""
+    """Return a refusal that follows from the types alone, without parsing a definition."""
     compared = _compared(existing, strategy)
     for one in compared:
         if one.kind != schema.kind:

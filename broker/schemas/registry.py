@@ -174,7 +174,7 @@ class SchemaRegistry:
     # -- versions -----------------------------------------------------------------------------
 
     async def in_force(self, topic: TopicName) -> Sequence[StoredSchema]:
-        """Return the versions since the last deletion, in order."""
+        """Return the versions added since the last deletion, in order."""
         return _in_force(await self._store.schemas_of(schema_name(topic)))
 
     async def get(self, topic: TopicName, version: int | None = None) -> StoredSchema | None:
@@ -185,7 +185,7 @@ class SchemaRegistry:
         return next((one for one in known if one.version == version), None)
 
     async def asked_for(self, topic: TopicName, version: int | None) -> StoredSchema | None:
-        """Return a version as GET_SCHEMA answers it, None for the newest; None if missing."""
+        """Return a version in the form of GET_SCHEMA, None for the newest; None if missing."""
         if version is None and self.rules.shows_deletion:
             known = await self.history(topic)
             return known[-1] if known else None
@@ -220,7 +220,7 @@ class SchemaRegistry:
         *,
         may_add: bool | None = None,
     ) -> int:
-        """Return the version of a schema; add a new compatible schema.
+        """Return the version of a schema, which is added if new and compatible.
 
         Args:
             topic: The topic.
@@ -293,7 +293,6 @@ class SchemaRegistry:
 
 @contextmanager
 def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
-    """Convert a block's failures to errors of requests."""
     try:
         yield
     except SchemaRefusedError as error:

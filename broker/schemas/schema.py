@@ -134,7 +134,7 @@ class TruncatedKeyValueError(Exception):
 
 
 def halves(schema: Schema) -> tuple[Schema, Schema]:
-    """Return the schemas of key and value.
+    """Return the two schemas within a KEY_VALUE schema: of the key and of the value.
 
     Raises:
         TruncatedKeyValueError: The data ends too early.
@@ -159,7 +159,7 @@ def _half(schema: Schema, which: str, data: bytes) -> Schema:
 
 
 def joined(key: bytes, value: bytes) -> bytes:
-    """Return the data of two definitions."""
+    """Return the data of a KEY_VALUE schema with two definitions."""
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value))
 
 
@@ -182,7 +182,7 @@ def _json(data: bytes) -> object:
 
 
 def of_text(text: str) -> bytes:
-    """Return the data of a definition in the REST API's form.
+    """Return the data of a schema given in the REST API's form.
 
     Raises:
         ValueError: The text is no JSON with ``key`` and ``value``.

@@ -40,7 +40,7 @@ class CachedStore(ABC):
         """Return the newest version of a namespace; None if missing."""
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate if its snapshot is cached, else None."""
+        """Return a listing's heap estimate if the namespace's snapshot is cached, else None."""
         cached = self._cache.peek(namespace)
         return cached.listing(mode).estimated_bytes if cached is not None else None
 

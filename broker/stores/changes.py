@@ -1,4 +1,4 @@
-"""Changes of a namespace, the errors with which a store refuses them, and the feed of the rest.
+"""Changes of a namespace, the errors that refuse a change, and the feed of committed changes.
 
 The feed is in order, and bounded for each reader.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """A store failed; one sentence for the operator."""
+    """A store failed; the text is one sentence for the operator."""
 
 
 class TopicExistsError(Exception):
@@ -102,7 +102,8 @@ class TopicChanges:
 
 
 MAX_QUEUED_CHANGES = 10_000
-"""Queue length for a slow reader; beyond, the oldest change is dropped and leaves a gap."""
+"""Queue length of a slow reader of the feed; beyond, the oldest change is dropped, leaving a
+gap."""
 MAX_TOLD_NAMES = 1_000
 """Most names of a change in the feed; names of larger changes are read from the snapshot."""
 

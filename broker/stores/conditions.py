@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 MANY_NAMES = 2_000
-"""Most names added to a snapshot on the event loop."""
+"""Number of names above which a change is computed off the event loop."""
 NAMES_PER_LOOKUP = 64
 """Names added to a set in the time of one lookup."""
 COUNTED_TOPICS = (1_000, 50_000)
@@ -101,7 +101,7 @@ def settled(
     changes: TopicChanges,
     properties_of: Callable[[str], Mapping[str, str]],
 ) -> TopicChanges:
-    """Return a change; an ``adds_only`` change is reduced to its new part."""
+    """Return a change; an ``adds_only`` change without the parts that exist already."""
     if not changes.adds_only:
         return changes
     counts: Mapping[str, int] = before.partitioned or {}
@@ -113,7 +113,7 @@ def settled(
 def growing(
     changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
 ) -> AbstractSet[str]:
-    """Return the existing partitioned topics with new partitions; see what_is_new."""
+    """Return the existing partitioned topics that get new partitions; see what_is_new."""
     known = [base for base in changes.partitioned if base in counts]
     if not known:
         return frozenset()
@@ -122,12 +122,12 @@ def growing(
 
 
 def looked_up(changes: TopicChanges) -> Iterator[bytes]:
-    """Yield the names whose existence decides the effect of an addition."""
+    """Yield the names whose existence decides what an addition changes."""
     return chain(changes.added, (base.encode() for base in changes.partitioned))
 
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return the existing names of ``looked_up``, or all existing names."""
+    """Return which of the names of ``looked_up`` exist, or all existing names."""
     if before.holds_nothing and not before.partitioned:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
@@ -174,7 +174,7 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Return properties of new names; partitions without properties inherit from their topic."""
+    """Return the properties of new names; partitions without their own inherit from their topic."""
     of_topics = [kept.get(without_partition(name.decode())) for name in added]
     pairs = [list(properties.items()) if properties else None for properties in of_topics]
     column = pa.array(pairs, PROPERTIES_TYPE)

@@ -26,7 +26,7 @@ class DatabaseTables(ABC):
 
     @abstractmethod
     async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        """Return what ``make`` makes of each row; all values of the rows are texts."""
+        """Return the results of ``make`` for each row, all of whose values are texts."""
 
     @abstractmethod
     async def _rows(self, query: str, *values: object) -> Sequence[Sequence[Any]]:
@@ -47,7 +47,7 @@ class DatabaseTables(ABC):
     @staticmethod
     @abstractmethod
     def _stored(text: str) -> str | bytes:
-        """Return the stored form of a text with any characters."""
+        """Return the form in which the database stores a text with any characters."""
 
     # -- tenants and imports ------------------------------------------------------------------
 

@@ -366,8 +366,6 @@ async def _in_order(names: Collection[NameT]) -> Sequence[NameT]:
 
 
 class _Made(NamedTuple):
-    """The computed result of a change."""
-
     before: NamespaceSnapshot
     after: NamespaceSnapshot
     properties: NamespaceProperties

@@ -44,7 +44,7 @@ class NameLocks(Generic[Name]):
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """Await work and let it finish if the caller is cancelled: a commit and its publication."""
+    """Await work that completes even if the caller is cancelled: a commit and its publication."""
     task = asyncio.get_running_loop().create_task(work)
     try:
         return await asyncio.shield(task)
@@ -54,6 +54,6 @@ async def to_its_end(work: Coroutine[object, object, T]) -> T:
 
 
 def _ended_alone(task: asyncio.Task[T]) -> None:
-    """Log the error of work with a cancelled caller; most errors are refusals."""
+    """Log the error of work whose caller was cancelled; most errors are refusals."""
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.info("the caller was cancelled before the error: %s", error)

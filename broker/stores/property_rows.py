@@ -137,7 +137,6 @@ def row_texts(column: pa.MapArray) -> list[bytes]:
 
 
 def _without_nulls(column: pa.MapArray) -> pa.MapArray:
-    """Return the column with null rows replaced by rows without properties."""
     if not column.null_count:
         return column
     valid = column.is_valid().to_numpy(zero_copy_only=False)

@@ -133,7 +133,7 @@ class Block:
         return decode_entry(self.wire[self.offsets[index] : self.offsets[index + 1]])
 
     def place_of(self, key: bytes) -> int:
-        """Return the number of names sorting before a key of ``java_order``."""
+        """Return the number of names that sort before a key of ``java_order``."""
         low, high = 0, self.totals.count
         while low < high:
             middle = (low + high) // 2
@@ -162,7 +162,7 @@ def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
 
 
 def offsets_of(sizes: npt.NDArray[np.int32]) -> Offsets:
-    """Return the offsets of entries by size, with the end of the last."""
+    """Return the offsets of entries of some sizes, with the end of the last entry."""
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
@@ -192,7 +192,6 @@ def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArr
 
 
 def _prefix_bytes(entry_bytes: int) -> int:
-    """Return the number of bytes before an entry's name."""
     return _SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in _LONGEST_ENTRIES)
 
 
@@ -203,7 +202,6 @@ def _totals(wire: bytes, offsets: Offsets, joined: bytes) -> Totals:
 
 
 def _joined(wire: bytes, offsets: Offsets) -> bytes:
-    """Return the names of entries joined by commas."""
     # One byte before each name stays and becomes the comma: half the time of a join.
     column = name_column(wire, offsets, skipped=-1)
     _, begins, data = column.buffers()

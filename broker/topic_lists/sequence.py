@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _NOTHING = Totals()
 PLACE_BYTES = 300
-"""Bytes for a block's slot in a tree: its share of the branches, and of ``wire_parts``."""
+"""Bytes of a block's slot in the tree, and in ``wire_parts``."""
 
 
 class TopicSequence:
@@ -260,7 +260,7 @@ class Selection:
 
 
 NO_NAMES = TopicSequence()
-"""Shared by all namespaces without names of a kind."""
+"""The empty sequence, shared by all namespaces without names of a kind."""
 
 
 class TopicListing:

@@ -30,7 +30,7 @@ BRANCH_CHILDREN = 4
 BRANCHES_A_STEP = 128
 """Branches built in a step of a millisecond."""
 MANY_CHANGES = 16
-"""From this many changes, encoding a block anew is cheaper."""
+"""Number of changes from which encoding a block again is cheaper."""
 
 
 class Branch:
@@ -174,7 +174,7 @@ def _assign(node: Branch, changes: list[bytes]) -> Iterator[tuple[int, list[byte
 
 
 def _join_small(nodes: list[Node]) -> list[Node]:
-    """Merge small neighbours, so that deletions leave no crumbs."""
+    """Merge small neighbours, so that deletions leave no tiny nodes."""
     joined: list[Node] = []
     for node in nodes:
         both = _joined(joined[-1], node) if joined else None
@@ -186,7 +186,6 @@ def _join_small(nodes: list[Node]) -> list[Node]:
 
 
 def _joined(one: Node, other: Node) -> Node | None:
-    """Return two neighbours merged; None if too large."""
     if isinstance(one, Block) and isinstance(other, Block):
         if len(one.wire) + len(other.wire) >= BLOCK_BYTES // 2:
             return None

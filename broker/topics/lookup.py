@@ -157,7 +157,7 @@ def _parse(text: str) -> TopicName:
 
 
 def _partition_of_nothing(text: str, topic: TopicName) -> str:
-    """Return the error text of a name of only ``-partition-0``, empty for valid names."""
+    """Return the error text for a name that is only ``-partition-0``; empty for valid names."""
     if not is_blank(topic.partitioned_name.local_name):
         return ""
     base = without_partition(text if "://" in text else str(topic))

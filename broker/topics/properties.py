@@ -106,7 +106,6 @@ class TopicProperties:
     async def _change(
         self, topic: TopicName, changed: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> None:
-        """Change a topic's properties, despite concurrent changes."""
 
         def first_rows(now: TopicState) -> PropertyRows:
             properties = changed(now.properties)
@@ -128,7 +127,7 @@ class TopicProperties:
                 seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:
-        """Return the number of partitions, which carry a topic's properties, too."""
+        """Return the number of partitions, which have the same properties as their topic."""
         if not topic.persistent:
             reason = "Need to provide a persistent topic name"
             raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
@@ -186,7 +185,7 @@ async def add_partitions(
 async def _add_part(
     store: MetadataStore, topic: TopicName, indices: range, seen: TopicState
 ) -> TopicState:
-    """Add one part with the topic's current properties; return the topic's new state."""
+    """Add some partitions with the topic's current properties; return the topic's new state."""
     while True:
         try:
             await store.apply(topic.namespace, addition(topic, indices, seen))
@@ -201,7 +200,7 @@ async def _add_part(
 
 
 def addition(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
-    """Return the change adding partitions to a topic in a known state."""
+    """Return the change that adds partitions to a topic whose state was read."""
     names = partition_names(topic, indices)
     return TopicChanges(
         names,

@@ -34,7 +34,7 @@ part of them, as on a real broker, which creates partitions one by one.
 """
 LEAST_PARTITIONS_PER_CHANGE = 100
 TRIES = 5
-"""Most attempts at an overtaken change."""
+"""Most attempts at a change that another change overtakes."""
 _JAVA_LONG = re.compile(r"[+-]?\d{1,99}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -107,7 +107,7 @@ def in_changes(indices: range, properties: int = 0) -> list[range]:
 
 
 def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
-    """Return the partitioned topic of a name ending in a number, and the number.
+    """Return the partitioned topic and the number in a name that ends in a number.
 
     Differs from TopicName.partitioned_name: here ``-partition-007`` and ``-partition--1`` end in a
     number, too, and the text behind the first ``-partition-`` decides (upstream:
@@ -125,7 +125,7 @@ def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
 
 
 def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
-    """Return the number of partitions of a partition's topic.
+    """Return the number of partitions of the topic to which a partition belongs.
 
     Returns:
         None if the name is not a partition's, or the partitioned topic is missing.
@@ -187,7 +187,7 @@ def _like_a_partition() -> RefusedError:
 
 
 def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Refuse a topic whose number is outside its partitioned topic.
+    """Refuse a name whose partition number is outside its partitioned topic.
 
     Raises:
         RefusedError: The partitioned topic is missing, or has fewer partitions.
@@ -325,7 +325,7 @@ def already_exists() -> RefusedError:
 
 
 def overtaken(topic: TopicName) -> RefusedError:
-    """Return the refusal of a repeatedly overtaken change."""
+    """Return the refusal of a change that other changes overtook repeatedly."""
     return RefusedError(Refusal.CONFLICT, f"{topic} is being changed concurrently: retry")
 
 

@@ -74,7 +74,7 @@ class TopicService:
         self._made.append(callback)
 
     def on_deleted(self, callback: Callable[[TopicName], Awaitable[None]]) -> None:
-        """Register a function that deletes the data of a just deleted topic."""
+        """Register a function that deletes other data of a deleted topic."""
         self._deleted.append(callback)
 
     # -- topics without partitions ------------------------------------------------------------
@@ -246,7 +246,7 @@ class TopicService:
         return TopicState(str(topic), count, properties)
 
     async def _grow(self, topic: TopicName, seen: TopicState, partitions: int) -> None:
-        """Add partitions to a topic in a known state.
+        """Add partitions to a topic whose state was read.
 
         Raises:
             TopicChangedError, TopicMissingError, NamespaceMissingError: The state has changed.

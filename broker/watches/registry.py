@@ -117,13 +117,13 @@ class WatchRegistry:
             )
 
     def push(self, change: Change) -> None:
-        """Pass a change of the store to its namespace, if watched."""
+        """Pass a change of the store to the watched namespace; ignore unwatched namespaces."""
         namespace = self._namespaces.get(change.namespace)
         if namespace is not None:
             namespace.push(change)
 
     def missed_some(self) -> None:
-        """List all namespaces again, after changes of unknown namespaces were dropped."""
+        """List all watched namespaces again, after the feed dropped changes."""
         for namespace in self._namespaces.values():
             namespace.fall_behind()
 
@@ -211,7 +211,7 @@ class NamespaceListings:
         self._registry = registry
 
     async def list(self, namespace: NamespaceName, sender: WatchSender) -> None:
-        """List a namespace, requesting its permit until granted or the watch ends.
+        """List a namespace, retrying for memory until it is granted or the watch ends.
 
         Raises:
             RequestError: The estimate exceeds the heap limit, or the store cannot be read.

@@ -56,7 +56,7 @@ FLOODGATE_WATCHES = WatchProfile(
 
 
 def accepted_pattern(text: str, patterns: PatternRules, profile: WatchProfile) -> str:
-    """Return a client's pattern without its domain, if evaluated by this broker.
+    """Return a client's pattern without its domain, if this broker evaluates patterns.
 
     Raises:
         RequestError: The pattern is refused: AuthorizationError with Java's errors or

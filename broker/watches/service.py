@@ -114,7 +114,7 @@ class TopicListService:
         cnx: ServedConnection,
         check: Check | None = None,
     ) -> AskedWatch:
-        """Register a WATCH_TOPIC_LIST on arrival; ``answer`` does the rest.
+        """Register a WATCH_TOPIC_LIST in order of arrival; ``answer`` then answers it.
 
         Args:
             request: The command.
@@ -140,7 +140,7 @@ class TopicListService:
         return AskedWatch(request, watch, cnx, first, check)
 
     def _check_same(self, watch: Watch, namespace: NamespaceName, pattern: str) -> None:
-        """Refuse an id that watches different topics, unless the profile answers with its watch."""
+        """Refuse an id that watches other topics, unless the profile returns the first watch."""
         watched = watch.namespace.namespace, watch.pattern
         if not self._profile.first_watch_answers and watched != (namespace, pattern):
             raise RequestError(
@@ -226,7 +226,7 @@ class TopicListService:
         await self._answer(request, watch)
 
     async def _answer_again(self, asked: AskedWatch) -> None:
-        """Answer a further request for an id with the current set."""
+        """Answer a repeated request for a watch id with the current set."""
         watch = asked.watch
         if asked.check is not None:
             await asked.check()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_JOINED_BYTES = 65_536
-"""Most joined bytes of one connection; beyond, they are written before more are added."""
+"""Most bytes joined for one connection; beyond, they are written before more are added."""
 
 
 class UpdatePermit:
@@ -76,7 +76,7 @@ class UpdatePermit:
         return self.granted
 
     def send(self, cnx: ServedConnection, frame: bytes) -> bool:
-        """Send a frame past the queue, joined with further frames of its connection.
+        """Send a frame past the outbound queue, joined with further frames of its connection.
 
         Returns:
             False if the connection has queued frames to send first.
@@ -118,7 +118,7 @@ class UpdatePermit:
             cnx.close()
 
     def share(self) -> Callable[[], object]:
-        """Hold the memory for a waiting frame; return a callback for the frame's departure."""
+        """Hold the memory for a waiting frame; return the callback for when it is sent."""
         self._waiting += 1
         return self._frame_left
 
@@ -143,8 +143,6 @@ class UpdatePermit:
 
 
 class _Frames:
-    """The frames of one connection."""
-
     __slots__ = ("frames", "size_bytes")
 
     def __init__(self, frame: bytes) -> None:

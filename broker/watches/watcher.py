@@ -83,7 +83,7 @@ class TopicListWatcher(ABC):
 
     @asynccontextmanager
     async def _answering(self) -> AsyncIterator[None]:
-        """Hold back updates during the block; send due updates afterwards, even after an error."""
+        """Hold back updates during the block; send them afterwards, even after an error."""
         try:
             async with self._lock:
                 yield
@@ -121,10 +121,9 @@ class TopicListWatcher(ABC):
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Send the changes since the answer."""
+        """Send the changes made since the answer."""
 
     def _start(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
-        """Start waiting work, unless already running."""
         if self._task is None and not self.sender.closed:
             self._task = asyncio.get_running_loop().create_task(work())
             self._task.add_done_callback(self._done)
@@ -140,7 +139,6 @@ class TopicListWatcher(ABC):
             self._go_on()  # Changes after the task's last check found it still running.
 
     async def _encoded(self, names: SortedNames) -> EncodedNames:
-        """Return a version's names in wire format."""
         return await self._the_set().encoded.of(names) if len(names) else EncodedNames(names, ())
 
     def _the_set(self) -> WatchedSet:

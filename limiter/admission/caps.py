@@ -87,7 +87,7 @@ class Caps:
         self.any = bool(self._levels) or caps.per_connection > 0
 
     def validate(self, size: int, *, many_clients: bool) -> None:
-        """Check a size against every cap.
+        """Refuse a size larger than a cap.
 
         Raises:
             PermitTooLargeError: ``size`` exceeds a cap, which the error names.
@@ -104,12 +104,12 @@ class Caps:
         return next(((scope, cap) for scope, cap in self._levels if size > cap), None)
 
     def connection_allows(self, account: Account, size: int) -> bool:
-        """Return True if a connection may hold ``size`` more."""
+        """Return True if a connection may hold ``size`` more permits."""
         cap = self.caps.per_connection
         return cap <= 0 or account.many_clients or account.weight + size <= cap
 
     def blocking(self, namespace: str, size: int) -> CapGroup | None:
-        """Return the group whose cap does not allow ``size`` more now."""
+        """Return the group whose cap does not allow ``size`` more permits now."""
         for scope, cap in self._levels:
             group = self._groups.get((scope, _name(scope, namespace)))
             if group is not None and group.held + size > cap:
@@ -152,7 +152,7 @@ def _name(scope: LimitScope, namespace: str) -> str:
 
 
 def _within(group: CapGroup, room: int) -> list[Account]:
-    """Return the longest parked accounts of a group that fit together in ``room``."""
+    """Return the longest-parked accounts of a group whose requests together fit in ``room``."""
     fitting = []
     for account in group.parked:
         waiter = account.first_in_line

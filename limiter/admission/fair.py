@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 MEMBERS_LOOKED_AT = 16
-"""Members examined at most when a shared request moves to another account."""
+"""Most members examined when a shared request moves to another member's account."""
 _LAST = 2
 _PARKED = 3
 
 
 class FairAdmission(Places):
-    """Policy ``fair``; the module documents the rules."""
+    """Admission policy ``fair``; the module's docstring has the rules."""
 
     def __init__(self, view: BudgetView) -> None:
         super().__init__(view)
@@ -72,7 +72,7 @@ class FairAdmission(Places):
         return place is self._last and size <= self._left_for_last(available)
 
     def precedes(self, waiter: Waiter) -> bool:
-        """Return True if quotas or caps block all waiters, or growth meets new work."""
+        """Return True if a request may overtake: no waiter can go on, or growth meets new work."""
         turn = self.turn()
         return turn is None or (waiter.previous is not None and turn.previous is None)
 
@@ -118,7 +118,7 @@ class FairAdmission(Places):
                 self._put_in_place(account)
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Return True if a growth goes first for its account, or for a sharing account."""
+        """Return True if a growth is the next request of its account, or of a member's account."""
         if waiter.account is None:
             return True
         if type(waiter.holder) is not SharedHolder:
@@ -135,7 +135,7 @@ class FairAdmission(Places):
             waiter.account.favoured = permit
 
     def admitted(self, waiter: Waiter, turn: Waiter) -> None:
-        """Charge the account that was next, or count an overtaking request against it."""
+        """Charge the account of a granted request; count a request that overtook ``turn``."""
         if turn is not waiter:
             turn.passed_permits += waiter.needed
         elif waiter.account is not None and isinstance(waiter.account.place, WaitingLine):
@@ -143,7 +143,7 @@ class FairAdmission(Places):
         self._take_out(waiter)
 
     def crowded_out_by(self, waiter: Waiter) -> Waiter | None:
-        """Return the last request of the account with the longest queue, for a shorter account.
+        """Return the last request of the longest queue, if ``waiter`` has a shorter queue.
 
         Growth always displaces a request while any new work waits.
         """
@@ -191,7 +191,6 @@ class FairAdmission(Places):
         return None
 
     def _smallest_like(self, turn: Waiter) -> Waiter | None:
-        """Return the smallest request that may overtake ``turn``."""
         if turn.previous is not None:
             return self.growth.smallest()
         last = turn.account is not None and turn.account.place is self._last
@@ -206,7 +205,7 @@ class FairAdmission(Places):
     def _settled(
         self, choose: Callable[[WaitingLine], Account | None], line: Callable[[], WaitingLine]
     ) -> Account | None:
-        """Return an account chosen from the served line, after re-placing accounts that moved."""
+        """Return a chosen account of the current line, after re-placing accounts that moved."""
         while (account := choose(line())) is not None:
             waiter = account.first_in_line
             if waiter is not None and self._place_of_waiter(account, waiter) is account.place:
@@ -249,7 +248,7 @@ class FairAdmission(Places):
                 self._move(waiter, account)
 
     def _stands_better(self, account: Account, waiter: Waiter) -> bool:
-        """Return True if a request would be served earlier in the line of ``account``."""
+        """Return True if ``account``'s line would serve a request earlier."""
         stands = waiter.account
         if stands is None or stands is account:
             return False
@@ -260,7 +259,7 @@ class FairAdmission(Places):
         return here < there or stands.first_in_line is not waiter
 
     def _rank(self, place: Place | None) -> int:
-        """Return a rank from 0, for the line served first, to 3, for a parked place."""
+        """Return 0 for an account in the line served first, up to 3 for a parked account."""
         if place is self._hungry:
             return 0
         if place is self._last:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT", bound="Hashable")
 
 SLACK_ENTRIES = 32
-"""Outdated entries that are too few to rebuild the heap."""
+"""Number of outdated entries up to which the heap is not rebuilt."""
 
 
 class LeastFirst(Generic[ItemT]):
@@ -96,7 +96,7 @@ class TurnQueue(Generic[ItemT]):
         self._waiting.put(child, value)
 
     def discard(self, child: ItemT) -> None:
-        """Remove a waiting child; a child with more service than the rest is remembered."""
+        """Remove a waiting child; remember the service of a child served more than the rest."""
         value = self._waiting.value_of(child)
         self._waiting.discard(child)
         if value > self._virtual_bytes:
@@ -184,7 +184,7 @@ class WaitingLine:
         return len(self._namespaces)
 
     def add(self, account: Account, waiter: Waiter) -> None:
-        """See Place: earlier service of the account still counts."""
+        """Add an account; its earlier service still counts."""
         before, now = self._namespaces.get(account), waiter.namespace
         if before != now:
             self._namespaces[account] = now

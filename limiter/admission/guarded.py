@@ -75,7 +75,7 @@ def _shares(view: BudgetView, answer: Account | None, holder: SharedHolder, wait
 
 
 _WAITS = "None or a request that waits"
-_REASON = "a PermitAcquireRefusedError whose label is no outcome of the limiter's own"
+_REASON = "a PermitAcquireRefusedError whose label is not one of the limiter's outcomes"
 _ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
     "refuses": (_refuses, f"None or {_REASON}"),
     "sheds": (_sheds, f"{_WAITS} and {_REASON}"),
@@ -84,7 +84,7 @@ _ANSWERS: dict[str, tuple[Callable[..., bool], str]] = {
     "next": (_fits, f"{_WAITS} and needs no more than is free"),
     "ends_stall": (_ends_stall, "None or a growth that waits and whether it is granted"),
     "crowded_out_by": (_waits, _WAITS),
-    "stands_for": (_shares, "None or the account of one who shares"),
+    "stands_for": (_shares, "None or the account of a sharing owner"),
     **dict.fromkeys(("admits_new", "admits_growth", "precedes"), (_is_yes_or_no, "True or False")),
 }
 """Checks by method of the policy's answer, and the expected answer in words."""
@@ -114,7 +114,7 @@ class GuardedAdmission(Admission):
                 answer: object = getattr(self._policy, method)(*args)
                 if isinstance(answer, Coroutine):
                     answer.close()
-                    expected = "no coroutine, as nobody waits for a policy"
+                    expected = "no coroutine: policies are not awaited"
                 elif right is None or right(self.view, answer, *args):
                     return answer
                 self._fail(f"{method} answers {answer!r:.{_SHOWN}}, expected is {expected}")

@@ -1,4 +1,4 @@
-"""Places of accounts under policy fair: hungry, holding, over quota, last, or at a cap."""
+"""Lines in which accounts wait under policy fair: hungry, holding, over quota, last, or capped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GrowthQueue:
-    """Waiting growth, oldest first, and the number of held permits that do not wait to grow.
+    """Waiting requests for larger permits (growth), and the permits that wait for none.
 
     The smallest growth may overtake the oldest when the oldest does not fit: admitted work is
     finite, and no new work is admitted meanwhile, so the oldest waits for admitted work only.
@@ -39,7 +39,7 @@ class GrowthQueue:
         return waiter in self._queue
 
     def add(self, waiter: Waiter) -> None:
-        """Queue a growth that goes first."""
+        """Queue a growth that precedes new work."""
         self._queue[waiter] = None
         self._by_need.put(waiter, waiter.needed)
 
@@ -97,7 +97,7 @@ class GrowthQueue:
         return 0 < self._held_permits == self._growing_permits
 
     def oldest_within(self, room: int) -> Waiter | None:
-        """Return the oldest growth, queued or parked, that needs at most ``room``."""
+        """Return the oldest growth, queued or parked, that needs at most ``room`` permits."""
         smallest = _least(self._all_by_need)
         if smallest is None or smallest.needed > room:
             return None
@@ -116,7 +116,8 @@ def _least(by_need: LeastFirst[Waiter]) -> Waiter | None:
 EXACT_ACCOUNTS = 16
 """Up to this number of accounts quotas are exact; beyond, quotas change in steps."""
 LENT_DIVISOR = 2
-"""Beyond its quota an account may hold half of the free permits (as switches share buffers).
+"""Beyond its quota an account may hold half of the free permits (as network switches share
+buffers).
 
 Measured with the slow-reader example: with a quarter, clients with further requests wait longer and
 are refused more often than under fifo; with all of it, a single client delays the rest
@@ -201,7 +202,7 @@ class Places(Admission):
         return self._counted
 
     def _grows_first(self, account: Account, waiter: Waiter) -> bool:
-        """Return True if a growth precedes new work, without waiting for its account.
+        """Return True if a growth precedes new work instead of waiting with its account.
 
         Beyond the quota a single growth does, so that an account cannot deadlock itself.
         """
@@ -250,6 +251,6 @@ class Places(Admission):
 
 
 def _is_deferred(holder: Holder | None) -> bool:
-    """Return True if all members are deferred: members that read come first in a holder."""
+    """Return True if all members are deferred; a holder lists its other members first."""
     account = holder.first_member() if isinstance(holder, SharedHolder) else holder
     return isinstance(account, Account) and account.deferred

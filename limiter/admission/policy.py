@@ -85,14 +85,14 @@ class Admission:
     # ------------------------------------------------------------------
 
     def validate(self, account: Account | None, size: int) -> None:
-        """Check new work against limits that waiting cannot satisfy.
+        """Refuse new work larger than a limit, as no wait can make it fit.
 
         Raises:
             PermitTooLargeError: The size exceeds a cap of the account.
         """
 
     def admits_new(self, account: Account | None, namespace: str, size: int) -> bool:
-        """Return True if fitting new work may be granted while no request waits."""
+        """Return True if new work that fits may be granted while no request waits."""
         return True
 
     def stands_for(self, holder: SharedHolder, waiter: Waiter) -> Account | None:
@@ -100,7 +100,7 @@ class Admission:
         return holder.first_member()
 
     def admits_growth(self, waiter: Waiter) -> bool:
-        """Return True if fitting growth may be granted while no request precedes it."""
+        """Return True if growth that fits may be granted while no request precedes it."""
         return True
 
     def precedes(self, waiter: Waiter) -> bool:
@@ -116,7 +116,7 @@ class Admission:
         """Handle a change of an account's deferred state."""
 
     def exchanged(self, waiter: Waiter, permit: Permit) -> None:
-        """Replace the permit that a waiting request updates with ``permit``."""
+        """Set ``permit`` as the permit that a waiting update will exchange."""
 
     def took_on(self, permit: Permit) -> None:
         """Count a granted or restored permit."""
@@ -131,4 +131,4 @@ class Admission:
         """Handle an account that left a shared holder."""
 
     def accounts_changed(self) -> None:
-        """Handle fewer accounts, or another limit."""
+        """Handle a smaller number of accounts, or a changed limit."""

@@ -23,7 +23,7 @@ class AdmissionPolicy(Enum):
     FIFO = "fifo"
     """As upstream: strict order, growth waits at the tail, the head blocks the queue."""
     FAIR = "fair"
-    """Growth of admitted work first, then byte-weighted turns; limiter.admission.fair."""
+    """Growth of admitted work first, then round-robin by bytes; see limiter.admission.fair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class DrainRate:
         self._since: float | None = None
 
     def begins(self, now: float) -> None:
-        """Start counting time: a request waits."""
+        """Start counting time, as a request begins to wait."""
         if self._since is None:
             self._since = now
 

@@ -35,7 +35,7 @@ class MemoryBufferIsFullError(MemoryReserveError):
     def __str__(self) -> str:
         return (
             f"Client memory buffer is full: {self.usage_bytes} bytes are reserved, "
-            f"the limit is {self.limit_bytes}; {self.size_bytes} more were asked for"
+            f"the limit is {self.limit_bytes}; {self.size_bytes} more were requested"
         )
 
 

@@ -225,7 +225,7 @@ class MemoryLimitController:
         return waiter.result()
 
     def force_reserve(self, size: int) -> Reservation:
-        """Reserve ``size`` already existing bytes, regardless of usage, also after close.
+        """Reserve ``size`` bytes already in memory, regardless of usage, also after close.
 
         Raises:
             ValueError: ``size`` is negative.
@@ -236,7 +236,7 @@ class MemoryLimitController:
         return self._reserve_at_once(size, ReserveOutcome.FORCED)
 
     def reserve_prefetched(self) -> Reservation:
-        """Return a consumer's empty reservation, to be adjusted as messages come and go.
+        """Return a consumer's empty reservation, to be adjusted as messages arrive and leave.
 
         Its growth counts as prefetched, and never waits since the messages already exist.
 
@@ -334,7 +334,6 @@ class MemoryLimitController:
         return reservation
 
     def _change(self, delta_bytes: int, *, ended: bool = False) -> None:
-        """Count a reservation's change."""
         if ended:
             self._reservations -= 1
         self._usage = usage = self._usage + delta_bytes
@@ -350,7 +349,6 @@ class MemoryLimitController:
             self.prefetch.serve()
 
     def _change_prefetched(self, delta_bytes: int, *, ended: bool = False) -> None:
-        """Count a change of a consumer's reservation."""
         self.prefetch.arrived_bytes += delta_bytes
         self._change(delta_bytes, ended=ended)
 
@@ -390,7 +388,6 @@ class MemoryLimitController:
     def _refuse(
         self, waiter: MemoryWaiter, error: MemoryReserveError, outcome: ReserveOutcome
     ) -> None:
-        """Settle a request that was removed from the queue."""
         waiter.settle(None, error)
         self._observe(outcome, self._waited(waiter))
 

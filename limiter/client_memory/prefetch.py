@@ -1,4 +1,4 @@
-"""Memory for messages that brokers send ahead: prefetched bytes, promised bytes, and fair turns.
+"""Memory for prefetched messages: received bytes, promised bytes, and fair turns to prefetch.
 
 A broker sends as much as permits allow, and permits cannot be revoked. So a consumer requests a
 *turn* before it grants permits: capacity for an entry, and possibly for more. Granted capacity is
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from limiter.clock import Clock, TimerHandle
 
 IDLE_SECONDS = 0.5
-"""Seconds without a message after which a turn passes on to a consumer whose application waits."""
+"""Seconds without a message after which a turn passes to a consumer whose application waits."""
 PATIENCE_SECONDS = 1.0
-"""Seconds in line after which a consumer with a waiting application gets a turn regardless of
+"""Seconds in line after which a consumer with a waiting application may prefetch regardless of
 memory."""
 ROUND_SECONDS = 4.0
-"""Seconds in which turns then pass on to all waiting consumers."""
+"""Seconds within which every waiting consumer then gets a turn."""
 SHORTEST_PACE_SECONDS = 0.01
 MOST_TURNS_AT_ONCE = 256
-"""Most turns given by a release or a timer before the event loop runs other work."""
+"""Most consumers given a turn by a release or a timer before the event loop runs other work."""
 LONGEST_PACE_SECONDS = 0.5
 
 
 class TurnTaker(Protocol):
-    """A consumer's receiver queue."""
+    """A consumer's receiver queue, which takes turns to prefetch messages."""
 
     @property
     def entry_bytes(self) -> int:
-        """The bytes of an entry."""
+        """The expected bytes of a broker entry, which may be a batch of messages."""
 
     @property
     def kept_bytes(self) -> int:
@@ -49,14 +49,14 @@ class TurnTaker(Protocol):
         """True while the application waits for a message."""
 
     def turn_came(self, room_bytes: int) -> None:
-        """Grant permits for an entry, and for further entries within ``room_bytes``.
+        """Grant the broker permits for an entry, and for further entries within ``room_bytes``.
 
         Call :meth:`Prefetch.promise` before granting the permits.
         """
 
 
 class Turn:
-    """A consumer's place among the prefetching consumers.
+    """A consumer's right to prefetch, granted or awaited.
 
     Attributes:
         taker: The consumer's receiver queue.
@@ -124,7 +124,7 @@ class Prefetch:
 
     @property
     def turns(self) -> int:
-        """Consumers whose turn has not passed on."""
+        """The number of consumers that may prefetch now."""
         return len(self._holders)
 
     def room(self) -> int:
@@ -143,7 +143,7 @@ class Prefetch:
     # -- called by consumers --------------------------------------------------------------------
 
     def ask(self, turn: Turn) -> None:
-        """Request a turn: granted immediately, or the consumer stands in line.
+        """Request a turn to prefetch: granted immediately, or the consumer stands in line.
 
         A repeated request moves a consumer whose application now waits to the line of waiting
         applications.
@@ -169,7 +169,7 @@ class Prefetch:
                 self.waiting -= 1
 
     def promise(self, turn: Turn, entry_bytes: int, more_bytes: int) -> None:
-        """Set the promise to a consumer whose turn came, or that was granted more."""
+        """Set the bytes promised to a consumer whose turn began, or that was granted more."""
         self._forget(turn)
         turn.since, turn.used = self._clock.now(), False
         turn.entry_bytes, turn.more_bytes = entry_bytes, more_bytes
@@ -178,13 +178,13 @@ class Prefetch:
         self._holders[turn] = None
 
     def came(self, turn: Turn, more_bytes: int) -> None:
-        """Set the remaining promise beyond an entry, after a message came."""
+        """Set the remaining promise beyond an entry, after a message arrived."""
         self.more_bytes += more_bytes - turn.more_bytes
         turn.more_bytes = more_bytes
         turn.used = True
 
     def end(self, turn: Turn) -> None:
-        """End a turn whose messages have all come."""
+        """End a turn whose messages have all arrived."""
         self._forget(turn)
         if self.waiting:
             self.serve()
@@ -207,7 +207,7 @@ class Prefetch:
     # -- the next turn ----------------------------------------------------------------------------
 
     def serve(self) -> None:
-        """Give turns to consumers in line that fit; call after capacity is released."""
+        """Give turns to consumers in line whose entries fit; call after memory is released."""
         if self._serving:
             return  # Reentrant call from a turn: the loop below continues.
         self._serving = True
@@ -231,7 +231,7 @@ class Prefetch:
         self._timer = self._clock.call_at(self._clock.now() + seconds, self._pass_on)
 
     def _next(self) -> Turn | None:
-        """Return the first in line, if its turn is now."""
+        """Return the first consumer in line, if it may prefetch now."""
         if self._askers:
             turn = next(iter(self._askers))
             size = turn.taker.entry_bytes
@@ -249,7 +249,7 @@ class Prefetch:
         return None
 
     def _waits_for_beyond(self) -> bool:
-        """Return False once messages served without capacity are taken and done with."""
+        """Return False once the messages prefetched beyond the limit have been processed."""
         turn = self._beyond
         if turn is not None and self.stands_in_line(turn):
             return turn.taker.kept_bytes > turn.kept_bytes
@@ -295,7 +295,7 @@ class Prefetch:
         return min(max(pace, SHORTEST_PACE_SECONDS), LONGEST_PACE_SECONDS)
 
     def _pass_on(self) -> None:
-        """Serve long-waiting consumers in order, at the pace, while the oldest turns pass on."""
+        """Give turns to long-waiting consumers at the set pace, taking them from the oldest."""
         self._timer = None
         now = self._clock.now()
         if not self._askers:

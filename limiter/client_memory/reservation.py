@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReserveOutcome(Enum):
-    """The end of a memory request. Resizing is not a request and has no outcome."""
+    """How a memory request ended. Resizing is not a request and has no outcome."""
 
     RESERVED = "reserved"
     FORCED = "forced"

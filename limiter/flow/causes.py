@@ -9,13 +9,13 @@ class CloseReason(Enum):
     """Reasons to close a peer that does not read its responses."""
 
     CONTENTION = "contention"
-    """It pinned memory that another connection waited for (floodgateSlowPeerGraceMs)."""
+    """The peer held memory that another connection waited for (floodgateSlowPeerGraceMs)."""
     UNWRITABLE = "unwritable"
-    """It read nothing for too long, without contention (floodgateMaxUnwritableSeconds)."""
+    """The peer read nothing for too long, without contention (floodgateMaxUnwritableSeconds)."""
     DRAIN_RATE = "drain_rate"
-    """It read less than floodgateMinDrainRateBytesPerSecond."""
+    """The peer read less than floodgateMinDrainRateBytesPerSecond."""
     KEEP_ALIVE = "keep_alive"
-    """It neither read nor sent between two keep-alive ticks."""
+    """The peer neither read nor sent between two keep-alive ticks."""
 
     __hash__ = object.__hash__
 
@@ -44,13 +44,13 @@ class PauseCause(Enum):
     COOLDOWN = "cooldown"
     """The peer was paused a moment ago and again sends too many requests."""
     IN_FLIGHT_RESPONSE_BYTES = "in_flight_response_bytes"
-    """The responses in the making reach the connection's bound of bytes."""
+    """The connection's unfinished responses have reached their limit of bytes."""
     PENDING_PUBLISHES = "pending_publishes"
     """The peer's messages wait to be stored."""
     PEER_LEG_FULL = "peer_leg_full"
     """The other side of the pipe accepts no more bytes."""
     PROCESS_OUTBOUND_FULL = "process_outbound_full"
-    """The process's outbound bytes exceed their bound, and the connection has some of them."""
+    """The process's outbound bytes exceed their bound, and some are this connection's."""
     CONNECTING_TO_BROKER = "connecting_to_broker"
     """The pipe is not open yet."""
     CHECKING_CREDENTIALS = "checking_credentials"

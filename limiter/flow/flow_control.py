@@ -1,4 +1,4 @@
-"""Flow control of a connection: pauses reading while responses stay unread, slows it after.
+"""Flow control of a connection: pauses reading while responses stay unread, then limits its rate.
 
 Reading pauses when the outbound buffer becomes unwritable, and resumes when it is writable again.
 For a while after (the cooldown) commands are counted: the command beyond the permits is still
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CooldownRules:
-    """The rate, and its duration after a resume.
+    """Limit of a connection's request rate for some time after its reading resumes.
 
     Attributes:
         permits: Commands of a period (pulsarChannelPauseReceivingCooldownRateLimitPermits).

@@ -89,7 +89,7 @@ class LookupPermit:
         self._end(freed=True)
 
     def leak(self) -> None:
-        """Never free the slot, as a real broker that leaves a request unanswered."""
+        """Never free the slot, like a real broker that leaves a request unanswered."""
         self._end(freed=False)
 
     def _end(self, *, freed: bool) -> None:

@@ -69,7 +69,7 @@ class OutboundTotals:
             self._wake()
 
     def call_when_less(self, callback: Callable[[], object]) -> None:
-        """Call back once when the unpaid bytes fall below half of their bound."""
+        """Call back once when the bytes without a permit fall below half of their bound."""
         self._waiting[callback] = None
 
     def forget(self, callback: Callable[[], object]) -> None:
@@ -83,7 +83,7 @@ class OutboundTotals:
 
 
 class OutboundBuffer:
-    """The weight of a connection's outbound queue. Counts bytes without holding them."""
+    """Pending bytes of a connection's outbound queue. Counts bytes without holding them."""
 
     def __init__(self, marks: WriteBufferMarks, totals: OutboundTotals | None = None) -> None:
         self._marks = marks
@@ -116,7 +116,7 @@ class OutboundBuffer:
         self._listeners.pop(listener, None)
 
     def queued(self, size_bytes: int, paid_bytes: int = 0) -> bool:
-        """Count an entry, paid for in part; return True if the connection became unwritable."""
+        """Count an entry, partly covered by a permit; return True if now unwritable."""
         self.weigh(size_bytes, paid_bytes)
         return self.became_unwritable()
 

@@ -1,4 +1,4 @@
-"""A bound on the bytes of a connection's responses in the making.
+"""A bound on the bytes of a connection's unfinished responses.
 
 A request reserves the expected size of its response in advance, and releases the reservation when
 the response is in the outbound queue, where the water marks count it. The largest response is not
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from limiter.flow.totals import FlowTotals
 
 SMALL_RESPONSE_BYTES = 8_192
-"""The smallest counted response, for the cost of its task and buffers."""
+"""The least bytes counted for a response: the cost of its task and buffers."""
 
 
 class ResponseBudget:
-    """The responses in the making of a connection.
+    """The reserved bytes of a connection's unfinished responses.
 
     Args:
         max_bytes: floodgateMaxInFlightResponseBytesPerConnection; 0 or less is unlimited.

@@ -247,7 +247,7 @@ class AsyncDualMemoryLimiter:
             semaphore.owners.undefer(*owners)
 
     def pinned_by(self, owner: Hashable) -> dict[LimitType, int]:
-        """Return the bytes held by ``owner`` in each budget, with its part of shared ones."""
+        """Return the bytes held by ``owner`` in each budget, with its part of shared permits."""
         return {one: self._semaphores[one].owners.pinned_by(owner) for one in LimitType}
 
     def change_limit(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TransientPermit:
-    """Memory that was free at creation, to be used and ended in the same turn.
+    """Memory that was free at creation, for a response that is sent in the same turn.
 
     A response that the kernel takes immediately holds its memory for a part of one turn. The
     memory is checked to be free beforehand, and its use is counted and recorded; only a
@@ -53,12 +53,12 @@ class TransientPermit:
         self._namespace = namespace
 
     def stay(self) -> Callable[[], object]:
-        """Take the memory for bytes that stay beyond the turn; return the release callback."""
+        """Acquire the memory for a response not sent in this turn; return the release callback."""
         self._semaphore = None
         return self._take()
 
     def end(self) -> None:
-        """Count the memory as acquired and released, unless taken; idempotent."""
+        """Count the memory as acquired and released, unless ``stay`` acquired it; idempotent."""
         semaphore, self._semaphore = self._semaphore, None
         if semaphore is not None:
             semaphore.immediate.count_transient(self._size_bytes, self._owner, self._namespace)
@@ -96,7 +96,7 @@ class DirectAhead:
         self._release: Callable[[], object] | None = release
 
     def pay(self, key: Hashable, size_bytes: int) -> Callable[[], object] | None:
-        """Return the release callback, now the caller's, if the memory is enough."""
+        """Hand the release callback to the caller, or return None if the memory is too small."""
         if self._release is None or not self._pays_for(key, size_bytes):
             return None
         release, self._release = self._release, None
@@ -325,8 +325,6 @@ class SharedMemory(ResponseMemory):
 
 
 class _SharedHeapHold:
-    """A reference to the shared heap, for a block."""
-
     __slots__ = ("_acquiring", "_reference")
 
     def __init__(

@@ -167,7 +167,6 @@ class _Lease:
 
     @property
     def live(self) -> bool:
-        """True if any owner has a reference."""
         if self.holder is not None:
             return self.holder.references > 0
         return self.permit is not None and self.permit.size > 0

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FIRST_ESTIMATE_BYTES = 10_240
 """Estimate for a key never listed before (upstream: TopicListSizeResultCache)."""
 PROPOSAL_ESTIMATE_BYTES = 1_024
-"""Estimate of the PIP's text, which keeps no statistics."""
+"""Fixed estimate of PIP-442's text, which keeps no statistics of sizes."""
 MAX_REMEMBERED_SIZES = 10_000
 """Remembered keys; the least recently used key is evicted (upstream: the same)."""
 BYTES_PER_NAME = 32

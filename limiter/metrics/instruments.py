@@ -54,7 +54,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instrument(Generic[SourceT]):
-    """A row of a table.
+    """A metric as a row of a table.
 
     Attributes:
         name: OpenTelemetry's name, or the name of an instrument that only Prometheus has.
@@ -184,7 +184,6 @@ def histogram(
 
 
 def _texts(key: Key) -> tuple[str, ...]:
-    """Return the labels' values; labels beyond them are left out."""
     if isinstance(key, tuple):
         return key
     return (str(key.value) if isinstance(key, Enum) else key,)

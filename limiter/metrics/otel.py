@@ -1,4 +1,4 @@
-"""Tables of instruments for OpenTelemetry; those of topic-list memory and of flow control.
+"""OpenTelemetry instruments of topic-list memory and of flow control.
 
 Imported only when OpenTelemetry is enabled, since the import costs time and memory.
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 RATE_LIMIT_ATTRIBUTE = "pulsar.connection.rate_limit.operation.name"
 RATE_LIMITS: Instrument[FlowTotals] = counter(
     "pulsar.broker.connection.rate_limit.count",
-    "The number of times reading from a connection was paused, resumed, throttled or not.",
+    "The number of times reading from a connection was paused, resumed, throttled or unthrottled.",
     lambda totals: totals.operations.items(),
     RATE_LIMIT_ATTRIBUTE,
     unit="{operation}",
@@ -63,7 +63,7 @@ def create(
     source: Callable[[], SourceT | None],
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Create an instrument that is read with the meter; without values while there is no source."""
+    """Create an OpenTelemetry instrument; it has no values while its source is missing."""
 
     def read(_: CallbackOptions) -> Iterator[Observation]:
         if (found := source()) is not None:
@@ -142,7 +142,6 @@ class _Waits:
         self._unrecorded_and_unread = 0
 
     def record(self, waited_seconds: float, count: int) -> None:
-        """Record ``count`` waits of the same length."""
         if waited_seconds == 0:
             self._unrecorded += count - 1
             self._unrecorded_and_unread += count - 1

@@ -55,7 +55,7 @@ class OutcomeCounts:
         waited_seconds: float,
         count: int = 1,
     ) -> None:
-        """Count ``count`` requests that ended alike after the same wait.
+        """Count ``count`` requests with the same outcome after the same wait.
 
         A timeout counts as a wait as well, as in upstream's summary.
         """

@@ -1,4 +1,4 @@
-"""Tables of instruments as Prometheus families, and those of topic-list memory.
+"""Prometheus metric families made from tables of instruments, and those of topic-list memory.
 
 prometheus_client's Summary has no quantiles, so the families are built here, sample by sample.
 

@@ -32,7 +32,7 @@ Budgets = tuple[BudgetSnapshot, BudgetSnapshot]
 
 
 class HasStatistics(Protocol):
-    """A limiter, as far as instruments are concerned."""
+    """The part of a limiter that the instruments read."""
 
     def statistics(self) -> DualStatistics:
         """Return a snapshot of both budgets."""

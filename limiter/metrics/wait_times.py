@@ -91,7 +91,6 @@ class WaitTimes:
         self._windows = [*self._windows, *fresh][-WINDOW_COUNT:]
 
     def _record_zeros(self) -> None:
-        """Record the waits of 0 in the newest window."""
         if self._unrecorded_zeros:
             self._windows[-1].record_value(0, self._unrecorded_zeros)
             self._unrecorded_zeros = 0

@@ -185,12 +185,12 @@ class Account(Holder):
 
     @property
     def holds(self) -> bool:
-        """True if it holds permits, alone or shared."""
+        """True if the account holds permits, alone or shared."""
         return bool(self.permits) or self.shared_held > 0
 
     @property
     def idle(self) -> bool:
-        """True if it neither holds nor waits for permits."""
+        """True if the account neither holds nor waits for permits."""
         return not (self.permits or self.waiters or self.shared)
 
     @property
@@ -210,7 +210,7 @@ class Account(Holder):
 
     @property
     def stands(self) -> bool:
-        """True if any of its requests awaits admission."""
+        """True if any of the account's requests awaits admission."""
         return bool(self.line or self.parked_growth)
 
     def took_on(self, permit: Permit) -> None:

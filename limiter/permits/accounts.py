@@ -46,7 +46,7 @@ class Accounts:
             yield from accounts.values()
 
     def of(self, owner: Hashable | None, namespace: str) -> Account:
-        """Return the account of an owner, by namespace if it stands for many clients."""
+        """Return an owner's account; an owner that stands for many has one in each namespace."""
         many = self._many_clients.get(owner)
         if many is not None:
             account = many.get(namespace)
@@ -114,7 +114,7 @@ class Accounts:
         return True
 
     def forget_owner(self, owner: Hashable) -> None:
-        """Forget an owner that has left, and its many clients."""
+        """Forget a departed owner, and whether it stood for many clients."""
         self._spare.pop(owner, None)
         self.deferred_owners.discard(owner)
         if owner is not None and not self._many_clients.get(owner):

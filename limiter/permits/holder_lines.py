@@ -100,8 +100,6 @@ class HolderCount:
 
 
 class _Count:
-    """A line in the making."""
-
     __slots__ = (
         "held",
         "lacking",

@@ -14,7 +14,7 @@ UNBOUNDED_PERMITS = 2**63 - 1
 
 
 class AcquireOutcome(Enum):
-    """The end of a request for a permit."""
+    """How a request for a permit ended."""
 
     GRANTED = "granted"
     OVERDRAFT = "granted beyond the limit"

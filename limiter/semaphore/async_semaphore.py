@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AsyncSemaphore:
-    """A bounded number of permits.
+    """A bounded number of permits, and a queue of requests for them.
 
     Args:
         max_permits: The limit; 0 or less is unbounded and uncounted.

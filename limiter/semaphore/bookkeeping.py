@@ -1,4 +1,4 @@
-"""Books of a semaphore: permits held in total, by account, and shared.
+"""Counts of a semaphore's held permits: in total, by account, and shared.
 
 The admission policy is notified of every change, because the order of requests depends on the
 holders; the ledger, if any, of every acquired and released permit.
@@ -51,12 +51,12 @@ class Bookkeeping:
     # -- permits ------------------------------------------------------------------------------
 
     def fill(self, permit: Permit, instead_of: Permit | None = None) -> None:
-        """Count a filled permit, possibly in exchange for a permit emptied before."""
+        """Count a granted permit, possibly in exchange for an emptied permit."""
         self.budget.add(permit.size)
         self.assign(permit, instead_of)
 
     def assign(self, permit: Permit, instead_of: Permit | None = None) -> None:
-        """Count a permit for its holder; the sum is already counted."""
+        """Count a permit for its holder, as the total already includes it."""
         holder = permit.holder
         if holder is not None:
             holder.took_on(permit)
@@ -134,7 +134,7 @@ class Bookkeeping:
         """
         account = permit.holder
         if type(account) is not Account or permit not in account.permits:
-            raise ValueError("only what one owner holds alone can be shared")
+            raise ValueError("only a permit with a single owner can be shared")
         holder = SharedHolder(permit.namespace)
         holder.joined_by(account)
         account.gave_back(permit, permit.size)

@@ -69,7 +69,7 @@ class Granting:
     # -- new requests --------------------------------------------------------------------------
 
     def validate(self, size: int) -> None:
-        """Check a size against limits that waiting cannot satisfy; see AsyncSemaphore.acquire."""
+        """Refuse a size larger than a limit, as no wait can make it fit."""
         if size < 0:
             raise ValueError(f"Invalid negative permits value: {size}")
         limit = self._budget.max_permits
@@ -85,7 +85,7 @@ class Granting:
             waiter.account = holder
         elif type(holder) is SharedHolder:
             if not holder.references:
-                raise ValueError("a shared holder that nobody has joined cannot ask for permits")
+                raise ValueError("a shared holder without members cannot request permits")
             waiter.namespace = holder.namespace
             waiter.account = self._admission.stands_for(holder, waiter)
         return waiter

@@ -32,7 +32,7 @@ class ImmediateGrants:
         self._outcomes = outcomes
 
     def permit(self, size: int, owner: Hashable | None, namespace: str = "") -> Permit | None:
-        """Return a permit if no request waits and enough are free; None: use ``request``."""
+        """Return a permit if no request waits and enough are free, else None."""
         budget = self._budget
         acquired = budget.acquired + size
         if size <= 0 or acquired > budget.max_permits or self._waiting.requests or budget.closed:

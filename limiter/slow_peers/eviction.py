@@ -38,21 +38,22 @@ logger = logging.getLogger(__name__)
 CLOSE_INTERVAL_SECONDS = 0.1
 """Seconds between two closes for contention, and between two samples of the connections."""
 QUIET_INTERVAL_SECONDS = 0.5
-"""Seconds between samples without contention."""
+"""Seconds between two samples of the connections while no request waits for memory."""
 SAMPLES_A_TICK = 2_000
 """Connections sampled in one turn; the rest come in later turns."""
 DEFERRED_AT = 0.5
-"""The part of the grace without progress after which a peer's requests are deferred."""
+"""The part of floodgateSlowPeerGraceMs without progress after which a peer's requests are
+deferred."""
 NEWCOMERS_LAST_AT = 1 / 3
-"""The part of the grace without progress after which unproven peers are deferred."""
+"""The part of floodgateSlowPeerGraceMs without progress after which unproven peers are deferred."""
 TRIAL_LASTS_SECONDS = 0.02
-"""Seconds for which the silent holders are cached."""
+"""Seconds for which the list of non-reading permit holders is cached."""
 MORE_TIME_SECONDS = 0.5
 """Seconds, in addition to twice the grace, by which a request's timeout is extended at most."""
 
 
 class SlowPeers:
-    """Watches the connections of a process with outstanding bytes.
+    """Watches a process's connections with unacknowledged bytes, and closes non-reading peers.
 
     Bound: an entry for each connection, forgotten when nothing is outstanding or the connection
     ends.
@@ -158,11 +159,11 @@ class SlowPeers:
             self._arm(CLOSE_INTERVAL_SECONDS if soon else QUIET_INTERVAL_SECONDS)
 
     def _guarded(self, peer: Peer, look: Callable[..., object], *args: object) -> None:
-        """Call ``look``; an error there ends the watch of this peer only."""
+        """Call ``look``; an error there stops the watching of this peer only."""
         try:
             look(*args)
         except Exception:
-            logger.exception("watching %r no more after an error of ours", peer)
+            logger.exception("stopped watching %r after an internal error", peer)
             self.ended(peer)
 
     # -- one peer -----------------------------------------------------------------------------
@@ -182,7 +183,7 @@ class SlowPeers:
         self._active[peer] = None  # Behind the rest, which are sampled first next time.
         limit_seconds = self._rules.max_unwritable_seconds
         if self._draining and 0 < self._rules.grace_seconds <= stalled_seconds:
-            sentence = f"it took nothing for {stalled_seconds:.1f} s, and the process ends"
+            sentence = f"it read nothing for {stalled_seconds:.1f} s while the process shuts down"
             self._end(peer, CloseReason.CONTENTION, sentence)
         elif 0 < limit_seconds <= stalled_seconds and not peer.writable:
             self._close(peer, CloseReason.UNWRITABLE, stalled_seconds)
@@ -213,7 +214,7 @@ class SlowPeers:
         return 0 < self._rules.grace_seconds * DEFERRED_AT <= peer.progress.stalled_seconds(now)
 
     def _place_unproven(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Defer unproven peers while a silent peer is in the way, and two graces longer.
+        """Defer unproven peers while a non-reading peer blocks a request, and two graces longer.
 
         Two, because the next silent peer is closed a grace after this peer, at the earliest.
         """
@@ -257,7 +258,7 @@ class SlowPeers:
         return {one: contention for one, contention in found.items() if contention is not None}
 
     def _close_one(self, waited_for: dict[LimitType, Contention], now: float) -> None:
-        """Close the peer longest without progress, among the peers in the way of a request."""
+        """Close the peer longest without progress, among the peers that block a waiting request."""
         grace = self._rules.grace_seconds
         for peer in self._in_the_way(waited_for, 1.0, now):
             # With many connections, the last sample may be old.
@@ -270,7 +271,7 @@ class SlowPeers:
     def _in_the_way(
         self, waited_for: dict[LimitType, Contention], part: float, now: float
     ) -> Iterator[Peer]:
-        """Yield peers in the way, silent for a part of the grace, longest first."""
+        """Yield peers that block a request and have long read nothing, longest first."""
         least = self._rules.grace_seconds * part
         late = []
         if waited_for:
@@ -291,10 +292,10 @@ class SlowPeers:
         )
 
     def _close(self, peer: Peer, reason: CloseReason, stalled_seconds: float) -> None:
-        why = "while others wait for the memory it holds; floodgateSlowPeerGraceMs"
+        why = "while other connections wait for the memory it holds: floodgateSlowPeerGraceMs"
         if reason is CloseReason.UNWRITABLE:
-            why = "and is unwritable; floodgateMaxUnwritableSeconds"
-        sentence = f"it took nothing for {stalled_seconds:.1f} s {why} says how long it may"
+            why = "and is unwritable: floodgateMaxUnwritableSeconds"
+        sentence = f"it read nothing for {stalled_seconds:.1f} s {why} is the limit"
         self._end(peer, reason, sentence)
 
     def _end(self, peer: Peer, reason: CloseReason, sentence: str) -> None:
@@ -323,7 +324,7 @@ class SlowPeers:
         return min(CLOSE_INTERVAL_SECONDS, latest - now) if served_soon else 0.0
 
     def _on_trial(self, owner: object, now: float) -> bool:
-        """Return True if a silent peer within its grace holds memory.
+        """Return True if a non-reading peer within its grace holds memory.
 
         Of either budget: in Pulsar's release, a holder of heap may wait for direct memory
         pinned by the peer; otherwise a request waiting for heap may hold direct memory that is

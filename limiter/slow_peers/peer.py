@@ -174,7 +174,7 @@ class UnprovenPeers:
         self._unasked.pop(peer, None)
 
     def to_ask(self) -> list[Peer]:
-        """Return some peers to send a PING to; the rest come next."""
+        """Return some peers to send a PING to; later calls return the others."""
         return list(islice(self._unasked, ASKED_A_TICK))
 
     def was_asked(self, peer: Peer, *, done: bool) -> None:

@@ -87,8 +87,8 @@ def check_large_command(command: bytes) -> None:
             elif len(part) > COMMAND_BYTES:
                 # Names are split and searched, and repeated in errors.
                 raise RemoteProtocolError(
-                    f"a command whose field {number} has {len(part)} bytes; what is no schema may "
-                    f"have {COMMAND_BYTES}"
+                    f"a command whose field {number} has {len(part)} bytes; only a schema may "
+                    f"exceed {COMMAND_BYTES}"
                 )
 
 

@@ -40,7 +40,7 @@ FRAMES_A_TURN = 256
 """Frames of a peer handled in one turn: a socket may deliver megabytes, a million of the
 smallest frames."""
 BYTES_A_TURN = 65_536
-"""Bytes of work that end a turn as well: parsing dominates its time."""
+"""Bytes of work after which a turn ends as well, as parsing dominates its time."""
 _unread: set[Connection] = set()
 """Paused connections, kept alive here: the event loop refers only to those that it reads."""
 
@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
         """Handle the outbound buffer's crossing of a mark."""
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Return False to drain an announced large frame. See FrameDecoder."""
+        """Return False to discard an announced large frame, unbuffered. See FrameDecoder."""
         return True
 
     def bytes_kept(self) -> None:
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
         """Handle the end of the connection, after its entries have released their resources."""
 
     def when_lost(self, *told: Callable[[Any], object]) -> None:
-        """Call each with this connection in the turn of the disconnect, in order."""
+        """Add functions to call with this connection, in order, in the turn of its disconnect."""
         self._told_when_lost += told
 
     # -- sending ------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class Connection(asyncio.Protocol):
             self._drain_soon()
 
     def take_frames(self) -> None:
-        """Handle the complete frames: all while the gate is open, then frames that overtake.
+        """Handle the complete frames: all while the gate is open, then frames that may overtake.
 
         The connection's exception boundary: an error here closes this connection only.
         """
@@ -258,7 +258,7 @@ class Connection(asyncio.Protocol):
             logger.info("closing %s: %s", self.peer, error, extra=self.log_fields)
             self.abort()
         except Exception:
-            logger.exception("closing %s after an error of ours", self.peer, extra=self.log_fields)
+            logger.exception("closing %s after an internal error", self.peer, extra=self.log_fields)
             self.abort()
 
     def _wants_turn(self, wanted: bool) -> None:
@@ -335,7 +335,6 @@ class Connection(asyncio.Protocol):
             self.take_frames()
 
     def _read_or_pause(self) -> None:
-        """Read from the socket only while there is capacity for frames."""
         wanted = self.gate.open or self.intake.wants_more or not self.taking_frames
         wanted = wanted and not self._turn_is_over
         transport = self.sender.transport
@@ -363,7 +362,7 @@ class Connection(asyncio.Protocol):
             self._hangups.forget(self.sender.descriptor)
 
     def _hung_up(self) -> None:
-        logger.debug("%s left while it was not read", self.peer)
+        logger.debug("%s disconnected while its reading was paused", self.peer)
         self.abort()
 
     # -- ending -------------------------------------------------------------------------------
@@ -398,7 +397,7 @@ class Connection(asyncio.Protocol):
             try:
                 told(self)
             except Exception:
-                logger.exception("%s is lost, and what it held may not be given back", self.peer)
+                logger.exception("%s is lost, and resources that it held may leak", self.peer)
 
     async def wait_closed(self) -> None:
         """Return when the connection is closed."""

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 MAX_PARKED_FRAMES = 256
 MAX_PARKED_BYTES = 65_536
 MAX_ANSWERED_OVERTAKERS = 256
-"""Answered control frames that may overtake in one pause; beyond, reading stops."""
+"""Most control frames with a response that may overtake in one pause; then reading stops."""
 
 _Type = pb.BaseCommand
 OVERTAKEN = frozenset(
     {_Type.LOOKUP, _Type.PARTITIONED_METADATA, _Type.GET_TOPICS_OF_NAMESPACE}
     | {_Type.WATCH_TOPIC_LIST}
 )
-"""Requests that may be overtaken."""
+"""Requests that later control frames may overtake."""
 _ANSWERED = frozenset({_Type.CLOSE_PRODUCER, _Type.CLOSE_CONSUMER})
 OVERTAKES = _ANSWERED | {_Type.PING, _Type.PONG, _Type.ACK, _Type.FLOW}
-"""Control frames that overtake. WATCH_TOPIC_LIST_CLOSE does not: its watch may be parked before."""
+"""Control frames that may overtake requests while handling is paused. WATCH_TOPIC_LIST_CLOSE does
+not: its watch may be parked before."""
 
 
 class FrameIntake:

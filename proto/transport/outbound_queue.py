@@ -87,12 +87,12 @@ class OutboundQueue:
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
     def add(self, entry: OutboundEntry) -> None:
-        """Queue an entry; ``judge`` then compares the weight with the marks."""
+        """Queue an entry; ``judge`` then compares the pending bytes with the marks."""
         self._entries.append(entry)
         self._buffer.weigh(entry.size_bytes, entry.paid_bytes)
 
     def judge(self) -> None:
-        """Notify if the weight has crossed the high mark."""
+        """Notify if the pending bytes have crossed the high mark."""
         if self._buffer.became_unwritable():
             self._writability_changed(False)
 
@@ -106,7 +106,7 @@ class OutboundQueue:
         return not self._goes_on and self._hand_over(transport, TURN_BYTES)
 
     def drained(self, transport: asyncio.Transport) -> bool:
-        """Continue with an empty transport buffer. Returns as ``hand_over``."""
+        """Continue with the next entries: the buffer is empty. Returns as ``hand_over``."""
         left = TURN_BYTES
         if self._handed_over:
             left = self._hand_over_rest(transport, left)
@@ -163,7 +163,6 @@ class OutboundQueue:
         return left
 
     def _batch_left(self) -> None:
-        """End a batch that the kernel has accepted entirely."""
         batch, self._handed_over = self._handed_over, []
         for entry in batch:
             if self._buffer.left(entry.size_bytes, entry.paid_bytes):

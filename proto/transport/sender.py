@@ -223,7 +223,7 @@ class Sender:
         self._close_when_empty(transport)
 
     def buffer_is_empty(self) -> None:
-        """Continue with an empty transport buffer."""
+        """Continue with the next entries, as the transport's buffer is empty."""
         transport = self.transport
         if transport is not None and self.established:
             self._write(transport, self._queue.drained)
@@ -338,5 +338,5 @@ class Sender:
         self._tls_bytes += len(records)
         transport.write(records)
         if self._records_waiting > MAX_RECORDS_WAITING:
-            logger.warning("closing %s: it does not read what it asks of TLS", self.peer)
+            logger.warning("closing %s: it does not read the TLS responses it requests", self.peer)
             self.reset()

@@ -30,7 +30,7 @@ BEHIND_A_PROXY = "Must not provide proxyVersion"
 
 
 def connect(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Answer lookups, or open a pipe to the broker named by the client."""
+    """Handle CONNECT: serve lookups, or open a pipe to the broker named by the client."""
     request = with_body(command, "connect").connect
     cnx.client_version = request.client_version
     if request.protocol_version < OLDEST_PROTOCOL_VERSION:
@@ -66,7 +66,6 @@ def _connect(cnx: ProxyConnection, request: pb.CommandConnect) -> None:
 def _authenticate(
     cnx: ProxyConnection, request: pb.CommandConnect, by: ClientAuthentication
 ) -> bool:
-    """Identify the client; on failure, refuse and return False."""
     method = shown_method(request)
     try:
         principal = by.service.authenticate(method, request.auth_data, cnx.peer_certificate())

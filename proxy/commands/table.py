@@ -69,7 +69,7 @@ async def _schema(cnx: ProxyConnection, asked: pb.CommandGetSchema) -> None:
 
 
 def get_topics(cnx: ProxyConnection, command: pb.BaseCommand) -> None:
-    """Queue a GET_TOPICS_OF_NAMESPACE for the flight with the same broker request."""
+    """Add a GET_TOPICS_OF_NAMESPACE to the shared broker request that answers it."""
     asked, parts = with_body(command, "getTopicsOfNamespace").getTopicsOfNamespace, cnx.parts
     request = Request(asked.request_id, parts.error_forms.topics)
     permit = _permit(cnx, request, asked)

@@ -50,9 +50,10 @@ MAX_CONNECTIONS = 256
 """Connections to one broker (upstream: the same); further requests wait."""
 CHUNK_BYTES = 65_536
 MOST_ENCODINGS = 4
-"""Rounds of decoding before a path is judged: a server behind may decode repeatedly, too."""
+"""Most rounds of percent-decoding before a path is checked, as brokers may decode repeatedly,
+too."""
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-"""Headers the library would add."""
+"""Headers that aiohttp would otherwise add."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ HOP_BY_HOP = frozenset(
 _OF_THIS_HOP = frozenset({"host", "expect"})
 _OF_A_BODY = ("Content-Length", "Content-Type", "Content-Encoding")
 _CHANGED = re.compile(r"\A\s|\s\Z|[\x00-\x1f\x7f\ud800-\udfff]")
-"""Roles changed by transport in a header: the changed text could be another role."""
+"""Roles that a header would alter, possibly to another role."""
 VIA = "http/1.1 floodgate-proxy"
 
 
@@ -82,7 +82,7 @@ def request_headers(
     kept.popall(ORIGINAL_HEADER, None)
     if role is not None:
         if _CHANGED.search(role):
-            raise RestError(401, f"the role {role!r:.100} cannot be told to a broker by HTTP")
+            raise RestError(401, f"the role {role!r:.100} cannot be sent to a broker by HTTP")
         kept[ORIGINAL_HEADER] = role
     if host:
         kept.add("X-Forwarded-Host", host)

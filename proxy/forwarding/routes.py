@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORWARDED = ("/admin", "/lookup")
 PLACES = (
     Place("/admin/v2/tenants", "Pulsar's admin REST, forwarded to a broker"),
-    Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "who serves a topic, too"),
+    Place("/lookup/v2/topic/persistent/{tenant}/{namespace}/{topic}", "the broker of a topic, too"),
 )
 
 

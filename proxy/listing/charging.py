@@ -14,10 +14,10 @@ class Charging(Protocol):
     """A charging policy for answers, chosen at the proxy's start."""
 
     reuses_answers: bool
-    """True if a flight may end with an answer already on its way to other clients."""
+    """True if a flight may end with an answer that is still being sent to other clients."""
 
     def charge(self, request: pb.CommandGetTopicsOfNamespace, owner: SharedOwner) -> Charge:
-        """Return the charge of one flight; ``owner`` stands for all waiters together."""
+        """Return the charge of one flight; ``owner`` stands for all clients waiting for it."""
 
     def expected_bytes(self, request: pb.CommandGetTopicsOfNamespace) -> int | None:
         """Return the probable size of an answer, for flow control; None before the first."""
@@ -44,7 +44,7 @@ class Charge(Protocol):
         """Decide on an announced answer, before its body is read."""
 
     def declined(self, total_size: int) -> None:
-        """Record the size of a declined answer, or refuse it."""
+        """Record the size of an answer that ``admit`` declined, or refuse the answer."""
 
     async def settle(self, answer: TopicsAnswer, *, charged: bool) -> None:
         """Charge an answer; its direct memory belongs to the owners from now on.

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 HEAP_FIRST = (LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY)
 DIRECT_FIRST = (LimitType.DIRECT_MEMORY, LimitType.HEAP_MEMORY)
-"""Only direct memory waits for clients' sockets, and its waiters must not hold heap."""
+"""Order of reserving: only direct memory waits for clients' sockets, and no heap is held
+meanwhile."""
 
 
 class ExactCharging:
-    """Reserve first, settle by the announced length, never wait with a body half read.
+    """Reserves memory first, settles by the announced length, never waits within an answer's body.
 
     Args:
         limiter: The proxy's limiter.
@@ -84,7 +85,6 @@ class _ExactCharge:
         self._too_large: tuple[PermitTooLargeError, LimitType] | None = None
 
     async def reserve(self, *, confirmation: bool) -> None:
-        """See Charge.reserve."""
         if confirmation:
             self._size_bytes = LARGE_FRAME_BYTES  # A larger answer is announced.
         for limit_type in DIRECT_FIRST if self._patient else HEAP_FIRST:
@@ -121,7 +121,7 @@ class _ExactCharge:
         return grown is not None
 
     def declined(self, total_size: int) -> None:
-        """Record the size of a declined answer, or refuse it; see Charge.declined."""
+        """Record the size of a declined answer, or refuse the answer; see Charge.declined."""
         if self._too_large is not None:
             raise self._oversized(*self._too_large)
         self._size_bytes = total_size - LENGTH_FIELD_BYTES
@@ -150,7 +150,6 @@ class _ExactCharge:
         del self._held[LimitType.DIRECT_MEMORY]
 
     def release(self) -> None:
-        """See Charge.release."""
         for permit in self._held.values():
             self._limiter.release(permit)
         self._held.clear()

@@ -205,7 +205,7 @@ class Flight:
         raise not_in_time(LimitType.HEAP_MEMORY)
 
     async def _asked(self, charge: Charge) -> TopicsAnswer | None:
-        """Request a list, or the confirmation of an answer on its way; None if undecided.
+        """Request a list, or confirmation that a held answer is current; None if undecided.
 
         A client with its own hash is first served as requested: usually its list is current, and
         the answer is small. Only if a list arrives without memory for it, the broker confirms the
@@ -235,7 +235,7 @@ class Flight:
         return right
 
     async def _ask(self, charge: Charge, live: LiveAnswer | None) -> TopicsAnswer:
-        """Ask the broker; while an earlier answer is being sent to the client, with its hash."""
+        """Request the list from the broker, with the hash of the held answer, if any."""
         request = self._request
         if live is not None and live.topics_hash is not None:
             request = pb.CommandGetTopicsOfNamespace()
@@ -287,7 +287,7 @@ class Flight:
         requester.cnx.enqueue(response.buffers, response.size, entry_left, paid_bytes)
 
     def _refusal(self, response: TopicsResponse) -> RequestError | None:
-        """Refuse an answer over the frame limit only by a client's longer request id."""
+        """Return the refusal if a client's longer request id exceeds the frame limit."""
         limit_bytes, total_size = self._parts.frame_limit_bytes, response.size - LENGTH_FIELD_BYTES
         if limit_bytes is None or total_size <= limit_bytes:
             return None

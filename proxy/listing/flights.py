@@ -1,4 +1,4 @@
-"""The flights of a proxy: one broker request for all equal requests for a topic list."""
+"""The flights of a proxy: each is one broker request for all equal requests for a topic list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Flights:
-    """The flights under way, by request.
+    """The flights in progress, by request.
 
     Bound: every requester holds a permit of the proxy's lookup semaphore.
 
@@ -102,11 +102,11 @@ class Flights:
         self._limiter.cancel_owner(cnx)
 
     def exempt_from_quota(self, cnx: Connection) -> None:
-        """Exempt a connection standing for many clients, another proxy's, from the quota of one."""
+        """Exempt another proxy, which stands for many clients, from the quota of one client."""
         self._limiter.exempt_from_quota(cnx)
 
     async def finished(self, cnx: Connection) -> None:
-        """Wait until a client waits for no flight under way.
+        """Wait until no flight with this client among its waiters is in progress.
 
         A flight with a cancelled task, as at the event loop's end, counts as finished: it notifies
         no client.

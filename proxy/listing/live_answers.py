@@ -1,4 +1,4 @@
-"""Topic lists still on their way to clients, reused without fetching again.
+"""Topic lists still being sent to clients, reused without fetching them again.
 
 An answer lives while its bytes are referenced: by an outbound entry, or by a request for the same
 list waiting for the broker's confirmation. The confirmation is requested by the hash in the request
@@ -26,7 +26,7 @@ SMALLEST_LIVE_BYTES = 4_096
 
 
 class LiveAnswer:
-    """An answer on its way: its bytes, charged once as direct memory, and its holders.
+    """A topic list being sent: its bytes, charged once as direct memory, and its holders.
 
     Args:
         live: All answers on their way.
@@ -77,7 +77,7 @@ class LiveAnswer:
         self._live.forget_if_left(self)
 
     def or_another(self, answer: TopicsAnswer, own_hash: str | None) -> TopicsAnswer | None:
-        """Return the right answer, given a broker's answer to a request with this answer's hash.
+        """Return the answer to send, after the broker was asked with this answer's hash.
 
         Args:
             answer: A confirmation of this answer, or a different list.
@@ -85,9 +85,8 @@ class LiveAnswer:
 
         Returns:
             This answer's bytes after a confirmation; the received bytes, if the client's own hash
-                would
-            have produced them; else None: the confirmation of an unknown list, or the client's own
-                list.
+            would have produced them; else None: the confirmation of an unknown list, or the
+            client's own list.
         """
         tail = answer.tail()
         if tail is None:
@@ -106,7 +105,7 @@ class LiveAnswer:
 
 
 class LiveAnswers:
-    """The newest answer to each request, while on its way to a client.
+    """The newest answer to each request, while it is being sent to a client.
 
     Bound: one answer a key, dropped with its last reference; the bytes are held by outbound entries
     anyway, and bounded by the limiter.
@@ -138,7 +137,7 @@ class LiveAnswers:
     def to_send(
         self, key: Hashable, answer: TopicsAnswer, owner: SharedOwner, kept: LiveAnswer | None
     ) -> LiveAnswer:
-        """Return the bytes to send: equal bytes already on their way, if any.
+        """Return the bytes to send: equal bytes already being sent, if any.
 
         The bytes may have been fetched by a flight for clients with another hash.
 
@@ -157,7 +156,7 @@ class LiveAnswers:
         return live
 
     def _remember(self, live: LiveAnswer) -> None:
-        """Cache a sent answer if reusable and still on its way."""
+        """Cache a sent answer, if reusable and still being sent."""
         large = live.answer.command_bytes >= SMALLEST_LIVE_BYTES
         if self._remembers and large and live.topics_hash is not None and live.references:
             self._newest[live.key] = live

@@ -1,4 +1,4 @@
-"""Charging as in Pulsar's proxy: an estimate before, the names after reading the answer.
+"""Charging as in Pulsar's proxy: an estimate before reading the answer, its names after.
 
 (``last`` and ``proposal``.)
 
@@ -97,7 +97,6 @@ class _PulsarCharge:
         self._exceeded: tuple[PermitTooLargeError, LimitType] | None = None
 
     async def reserve(self, *, confirmation: bool) -> None:
-        """Hold heap for the estimate."""
         proposal = self._policy is SizeEstimate.PROPOSAL
         size_bytes = PROPOSAL_ESTIMATE_BYTES if proposal else await self._guess.size()
         self._heap = await self._acquire(LimitType.HEAP_MEMORY, size_bytes)
@@ -115,7 +114,6 @@ class _PulsarCharge:
         return True
 
     def declined(self, total_size: int) -> None:
-        """Refuse the declined answer."""
         if self._exceeded is not None:
             raise self._too_large(*self._exceeded)
 

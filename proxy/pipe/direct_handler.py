@@ -63,7 +63,7 @@ class BrokerLeg(PipeLeg):
         self.greeting: asyncio.Future[pb.BaseCommand] = asyncio.get_running_loop().create_future()
 
     def connected(self) -> None:
-        """Send CONNECT as the proxy, for the client."""
+        """Send the proxy's CONNECT on behalf of the client."""
         self.send(pb.BaseCommand(type=pb.BaseCommand.CONNECT, connect=self._connect))
 
     def frame_received(self, frame: Frame) -> None:
@@ -84,7 +84,7 @@ class BrokerLeg(PipeLeg):
         self._fail(str(error))
 
     def lost(self, error: Exception | None) -> None:
-        """Close the client's connection with the broker's."""
+        """Close the client's connection, as the broker's connection is lost."""
         self._fail(f"{self.peer} closed the connection")
         self.end_other()
 
@@ -158,8 +158,8 @@ class DirectProxyHandler:
         if address is None:
             target = without_credentials(connect.proxy_to_broker_url)
             logger.warning(
-                "%s asked for a pipe to %r: not allowed, by the brokers that are configured and "
-                "brokerProxyAllowedHostNames, -IPAddresses and -TargetPorts",
+                "%s requested a pipe to %r: not allowed by the configured brokers, "
+                "brokerProxyAllowedHostNames, -IPAddresses or -TargetPorts",
                 client.peer,
                 target,
             )
@@ -178,7 +178,6 @@ class DirectProxyHandler:
     async def _said_to_broker(
         self, given: pb.CommandConnect, original: OriginalClient | None
     ) -> pb.CommandConnect:
-        """Return the proxy's CONNECT on behalf of the client."""
         connect = pb.CommandConnect(
             client_version=given.client_version,
             protocol_version=given.protocol_version,
@@ -224,7 +223,7 @@ class DirectProxyHandler:
             leg.abort()
             raise RequestError(command.error.error, command.error.message, by_broker=True)
         if leg.closed:  # With TLS, close and greeting may arrive together.
-            raise ConnectionError(f"{leg.peer} closed the connection behind its greeting")
+            raise ConnectionError(f"{leg.peer} closed the connection after its greeting")
         return command.connected
 
     def _join(

@@ -46,7 +46,7 @@ class FrameBoundary:
         return not (self._left or self._length)
 
     def follow(self, data: bytes) -> None:
-        """Process a chunk."""
+        """Follow the stream through a chunk."""
         at, size = self._rest_of_frame(data), len(data)
         if not self.reached:
             return
@@ -80,7 +80,7 @@ _ANSWERS = (Type.SUCCESS, Type.ERROR)
 _OWN_REQUESTS = 1 << 63
 """First request id of the proxy's own requests: clients count from 0."""
 MAX_TOPICS = 1_000
-"""Producers and consumers of a pipe with a known topic: the latest are kept."""
+"""Most producers and consumers of a pipe whose topic is remembered; the oldest is forgotten."""
 MAX_SAID = 1_000
 """Commands of the proxy waiting for a frame boundary; beyond, the client is closed."""
 
@@ -132,7 +132,7 @@ class PipeClient:
             del self._topics[next(iter(self._topics))]
 
     def is_legal(self, _: int) -> bool:
-        """Return True: the broker decides."""
+        """Return True, as the broker checks commands itself."""
         return True
 
     async def drain(self) -> None:
@@ -213,7 +213,6 @@ class _FaultyLeg:
         leg.when_lost(lambda _: self._faults.lost())
 
     def pipe(self) -> None:
-        """Copy bytes from now on."""
         self._leg.sender.in_a_pipe = True
         self._leg.receive_raw(self._bytes)
 

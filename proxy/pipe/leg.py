@@ -53,19 +53,13 @@ class PipeLeg(Connection):
 
 
 QUIET_SECONDS = 0.1
-"""The silence after which a broker has answered all pending requests."""
+"""Silence after which a broker is taken to have answered all pending requests."""
 MOST_LOOKS = 20
 """Silence checks before a constantly sending broker is cut off."""
 
 
 async def end_pipe(client: PipeLeg, clock: Clock, leave_seconds: float) -> None:
-    """Wait until a pipe may be closed; return immediately for a connection without a pipe.
-
-    Args:
-        client: The client's side.
-        clock: The time.
-        leave_seconds: Grace period for the client to disconnect.
-    """
+    """Wait until a pipe may be closed; return immediately for a connection without a pipe."""
     broker = client.other
     if broker is None:
         return

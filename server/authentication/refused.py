@@ -32,11 +32,7 @@ class Subject(StrEnum):
 
 
 class RefusedOperations:
-    """Refusals by subject, and their log lines.
-
-    Args:
-        clock: The source of time.
-    """
+    """Refusals by subject, and their log lines."""
 
     def __init__(self, clock: Clock) -> None:
         self.counts = dict.fromkeys(Subject, 0)

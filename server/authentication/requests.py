@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 REQUIRED = "Authentication required"
 ORIGINAL_HEADER = "X-Original-Principal"
 SESSION = web.RequestKey("session", ClientSession)
-"""A request's key of its session; missing without authentication, and on an open path."""
+"""The key of the session in a request; missing without authentication, and on an open path."""
 METRICS_PATHS = ("/metrics", "/metrics/")
 OPEN_PATHS = ("/", "/status.html", "/floodgate", "/floodgate/")
 """Paths open to all: they reveal the server's identity and liveness only; the page requests all

@@ -95,7 +95,6 @@ class TokenProvider:
         return claims
 
     def _check_times(self, claims: Mapping[str, Any]) -> int | None:
-        """Return a token's expiry in milliseconds since 1970."""
         now_ms, skew_ms = self._clock.wall_ms(), self._settings.skew_seconds * 1000
         expires_at_ms, begins_at_ms = _time_ms(claims, "exp"), _time_ms(claims, "nbf")
         if expires_at_ms is not None and now_ms - skew_ms > expires_at_ms:
@@ -170,7 +169,6 @@ def _seconds_of(value: object) -> float:
 
 
 def _key_of(settings: TokenSettings) -> tuple[Any, tuple[str, ...]]:
-    """Return the key for checking tokens, and its algorithms."""
     if settings.secret_key:
         secret = _read("tokenSecretKey", settings.secret_key, may_be_pem=False)
         algorithms = tuple(name for name, least in _OF_SECRETS if len(secret) >= least)

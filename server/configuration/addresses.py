@@ -16,7 +16,7 @@ _LOOPBACK_OF_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class ServerUrls(NamedTuple):
-    """The advertised addresses; each is empty without such a port.
+    """The advertised addresses; the address of a disabled port is empty.
 
     Attributes:
         service: ``pulsar://host:port``.

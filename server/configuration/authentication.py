@@ -101,7 +101,7 @@ class AuthenticationSettings(NamedTuple):
 
 
 def with_token_prefix(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys, with token keys under their own names regardless of tokenSettingPrefix.
+    """Return the keys with the prefix of tokenSettingPrefix removed from token keys.
 
     With a prefix Pulsar reads only the prefixed token keys.
     """

@@ -37,8 +37,8 @@ def authorization_settings(checked: CheckedKeys, *, proxy: bool) -> Authorizatio
         return None
     if not checked.flag("authenticationEnabled"):
         checked.refuse(
-            "authorizationEnabled=true without authenticationEnabled=true: nobody would be known, "
-            "and so nobody allowed anything; set both, or none"
+            "authorizationEnabled=true without authenticationEnabled=true: no role would be known, "
+            "and so nothing allowed; set both, or none"
         )
     provider = checked.text("authorizationProvider") or DEFAULT_PROVIDER
     if provider not in PROVIDERS:

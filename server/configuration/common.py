@@ -53,26 +53,27 @@ class LimitConfig(Settings):
     handshake_seconds: float = Key(
         "floodgateHandshakeTimeoutMs", milliseconds, floodgate=10_000, pulsar=0
     )
-    """Until CONNECT, a TLS handshake included."""
+    """Time limit until CONNECT, a TLS handshake included."""
     requests_a_second: int = Key("floodgateMaxRequestsPerSecondPerConnection")
     unfinished_frame_bytes: int = Key(
         "floodgateMaxUnfinishedFramesMB", megabytes, floodgate=256, pulsar=0
     )
-    """Bytes of incomplete frames, of all connections together."""
+    """Most bytes of incomplete frames, of all connections together."""
     http_a_second: float = Read(_http_rate)
     """httpRequestsMaxPerSecond, if httpRequestsLimitEnabled."""
     http_at_once: int = Key("maxConcurrentHttpRequests")
     http_connections: int = Key("maxHttpServerConnections")
     http_body_bytes: int = Key("httpMaxRequestSize", elsewhere=-1)
-    """With a limit, a body without a length is refused, as upstream; a proxy has no such key."""
+    """Most bytes of a body: a body without a length is then refused, as upstream; a proxy has no
+    such key."""
     http_header_bytes: int = Key("httpMaxRequestHeaderSize")
-    """Of the request line and of each header; 1 or more."""
+    """Most bytes of the request line and of each header; 1 or more."""
     http_seconds: float = Key(
         "floodgateHttpRequestTimeoutMs", milliseconds, floodgate=30_000, pulsar=0
     )
-    """Until a request is complete."""
+    """Time limit until a request is complete."""
     http_idle_seconds: float = Key("httpServerIdleTimeout", milliseconds, elsewhere=30_000)
-    """Until a connection without a request is closed; a proxy has no such key."""
+    """Time limit of a connection without a request; a proxy has no such key."""
 
 
 _HEAP, _DIRECT = "maxTopicListInFlightHeapMemSize", "maxTopicListInFlightDirectMemSize"
@@ -140,7 +141,7 @@ class ServerConfig(Settings):
     """The configuration of a server process."""
 
     cluster_name: str = Key("clusterName", floodgate="standalone", pulsar="standalone")
-    """Differs: upstream's broker does not start without it."""
+    """clusterName. Differs: upstream's broker does not start without it."""
     bind_address: str = Read(addresses.bind_address)
     """bindAddress: the address to listen on. Differs: upstream's default is 0.0.0.0."""
     advertised_address: str = Read(addresses.advertised_address)
@@ -165,7 +166,7 @@ class ServerConfig(Settings):
     """Most bytes of a message; a frame may have 10,240 more."""
     topic_list_limits: TopicListLimits = Group(TopicListLimits)
     flow: FlowConfig = Group(FlowConfig)
-    """Differs: upstream's proxy has no such keys but keepAliveIntervalSeconds, and Netty's own
+    """Flow control. Differs: upstream's proxy has only keepAliveIntervalSeconds, and Netty's
     marks."""
     status_file_path: str | None = Key("statusFilePath")
     """A file whose presence is reported by /status.html."""
@@ -203,11 +204,12 @@ class ServerConfig(Settings):
     notices: tuple[Notice, ...] = ()
     """Sentences to log at the start."""
     keys: CheckedKeys = field(compare=False, repr=False)
-    """The keys themselves: configurations of equal meaning are equal, however written."""
+    """The keys as read; ignored in comparisons, so that configurations of equal meaning are
+    equal."""
 
     @classmethod
     def made(cls, known: KnownKeys, properties: Mapping[str, str]) -> Self:
-        """Read every row from the keys of a file.
+        """Read the fields of all settings from the keys of a file.
 
         Raises:
             ConfigError: All problems, a sentence each.
@@ -222,7 +224,7 @@ class ServerConfig(Settings):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """The keys of this kind of server in its info."""
+        """The keys of this kind of server that its info shows."""
         return ()
 
     @property

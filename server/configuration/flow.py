@@ -55,7 +55,7 @@ def _water_marks(checked: CheckedKeys) -> WriteBufferMarks:
 
 
 def _cooldown(checked: CheckedKeys) -> CooldownRules:
-    """Read the released keys, unless only the proposal's are set."""
+    """Read the request rate after a pause: by the released keys, else by the proposal's."""
     shipped = [key for key in _SHIPPED_KEYS if checked.is_set(key)]
     proposed = [key for key in _PROPOSED_KEYS if checked.is_set(key)]
     rate, seconds = (checked.value(key) for key in _PROPOSED_KEYS)

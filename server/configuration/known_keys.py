@@ -202,18 +202,18 @@ class CheckedKeys:
         return self._known[key].default_value
 
     def integer(self, key: str) -> int:
-        """Return a whole number."""
+        """Return a key's value as a whole number."""
         value = self.value(key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(f"{key} is not a whole number")
         return value
 
     def flag(self, key: str) -> bool:
-        """Return a boolean; False without value and default."""
+        """Return a key's value as a boolean; False without value and default."""
         return self.value(key) is True
 
     def text(self, key: str) -> str | None:
-        """Return a string, or None if empty."""
+        """Return a key's value as a string; None if empty."""
         value = self.value(key)
         return value if isinstance(value, str) and value else None
 

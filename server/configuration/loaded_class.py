@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BaseT = TypeVar("BaseT")
 
 MAX_TEXT_CHARACTERS = 300
-"""Most characters of an exception's own text."""
+"""Most characters kept of an exception's text."""
 
 
 class UnusableClassError(Exception):
@@ -30,11 +30,6 @@ def is_class_path(text: str) -> bool:
 
 def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> type[BaseT]:
     """Import ``module:Class``; installed modules precede the working directory's.
-
-    Args:
-        path: The class path.
-        base: The required base class.
-        methods: The required methods.
 
     Raises:
         UnusableClassError: The class does not exist, or does not meet the requirements.
@@ -59,7 +54,7 @@ def loaded_class(path: str, base: type[BaseT], methods: Sequence[str] = ()) -> t
 
 
 def told(error: BaseException) -> str:
-    """Return a foreign exception as safe text for a response."""
+    """Return an exception of a foreign class as safe text for a response."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - even its text may be broken

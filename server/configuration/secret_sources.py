@@ -15,7 +15,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 _FILE, _VARIABLE, _DATA = "file:", "env:", "data:"
 MAX_KEY_BYTES = 1024 * 1024
-"""More than any key, and than a password file of ten thousand users."""
+"""Most bytes read: more than any key has, and than a password file of ten thousand users."""
 PLACES = (_FILE, _VARIABLE)
 """Prefixes of a value that refers to a source of any content."""
 _PLACES = (*PLACES, "/")
@@ -64,8 +64,7 @@ def read_source(source: str) -> bytes:
     if _LIKE_A_PATH.fullmatch(text) and not _is_path(text):
         # Neither shown nor accepted: a missing file's path would become a publicly known key.
         raise KeySourceError(
-            "there is no such file; of a secret in base64 that begins with / write "
-            "data:;base64,... with the secret behind it"
+            "there is no such file; write a base64 secret that begins with / as data:;base64,SECRET"
         )
     if text.startswith(_PLACES) or _is_path(text):
         return _file(path)

@@ -1,4 +1,4 @@
-"""Groups of settings, whose fields stand beside their keys.
+"""Groups of settings: fields declared together with their configuration keys.
 
 A group is a frozen dataclass. Each field is a row, which reads its key::
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Convert: TypeAlias = Callable[[Any], object]
 
 TABLE: Any = object()
-"""The default of a key is the table's."""
+"""Marks a key whose default is in the table of Pulsar's keys."""
 
 
 def Key(
@@ -87,7 +87,7 @@ class Settings:
 
     @classmethod
     def of(cls, checked: CheckedKeys, **others: object) -> Self:
-        """Read each row; errors become problems.
+        """Read each field from its keys; errors become problems.
 
         Args:
             checked: The keys.
@@ -98,12 +98,12 @@ class Settings:
 
     @classmethod
     def dynamic_keys(cls) -> Iterator[str]:
-        """Yield keys that can change at run time here, and are static as shipped."""
+        """Yield keys that can change at run time here, but not in Pulsar as shipped."""
         for row in fields(cls):
             yield from row.metadata.get("dynamic", ())
 
     def copied(self) -> Self:
-        """Return a copy, groups included, that no change of this group reaches."""
+        """Return a deep copy, independent of later changes of this group."""
         groups = {row.name: getattr(self, row.name) for row in fields(self)}
         copies = {
             name: group.copied() for name, group in groups.items() if isinstance(group, Settings)
@@ -111,7 +111,7 @@ class Settings:
         return replace(self, **copies)
 
     def become(self, other: Self) -> None:
-        """Take the values of ``other``: a change reaches all who hold this group, or a part."""
+        """Take over the values of ``other`` in place, for every holder of this group."""
         for row in fields(self):
             mine, new = getattr(self, row.name), getattr(other, row.name)
             if isinstance(mine, Settings):

@@ -52,7 +52,7 @@ def port_tls(checked: CheckedKeys, port_key: str, *, web: bool) -> ServerTlsSett
     if requires and not files.trust:
         checked.refuse(
             "tlsRequireTrustedClientCertOnConnect=true: tlsTrustCertsFilePath must name the "
-            "certificates of those who sign clients' (PEM)"
+            "certificates that sign clients' certificates (PEM)"
         )
     prefix = "webServiceTls" if web else "tls"
     protocols, ciphers = _spoken(checked, prefix)
@@ -148,7 +148,7 @@ def _ciphers(checked: CheckedKeys, key: str) -> CipherChoice:
     if of_tls13 and of_tls13 != OFFERED_OF_TLS13:
         others = ", ".join(sorted(OFFERED_OF_TLS13 - of_tls13))
         checked.warn(
-            f"{key}: the ciphers of TLS 1.3 are offered all or none, so that {others} may be "
-            "spoken too"
+            f"{key}: OpenSSL offers all ciphers of TLS 1.3 or none, so that {others} may be "
+            "used too"
         )
     return ciphers

@@ -21,7 +21,7 @@ FrameHandler = Callable[[Any, "Frame"], object]
 
 
 class HasState(Protocol):
-    """A connection, as far as its commands depend on it."""
+    """The part of a connection that its commands depend on."""
 
     @property
     def state(self) -> Enum:

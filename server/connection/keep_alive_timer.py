@@ -1,4 +1,4 @@
-"""Keep-alive: a timer closes the connections of dead clients, a check asks one client at once."""
+"""Keep-alive timer, which closes dead clients' connections, and an immediate check of a client."""
 
 from __future__ import annotations
 

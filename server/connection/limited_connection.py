@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class LimitedPeer(Protocol):
-    """A connection, as far as its limits depend on it."""
+    """The part of a connection used by its limits."""
 
     peer: str
     closed: bool
@@ -41,7 +41,7 @@ class LimitedPeer(Protocol):
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """Its fields in structured log lines."""
+        """The connection's fields in structured log lines."""
 
     @property
     def decoder(self) -> FrameDecoder:

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_BACKLOG = 4096
 ACCEPTED_A_TURN = 8
-"""Servers that share a socket. The event loop accepts a single connection per turn and server:
-with one server, a thousand simultaneous connections would, in long turns, wait longer than
+"""Servers that share a listening socket. The event loop accepts a single connection per turn and
+server: with one server, a thousand simultaneous connections would, in long turns, wait longer than
 clients do."""
 
 _REMEDIES = {

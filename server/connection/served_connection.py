@@ -274,7 +274,7 @@ class ServedConnection(Connection):
             handler(self, command)
 
     def _count(self, kind: int) -> None:
-        """Count a command against the cooldown; a peer that answers a PING reads.
+        """Count a command against the cooldown; an answered PING proves that the peer reads.
 
         A consumer that receives messages as fast as it reads is unwritable for moments all the
         time. Its commands about messages, and messages published on the same connection, have

@@ -61,7 +61,7 @@ class WebHandshake(asyncio.Protocol):
         # uvloop's are not asyncio.Transport by name; even if paused here, they would read.
         plain = cast("asyncio.Transport", transport)
         name = plain.get_extra_info("peername")
-        self.peer = f"{name[0]}:{name[1]}" if name else "somebody who has left"
+        self.peer = f"{name[0]}:{name[1]}" if name else "a disconnected client"
         try:
             self._socket = socket.socket(fileno=os.dup(plain.get_extra_info("socket").fileno()))
         except OSError as error:

@@ -49,7 +49,7 @@ _CHECKSUM_MAGIC = b"\x0e\x01"
 
 
 class Faulty(Client, Protocol):
-    """A client's connection, as far as faults act on it."""
+    """The part of a client's connection used by faults."""
 
     def is_legal(self, kind: int) -> bool:
         """Return True if a command of this type is legal now."""

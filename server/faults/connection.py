@@ -140,7 +140,7 @@ _NO_LIMIT = 1 << 31
 
 
 class Served(Faulty, Protocol):
-    """A client's connection, as far as its sent frames have faults."""
+    """The part of a client's connection used by faults of sent frames."""
 
     sender: Sender
 

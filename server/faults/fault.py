@@ -51,9 +51,9 @@ class Direction(Enum):
     """The sender of a fault's commands."""
 
     RECEIVED = "received"
-    """Clients."""
+    """Commands sent by clients."""
     SENT = "sent"
-    """The server; at a proxy the brokers behind it."""
+    """Commands sent by the server, or at a proxy by the brokers behind it."""
 
 
 class _Part(BaseModel):
@@ -63,7 +63,7 @@ class _Part(BaseModel):
 
 
 class Where(_Part):
-    """The commands' clients and topics; all given conditions must match. ``*`` matches anything.
+    """Conditions on a command's client and topic, which must all match. ``*`` matches anything.
 
     Attributes:
         topic: Full name of the command's topic.
@@ -101,7 +101,7 @@ class Where(_Part):
 
 
 class When(_Part):
-    """The occurrences among the matching commands; by default all.
+    """The matching commands to which the fault applies; by default all.
 
     Attributes:
         after: Number of initial commands without the fault.
@@ -247,7 +247,7 @@ class Fault(_Part):
             raise ValueError('corruptChecksum is for messages: set "on" to SEND or MESSAGE')
         if self.direction is Direction.SENT and isinstance(self.do, _ONLY_RECEIVED):
             raise ValueError(
-                f'{self.do.action} is for what clients say: remove "direction", or choose another '
+                f'{self.do.action} is for commands of clients: drop "direction", or choose another '
                 "action"
             )
         return self

@@ -45,7 +45,7 @@ class Way(Protocol):
 
 
 class Reader(Protocol):
-    """A connection that is read; see Connection."""
+    """The part of a Connection that reads."""
 
     gate: ReadGate
     intake: FrameIntake
@@ -64,7 +64,7 @@ class Incoming:
         self.again = reader.take_again
 
     def stop(self) -> None:
-        """Stop reading, without overtaking."""
+        """Stop reading; later frames do not overtake."""
         self._reader.intake.held = True
         self._reader.gate.close_for(PauseCause.FAULT)
 
@@ -75,7 +75,7 @@ class Incoming:
 
 
 class _Hold:
-    """A waiting item."""
+    """A delayed frame, or a stop of reading."""
 
     def __init__(self, found: SetFault, ended: Callable[[_Hold], object]) -> None:
         self._found = found
@@ -84,12 +84,10 @@ class _Hold:
         found.when_cleared(self.end)
 
     def end(self) -> None:
-        """End the wait."""
         self.drop()
         self._ended(self)
 
     def drop(self) -> None:
-        """Drop the item."""
         self._found.forget(self.end)
         if self.timer is not None:
             self.timer.cancel()
@@ -126,7 +124,7 @@ class Holds:
         self._add(found, seconds, self._open)
 
     def delay(self, found: SetFault, frame: Frame, seconds: float, *, in_order: bool) -> None:
-        """Delay a frame; in order: all later frames wait too."""
+        """Delay a frame; with ``in_order`` all later frames wait, too."""
         if self.full and not self._way.can_stop:
             self._way.again(frame)
             return

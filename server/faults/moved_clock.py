@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 TIME_PATTERN = r"^([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)$"
 """A time in a request: ``90s``, ``5m``, ``1h``, ``2d``."""
 WORK_SECONDS = 10.0
-"""Longest wait for a periodic task to sleep again, before time goes on without it."""
+"""Longest wait for a periodic task to sleep again, before the clock moves on without it."""
 _TURNS, _LOOK_SECONDS = 1_000, 0.001
-"""Event-loop iterations of work without a pause, and the pause from then on."""
+"""Event-loop iterations spent waiting for a task without a pause, and the pause from then on."""
 _FEWEST = 64
 
 
@@ -77,7 +77,7 @@ class MovedClock:
 
     @property
     def ahead_seconds(self) -> float:
-        """By how much this clock is ahead."""
+        """The seconds by which this clock is ahead."""
         return self._ahead
 
     def call_at(self, when: float, callback: Callable[..., object], *args: object) -> TimerHandle:
@@ -126,7 +126,6 @@ class MovedClock:
         return self._timers[0] if self._timers else None
 
     def _arm(self) -> None:
-        """Arm the other clock for the first timer."""
         if self._first is not None:
             self._first.cancel()
         due = self._next()

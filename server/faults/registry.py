@@ -1,4 +1,4 @@
-"""Active faults of a server: setting, listing, clearing and counting; each one's occurrences."""
+"""Active faults of a server: set, listed, cleared, and counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Schedule:
-    """Decides on successive commands.
+    """Decides for successive commands whether a fault applies.
 
     Attributes:
         seen: Matching commands.
@@ -31,11 +31,11 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """True if no further occurrence follows."""
+        """True if the fault applies to no further command."""
         return self._when.times is not None and self.fired >= self._when.times
 
     def due(self) -> bool:
-        """Count a command; return True if it has the fault."""
+        """Count a command; return True if the fault applies."""
         when, index = self._when, self.seen - self._when.after
         self.seen += 1
         if self.over or index < 0 or index % when.every:
@@ -90,7 +90,7 @@ class SetFault:
         self._when_cleared.pop(callback, None)
 
     def fired(self) -> None:
-        """Wake the tests that wait for so many actions."""
+        """Wake the tests whose number of actions is reached."""
         for wait, hits in self._waits.items():
             if not wait.done() and self.schedule.fired >= hits:
                 wait.set_result(None)
@@ -101,11 +101,11 @@ class SetFault:
         return len(self._waits)
 
     def settled(self, hits: int) -> bool:
-        """Return True if the fault has acted so often, or is cleared."""
+        """Return True if the fault has acted ``hits`` times, or is cleared."""
         return self.cleared or self.schedule.fired >= hits
 
     async def wait(self, hits: int) -> None:
-        """Wait until the fault has acted so often, or is cleared."""
+        """Wait until the fault has acted ``hits`` times, or is cleared."""
         if self.settled(hits):
             return
         wait = asyncio.get_running_loop().create_future()

@@ -88,7 +88,7 @@ class _FaultRest:
         return web.Response(status=204)
 
     async def wait(self, request: web.Request) -> web.Response:
-        """Answer once the fault has acted so often."""
+        """Respond once the fault has acted the requested number of times."""
         found = self._registry.get(request.match_info["id"])
         if found is None:
             raise _no_fault(request)

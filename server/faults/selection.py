@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Client(Protocol):
-    """A client's connection, as far as faults match by it.
+    """The part of a client's connection by which faults match.
 
     Attributes:
         peer: Its address.

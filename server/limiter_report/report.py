@@ -51,7 +51,7 @@ class NamespaceWaiters:
 async def waiting_by_namespace(
     semaphore: AsyncSemaphore, clock: Clock
 ) -> Sequence[NamespaceWaiters]:
-    """Count waiting requests, in several turns; the longest waiting namespace is first."""
+    """Count waiting requests, in several turns; the namespace that has waited longest is first."""
     found: dict[str, NamespaceWaiters] = {}
     for number, waiter in enumerate(list(semaphore.waiters()), 1):
         if not waiter.done:
@@ -73,7 +73,7 @@ MAX_NAME_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class OldestWaiter:
-    """The oldest waiting request; it lacks its size, less its already held bytes."""
+    """The oldest waiting request; ``lacking_bytes`` excludes bytes that it already holds."""
 
     owner: str
     namespace: str
@@ -253,7 +253,7 @@ def _oldest_waiter(waiter: OldestWaiter) -> Iterator[str]:
 
 def _holders(report: BudgetReport) -> Iterator[str]:
     if not report.holders_total:
-        yield "  nobody holds or waits for anything"
+        yield "  no memory is held or requested"
         return
     yield _LINE.format(*_HEADINGS)
     for line in report.holders:

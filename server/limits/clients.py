@@ -29,7 +29,7 @@ _FORMS = {
     _Type.GET_SCHEMA: ("getSchema", get_schema_failed),
     _Type.GET_OR_CREATE_SCHEMA: ("getOrCreateSchema", get_or_create_schema_failed),
 }
-"""Commands that are requests; commands that release resources are never refused."""
+"""Error forms of the limited requests; commands that release resources are never refused."""
 REQUESTS = frozenset(_FORMS)
 
 

@@ -159,7 +159,7 @@ class HttpPlace:
         return None
 
     def heard(self, *, asks: bool) -> None:
-        """Handle received bytes; ``asks``: the headers of a request are complete, and it runs."""
+        """Handle received bytes; ``asks`` is True if they complete the headers of a request."""
         if asks:
             self._end()
         elif self._timer is None:

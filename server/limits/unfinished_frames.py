@@ -12,7 +12,7 @@ from typing import Protocol
 from server.limits.connections import Limit, Refusals
 
 COUNTED_BYTES = 65_536
-"""Smaller parts are not counted: the number of connections bounds them."""
+"""The least counted bytes of a frame; fewer are bounded by the number of connections."""
 FIRST_COUNTED_BYTES = 1_024
 """The same for a connection before CONNECT, whose first frame has at most 64 KiB."""
 FIRST_BYTES = 16 * 1024 * 1024
@@ -20,7 +20,7 @@ FIRST_BYTES = 16 * 1024 * 1024
 
 
 class FrameKeeper(Protocol):
-    """A connection, as far as the bound depends on it."""
+    """The part of a connection used by the bound."""
 
     def unfinished_too_long(self, size_bytes: int, most_bytes: int) -> None:
         """Close the connection and drop its bytes, since the bound is exceeded."""
@@ -58,7 +58,7 @@ class UnfinishedFrames:
             self._end_oldest()
 
     def _end_oldest(self) -> None:
-        """Close the oldest, even if paused: a non-reading peer could otherwise exempt itself."""
+        """Close the oldest unfinished frame's connection, even if it is paused by non-reading."""
         oldest = next(iter(self._frames))
         _, size_bytes = self._frames.pop(oldest)
         self.kept_bytes -= size_bytes

@@ -171,7 +171,7 @@ class Sender:
             logger.info("metrics reach %s again", self._destination)
         elif not sent and not self.failing:
             logger.warning(
-                "metrics do not reach %s: %s; this is said once, and sending goes on",
+                "metrics do not reach %s: %s; logged once, and sending continues",
                 self._destination,
                 self._problem(),
             )
@@ -184,7 +184,6 @@ class _Session(requests.Session):
     problem = "it did not answer"
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:  # noqa: ANN401
-        """Send a request, storing the reason of a failure."""
         try:
             response = super().request(*args, **kwargs)
         except requests.RequestException as error:

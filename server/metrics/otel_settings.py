@@ -121,7 +121,6 @@ class _Variables:
         return "", ""
 
     def choice(self, names: Sequence[str], values: Sequence[str]) -> str:
-        """Return one of ``values``, by default the first."""
         name, value = self.first(names)
         if not value or value.lower() in values:
             return value.lower() or values[0]
@@ -131,7 +130,6 @@ class _Variables:
         return values[0]
 
     def seconds(self, names: Sequence[str], default: float) -> float:
-        """Return a duration given in milliseconds."""
         name, value = self.first(names)
         if not value:
             return default
@@ -141,7 +139,6 @@ class _Variables:
         return int(value) / 1000
 
     def check_url(self, name: str, value: str) -> None:
-        """Require an http or https URL with a host."""
         try:
             url = urlsplit(value)
             right = url.scheme in ("http", "https") and url.hostname and url.port != 0

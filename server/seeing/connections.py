@@ -38,7 +38,7 @@ RECORDED = 20
 
 
 class Told(NamedTuple):
-    """A command.
+    """A recorded command.
 
     Attributes:
         at_ms: The time, in milliseconds since 1970.

@@ -30,19 +30,19 @@ _ERROR = {
 _DONE, _NOT_BUILT = {"description": "Done"}, {"description": "Not built here"}
 _WHAT: Mapping[int | None, str] = {
     None: "Refused, with the reason",
-    307: "Another broker serves it: the same there",
+    307: "Another broker serves it: repeat the request there",
     400: "The path, a parameter or the body cannot be read",
     403: "This is not allowed",
     404: "It does not exist",
-    405: "This is not for such a topic",
-    406: "This is not for such a topic",
-    408: "It did not happen in time",
-    409: "What is there stands against it",
+    405: "Not supported for this kind of topic",
+    406: "Not supported for this kind of topic",
+    408: "Timed out",
+    409: "In conflict with the current state",
     412: "A name or value is refused",
     413: "The body is too large",
-    415: "A body of this media type is not taken",
-    422: "What is stored or sent cannot be read",
-    429: "Too many wait for this",
+    415: "A body of this media type is not accepted",
+    422: "Stored or sent data cannot be read",
+    429: "Too many requests wait for this",
     503: "Not now",
 }
 """Descriptions of refusals, by status."""
@@ -194,7 +194,6 @@ def _parameter(one: Parameter, place: str) -> dict[str, Any]:
 
 
 def _identifier(one: Operation) -> str:
-    """Return a unique name of an operation, even for similar paths."""
     words = re.findall(r"\{?\w+", one.path.removeprefix("/admin/v2"))
     named = ("by_" + word[1:] if word.startswith("{") else word for word in words)
     last = ["slash"] if one.path.endswith("/") else []

@@ -33,11 +33,11 @@ _WAIT = {"type": "integer", "minimum": 1, "maximum": MAX_WAIT_MS, "default": DEF
 _FAULT = Parameter("id", "A fault's name", {"type": "string"}, "fault-1")
 
 OWN_OPERATIONS = (
-    Operation("GET", "/", "Return what there is on this port, as text.", _TAG),
+    Operation("GET", "/", "Return the paths of this port, as text.", _TAG),
     Operation("GET", OPENAPI_PATH, "Return this description.", _TAG),
     Operation("GET", PAGE_PATH, "Return a page for people: connections and budgets now.", _TAG),
     Operation(
-        "GET", PAGE_PATH.removesuffix("/"), "Lead to the path with a slash.", _TAG, done=(301,)
+        "GET", PAGE_PATH.removesuffix("/"), "Redirect to the path with a slash.", _TAG, done=(301,)
     ),
     Operation(
         "GET",
@@ -46,7 +46,7 @@ OWN_OPERATIONS = (
         _TAG,
         refused=(404, 503),
     ),
-    Operation("GET", "/metrics", "Lead to the path with a slash.", "metrics", done=(301,)),
+    Operation("GET", "/metrics", "Redirect to the path with a slash.", "metrics", done=(301,)),
     Operation("GET", "/metrics/", "Return the metrics, for Prometheus.", "metrics"),
     Operation(
         "GET",
@@ -68,21 +68,21 @@ OWN_OPERATIONS = (
         refused=(412,),
     ),
     Operation("GET", HISTORY_PATH, "Return the limiter's last ten minutes.", _TAG),
-    Operation("GET", CONNECTIONS_PATH, "Return the connections, and how each stands.", _TAG),
+    Operation("GET", CONNECTIONS_PATH, "Return the connections and their states.", _TAG),
     *(
         Operation(
             method, COMMANDS_PATH, what, _TAG, {"number": _NUMBER}, done=(done,), refused=refused
         )
         for method, what, done, refused in (
             ("GET", "Return the last commands of a connection.", 200, (404,)),
-            ("PUT", "Keep the commands of a connection from now on.", 204, (404, 412)),
-            ("DELETE", "Keep the commands of a connection no more.", 204, (404,)),
+            ("PUT", "Start recording the commands of a connection.", 204, (404, 412)),
+            ("DELETE", "Stop recording the commands of a connection.", 204, (404,)),
         )
     ),
     Operation(
         "GET",
         "/admin/v2/floodgate/import",
-        "Return the imports under way: of each path the topics that are in.",
+        "Return the running imports: the topics imported so far, by path.",
         _TAG,
     ),
     Operation(
@@ -112,7 +112,7 @@ OWN_OPERATIONS = (
         body_required=True,
         refused=(404, 409, 412, 413),
     ),
-    Operation("GET", FAULTS_PATH, "Return the faults that are set.", _TAG, refused=(404,)),
+    Operation("GET", FAULTS_PATH, "Return the active faults.", _TAG, refused=(404,)),
     Operation("DELETE", FAULTS_PATH, "Clear all faults.", _TAG, done=(204,), refused=(404,)),
     Operation(
         "DELETE",
@@ -126,7 +126,7 @@ OWN_OPERATIONS = (
     Operation(
         "GET",
         WAIT_PATH,
-        "Return a fault once it has acted so often.",
+        "Return a fault once it has acted that many times.",
         _TAG,
         {"id": _FAULT},
         query=(
@@ -158,7 +158,7 @@ OWN_OPERATIONS = (
     Operation(
         "POST",
         "/admin/v2/floodgate/reset",
-        "Empty the broker, as it was when new.",
+        "Delete all content, as if the broker were new.",
         _TAG,
         done=(204,),
         refused=(404,),

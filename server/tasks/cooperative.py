@@ -67,7 +67,7 @@ class Steps:
 
 
 class Turns:
-    """Repeats a short step until nothing is left, as often per turn as takes 2 ms.
+    """Repeats a short step until nothing is left, for about 2 ms of each turn.
 
     Args:
         step: Does a step; tells whether more is left. Errors are its own to catch.

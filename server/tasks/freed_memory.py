@@ -35,7 +35,7 @@ class Heap(Protocol):
     """A heap that keeps freed memory."""
 
     def size(self) -> HeapSize:
-        """Return its size; takes microseconds, or milliseconds for a very fragmented heap."""
+        """Return the heap's size; takes microseconds, or milliseconds if very fragmented."""
 
     def trim(self) -> object:
         """Return free memory to the system."""
@@ -64,7 +64,7 @@ class GlibcHeap:
         self._info.restype = _MallInfo
 
     def size(self) -> HeapSize:
-        """Return its size."""
+        """Return the heap's size."""
         info = self._info()
         return HeapSize(info.uordblks + info.hblkhd, info.fordblks)
 
@@ -118,7 +118,7 @@ FREED_AT_ONCE = 10_000
 
 
 async def free(values: Sequence[object]) -> None:
-    """Empty a long, unused list step by step in a thread; leave any other sequence."""
+    """Empty a long, unused list step by step in a thread; do nothing for any other sequence."""
     if isinstance(values, list) and len(values) > FREED_AT_ONCE:
         await asyncio.to_thread(free_in_steps, values)
 

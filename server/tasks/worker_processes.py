@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ChildProcess:
-    """A child with a socket pair's end as its standard input and output.
+    """A child process whose standard input and output are one end of a socket pair.
 
     (A socket instead of an event loop transport: if its creation is cancelled, uvloop closes the
     descriptor twice, possibly after reuse.)

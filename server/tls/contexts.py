@@ -70,7 +70,7 @@ class ClientTls:
         try:
             return TlsLayer(self.http_context, server_side=False, server_hostname=host)
         except ValueError as error:
-            raise ConnectionError(f"{host!r:.100} cannot be spoken to by TLS: {error}") from None
+            raise ConnectionError(f"{host!r:.100} cannot be reached by TLS: {error}") from None
 
     @property
     def http_context(self) -> ssl.SSLContext:
@@ -131,7 +131,7 @@ def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
         except ssl.SSLError as error:
             raise TlsFilesError(
                 f"{files.trust_key}={files.trust!r:.200}: no certificates in PEM ({error.reason}); "
-                "name a file of those who sign the other side's"
+                "name a file with the certificates that sign the other side's"
             ) from None
     if files.certificate:
         _load_certificate(context, files)

@@ -29,8 +29,8 @@ IN_PATHS = {
     one.name: one
     for one in (
         Parameter("tenant", "A tenant", _NAME, "public"),
-        Parameter("namespace", "A namespace of it", _NAME, "default"),
-        Parameter("topic", "A topic, its name encoded", _SOME, "orders"),
+        Parameter("namespace", "A namespace of the tenant", _NAME, "default"),
+        Parameter("topic", "A topic, its name percent-encoded", _SOME, "orders"),
         Parameter("subName", "A subscription, its name encoded", _SOME, "billing"),
         Parameter("subscription", "A subscription, its name encoded", _SOME, "billing"),
         Parameter("cluster", "A cluster", example="standalone"),
@@ -41,11 +41,11 @@ IN_PATHS = {
         Parameter("version", "A version of a schema", _LONG, 0),
         Parameter("timestamp", "Milliseconds since 1970", _LONG, 0),
         Parameter("ledgerId", "A ledger", _LONG, 0),
-        Parameter("entryId", "An entry of it", _LONG, 0),
+        Parameter("entryId", "An entry of the ledger", _LONG, 0),
         Parameter("messagePosition", "The n-th message, from 1 on", _FROM_ONE, 1),
-        Parameter("numMessages", "How many messages", _LONG, 1),
-        Parameter("expireTimeInSeconds", "How old", _LONG, 3600),
-        Parameter("rest", "One segment or more"),
+        Parameter("numMessages", "The number of messages", _LONG, 1),
+        Parameter("expireTimeInSeconds", "The age in seconds", _LONG, 3600),
+        Parameter("rest", "The rest of the path"),
     )
 }
 """Variables of paths by name; missing variables have self-explanatory names."""
@@ -53,8 +53,8 @@ IN_PATHS = {
 IN_QUERIES = {
     one.name: one
     for one in (
-        Parameter("applied", "Show the policy in force where none is set", _FLAG),
-        Parameter("authoritative", "Another broker has chosen this one", _FLAG),
+        Parameter("applied", "Show the effective policy where none is set", _FLAG),
+        Parameter("authoritative", "Another broker has chosen this broker", _FLAG),
         Parameter(
             "backlogQuotaType",
             "The kind of backlog quota",
@@ -64,23 +64,23 @@ IN_QUERIES = {
         Parameter("checkAllowAutoCreation", "Create the topic if that is allowed", _FLAG),
         Parameter("excludeConsumers", "Leave consumers out", _FLAG),
         Parameter("excludePublishers", "Leave producers out", _FLAG),
-        Parameter("force", "Also while somebody uses it", _FLAG),
-        Parameter("getEarliestTimeInBacklog", "Show the time of the oldest message left", _FLAG),
-        Parameter("tenant", "Whose namespaces"),
+        Parameter("force", "Also while clients use it", _FLAG),
+        Parameter("getEarliestTimeInBacklog", "Show the oldest backlog message's time", _FLAG),
+        Parameter("tenant", "The tenant of the namespaces"),
         Parameter("includeSystemTopic", "List system topics too", _FLAG),
         Parameter(
             "initialPosition",
-            "The end from which messages are counted",
+            "Count messages from the earliest or from the latest",
             {"type": "string", "enum": ["earliest", "latest"]},
         ),
         Parameter("key", "The property to remove"),
-        Parameter("listenerName", "The listener whose address is wanted"),
+        Parameter("listenerName", "The listener of the returned address"),
         Parameter("messagePosition", "The n-th message, from 1 on", _FROM_ONE),
         Parameter("messageTTL", "Seconds", {"type": "integer", "format": "int32", "minimum": 0}),
         Parameter("metadata", "Show ledgers too", _FLAG),
         Parameter(
             "mode",
-            "Topics of which domains",
+            "Only topics of this domain, or all",
             {"type": "string", "enum": ["PERSISTENT", "NON_PERSISTENT", "ALL"]},
         ),
         Parameter("perPartition", "Show each partition", _FLAG),
@@ -155,7 +155,6 @@ def _refusals(method: str, variables: Sequence[str], *, has_body: bool) -> Itera
 
 
 def _sentence(handler: Handler) -> str:
-    """Return the first sentence of a handler's docstring."""
     return (inspect.getdoc(handler) or "").split("\n\n")[0].replace("\n", " ")
 
 

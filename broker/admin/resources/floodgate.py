@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 CLOCK_PATH = "/admin/v2/floodgate/clock"
 MOST_SECONDS = 7 * 86_400
-"""Longest move of one request: periodic work is done for each of its intervals."""
+"""Longest move of the clock by a request, as periodic work is done for each interval within."""
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -60,7 +60,9 @@ def clock_routes(clock: MovedClock | None) -> list[web.RouteDef]:
 
 def _enabled(clock: MovedClock | None) -> MovedClock:
     if clock is None:
-        raise RestError(404, f"the clock stands here: start this broker with {ENABLED_KEY}=true")
+        raise RestError(
+            404, f"the clock cannot be moved: start this broker with {ENABLED_KEY}=true"
+        )
     return clock
 
 
@@ -70,7 +72,6 @@ def _told(clock: MovedClock) -> dict[str, Any]:
 
 
 def _asked_seconds(body: bytes) -> float:
-    """Return the seconds of a request's body."""
     try:
         found = json.loads(body)
     except ValueError:
@@ -80,7 +81,7 @@ def _asked_seconds(body: bytes) -> float:
     if time is None:
         said = body[:50].decode(errors="replace")
         raise RestError(
-            412, f'{said!r} moves no clock: write it as {{"advance": "1h"}}, or 90s, 5m'
+            412, f'{said!r} is not a time to advance: write it as {{"advance": "1h"}}, or 90s, 5m'
         )
     seconds = float(time[1]) * _SECONDS[time[2]]
     if seconds > MOST_SECONDS:
@@ -163,7 +164,7 @@ def _asked(body: bytes) -> ImportRequest:
 
 
 def _inside(allowed: Path, path: Path) -> Path:
-    """Resolve a path, which must lie in ``allowed``; slow for large folders."""
+    """Resolve a path that must lie in ``allowed``; slow for large folders."""
     try:
         resolved, root = path.resolve(), allowed.resolve()
         # Links out of the folder would be read like files.
@@ -228,7 +229,7 @@ class _Reset:
             except NamespaceNotEmptyError:
                 raise RestError(
                     409,
-                    f"others make namespaces of {tenant} meanwhile: stop them, then reset again",
+                    f"clients make namespaces of {tenant} meanwhile: stop them, then reset again",
                 ) from None
         context.tenants_changed()
         first = [NamespaceName.parse(name) for name in self._first]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
 NAMESPACES_AT_ONCE = 500
-"""Namespaces deleted together."""
+"""Most namespaces deleted in one step."""
 
 
 class NamespaceAdmin(Resource):

@@ -101,7 +101,6 @@ class TopicAdmin(TopicResource):
     async def _bundle_filter(
         self, request: web.Request, namespace: NamespaceName
     ) -> Callable[[list[bytes]], list[bytes]] | None:
-        """Return the filter for the requested bundle; None without a bundle."""
         text = request.query.get("bundle")
         if text is None:
             return None
@@ -119,7 +118,7 @@ class TopicAdmin(TopicResource):
 
     @endpoint("GET non-persistent/{tenant}/{namespace}/{topic}", NamespaceOperation.GET_BUNDLE)
     async def list_bundle(self, request: web.Request) -> web.StreamResponse:
-        """Return the non-persistent topics of a bundle, in a topic's place in the path."""
+        """Return the non-persistent topics of a bundle, named in the path in place of a topic."""
         namespace = namespace_name(request)
         snapshot = await self._context.store.snapshot(namespace)
         policies = await self._context.store.policies(namespace)
@@ -308,7 +307,7 @@ async def _has_any(bundle: BundleRange, topics: TopicSequence) -> bool:
 
 
 def with_system_topics(snapshot: NamespaceSnapshot, mode: Mode) -> tuple[TopicSequence, ...]:
-    """Return the sequences of a listing, in order, including system topics."""
+    """Return a listing's sequences of names, in order, including system topics."""
     sequences = snapshot.listing(mode).sequences
     return tuple(
         sequence.apply([name for name in snapshot.system if name.startswith(scheme)], ())

@@ -24,16 +24,11 @@ _INTO: dict[int, Callable[[bytes, bytearray], int]] = {
 
 
 class DecompressionError(Exception):
-    """A payload cannot be decompressed; one sentence."""
+    """A payload cannot be decompressed; the text is one sentence."""
 
 
 def decompressed(metadata: pb.MessageMetadata, payload: bytes, max_bytes: int) -> bytes:
     """Return the uncompressed payload.
-
-    Args:
-        metadata: The message's metadata.
-        payload: The payload from the producer.
-        max_bytes: Most uncompressed bytes.
 
     Raises:
         DecompressionError: Damaged, too large, or the announced size is wrong.
@@ -96,7 +91,7 @@ def _framed(metadata: pb.SingleMessageMetadata) -> bytes:
 
 
 _LEFT_OUT = _framed(pb.SingleMessageMetadata(payload_size=0, compacted_out=True))
-"""Placeholder in the batch for a removed message."""
+"""Stands in the batch for a removed message."""
 
 
 def is_readable_batch(metadata: pb.MessageMetadata) -> bool:
@@ -118,10 +113,6 @@ def unpacked(metadata: pb.MessageMetadata, payload: bytes) -> bytes:
 
 def messages_of(payload: bytes, count: int) -> Iterator[BatchMessage]:
     """Yield the messages of a batch.
-
-    Args:
-        payload: The uncompressed payload.
-        count: The number of messages.
 
     Raises:
         UnreadableBatchError: Fewer messages than ``count``, or ``count`` is below 1.

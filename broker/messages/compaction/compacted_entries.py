@@ -133,7 +133,6 @@ class CompactedEntries:
 
 
 def _of_topic(own: Entry) -> Entry:
-    """Return an entry in the form of the topic."""
     ledger_id, entry_id = _POSITION.unpack_from(own.data)
     digest = MessageDigest(own.message_count, own.publish_time, own.deliver_at)
     return Entry(ledger_id, entry_id, own.data[_POSITION.size :], digest)

@@ -24,7 +24,7 @@ _FLUSH_BYTES = 4 * 1024 * 1024
 
 _COMPACTED = "compacted://"
 UNUSED_PROPERTY = "compaction.unused"
-"""Property that names unused ledgers, to delete them also after a crash.
+"""Ledger property listing unused compaction ledgers, so that they are deleted even after a crash.
 
 The value is the name of one ledger, with the numbers of all.
 """

@@ -1,4 +1,4 @@
-"""The last message of each key: noted in a first pass, and kept in a second."""
+"""The last message of each key: found in a first pass over the topic, and kept in a second."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MESSAGES_A_STEP = 200
 
 
 class TooManyKeysError(Exception):
-    """The keys of a topic exceed the memory limit; one sentence."""
+    """The keys of a topic exceed the memory limit; the text is one sentence."""
 
 
 class _KeyedMessage(NamedTuple):
@@ -47,7 +47,7 @@ class _KeyedMessage(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """A parsed entry.
+    """An entry with its messages parsed.
 
     Attributes:
         metadata: The entry's metadata.
@@ -61,7 +61,7 @@ class _Opened(NamedTuple):
 
 
 class LatestKeys:
-    """The number of each key's last message, in a count over all messages.
+    """The number of each key's last message, counted over all messages of the topic.
 
     Both passes process the same entries, in steps, so the numbers agree.
 
@@ -116,11 +116,11 @@ class LatestKeys:
                 )
 
     def second_pass(self) -> None:
-        """Count from the first message again."""
+        """Restart the count at the first message, for the second pass."""
         self.counted = 0
 
     def kept(self, entries: Iterable[Entry]) -> Generator[None, None, list[Entry]]:
-        """Return the kept entries (the second pass)."""
+        """Return the entries that hold a key's last message, for the second pass."""
         left: list[Entry] = []
         for entry in entries:
             opened = yield from _opened(entry, keep_bytes=True)

@@ -135,7 +135,7 @@ class TopicCompaction:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def keep_for_later(self) -> None:
-        """Create the subscription that holds uncompacted entries, if a threshold is set (recorded).
+        """Create the subscription that keeps uncompacted entries, if a threshold is set (recorded).
 
         Otherwise unneeded messages would be dropped before the first compaction.
         """
@@ -146,7 +146,7 @@ class TopicCompaction:
 
     @property
     def is_due(self) -> bool:
-        """True if the uncompacted entries exceed the topic's threshold, and none is running."""
+        """True if the uncompacted entries exceed the threshold, and no compaction is running."""
         threshold = self._topic.policies.compaction_threshold_bytes
         if threshold <= 0 or self.status is CompactionStatus.RUNNING:
             return False
@@ -249,7 +249,6 @@ async def delete_compacted(store: MessageStore, topic: str) -> None:
 
 
 def _disuse(ledger: ManagedLedger) -> None:
-    """Mark a topic's compacted entries as unused."""
     kept = _kept(ledger)
     if kept is not None:
         set_unused(ledger, kept[0], *unused_ids(ledger))

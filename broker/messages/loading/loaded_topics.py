@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSED_AT_ONCE = 16
-"""Topics closed simultaneously, to share waits for the disk."""
+"""Topics closed simultaneously, so that they share waits for the disk."""
 
 
 class TopicParts(NamedTuple):
@@ -149,7 +149,7 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def unloaded(self, name: str) -> AsyncIterator[bool]:
-        """Block loads of a topic during a block of code; yields False for a loaded topic."""
+        """Prevent a topic's loading during a block of code; yields False if already loaded."""
         async with self._locks.of(name):
             yield name not in self._topics
 
@@ -220,7 +220,7 @@ class LoadedTopics:
         return topic
 
     def _load_places(self) -> asyncio.Semaphore:
-        """Return the places of loads; as upstream, a changed number begins with all places free."""
+        """Return the semaphore of topic loads; a changed limit frees all slots, as upstream."""
         most = self._parts.config.max_concurrent_topic_loads
         if most != self._most_loads:
             self._most_loads, self._loads = most, asyncio.Semaphore(most)
@@ -327,7 +327,7 @@ class LoadedTopics:
                 await self.unload(topic.name)
 
     async def forget(self, bundle: Bundle) -> None:
-        """Delete the stored data of a bundle's topics served or deleted elsewhere meanwhile.
+        """Delete stored data of a bundle's topics that another broker served or deleted meanwhile.
 
         Topics served by this broker stay, because they are newer.
 
@@ -364,7 +364,6 @@ class LoadedTopics:
                 self.past.add(topic)
 
     async def _keep(self, topic: PersistentTopic) -> None:
-        """Flush a topic's data, and close the ledger."""
         topic.subscriptions.close()
         await topic.compaction.close()
         try:
@@ -419,7 +418,6 @@ class LoadedTopics:
             await self._parts.topics.delete(name)
 
     async def _drop(self, name: TopicName, topic: Topic | None) -> None:
-        """Close a topic, and delete the messages."""
         if topic is not None:
             topic.closing = True
             if not name.persistent:  # Producers first here (recorded).
@@ -461,7 +459,7 @@ class LoadedTopics:
 
     @asynccontextmanager
     async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
-        """Block loads of topics in namespaces or partitioned topics for a block of code.
+        """Prevent the loading of topics of namespaces or partitioned topics during a block of code.
 
         Loads in progress at the start are refused or finished first.
         """

@@ -120,7 +120,7 @@ def _check_transaction_topic(name: str) -> None:
 
 
 MOST_TOPICS = 20_000
-"""Most noted topics; the same number of partitioned topics."""
+"""Most remembered topics, and most remembered partitioned topics."""
 
 
 class MadeTopics:
@@ -206,7 +206,7 @@ class GrowingTopics:
     def growing(
         self, topic: TopicName, first: int, given: Mapping[str, Mapping[str, str]]
     ) -> Iterator[None]:
-        """Create subscriptions on new partitions loaded during a block of code.
+        """Create the missing subscriptions of new partitions loaded during a block of code.
 
         Args:
             topic: The partitioned topic.

@@ -75,7 +75,7 @@ class TopicIndex:
 IN_MESSAGES, IN_BYTES = "in_messages_total", "in_bytes_total"
 OUT_MESSAGES, OUT_BYTES = "out_messages_total", "out_bytes_total"
 SYSTEM = "of_the_broker_"
-"""Prefix of the counters of system topics and internal subscriptions."""
+"""Prefix of the counters' names for system topics and internal subscriptions."""
 
 
 def is_system(topic: Topic) -> bool:

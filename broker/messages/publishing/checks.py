@@ -51,7 +51,7 @@ def whatever_metadata(data: bytes) -> pb.MessageMetadata:
 
 
 class PublishRules(NamedTuple):
-    """The limits.
+    """The limits of published messages.
 
     Attributes:
         max_payload_bytes: maxMessageSize, compared with each payload; 0: only frames are limited,
@@ -119,16 +119,7 @@ def refusal_of(
     rules: PublishRules,
     clock: Clock,
 ) -> SendRefusal | None:
-    """Return the reason to refuse a message; None to store the message.
-
-    Args:
-        sent: The command.
-        data: Checksum, metadata and payload.
-        metadata: The parsed metadata.
-        policies: The topic's policies.
-        rules: The broker's rules.
-        clock: The time of day.
-    """
+    """Return the reason to refuse a message; None to store the message."""
     if policies.encryption_required and not metadata.encryption_keys:
         return _NOT_ENCRYPTED
     size, limit = len(data), policies.max_message_bytes
@@ -149,14 +140,7 @@ def refusal_of(
 def refusal_of_claims(
     data: bytes, metadata: pb.MessageMetadata, policies: EffectivePolicies, producer: str
 ) -> SendRefusal | None:
-    """Refuse a message with impossible claims; return None if plausible.
-
-    Args:
-        data: Checksum, metadata and payload.
-        metadata: The parsed metadata.
-        policies: The topic's policies.
-        producer: The sending producer's name.
-    """
+    """Refuse a message with impossible claims; return None if plausible."""
     if policies.deduplication and metadata.producer_name != producer:
         return _OTHERS_NAME
     return _impossible_batch(data, metadata) if metadata.num_messages_in_batch != 1 else None
@@ -184,7 +168,7 @@ def _too_large_payload(limit: int) -> SendRefusal:
 
 
 MOST_AHEAD_MS = 3_600_000
-"""The largest accepted lead of a producer's clock over the broker's."""
+"""The largest accepted lead of a producer's clock over the broker's, in ms."""
 
 
 class PublishTimes:
@@ -196,9 +180,6 @@ class PublishTimes:
 
     Attributes:
         last: The time of the last entry, in ms since 1970; 0 without entries.
-
-    Args:
-        clock: The time of day.
     """
 
     def __init__(self, clock: Clock) -> None:

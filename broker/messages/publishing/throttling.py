@@ -192,7 +192,7 @@ class ConnectionPublishes:
         self._gate.close_for(PauseCause.PENDING_PUBLISHES)
 
     def lift(self, reason: object) -> None:
-        """Resume reading if the reason was the last."""
+        """Lift a reason; resume reading if the reason was the last."""
         self._reasons.discard(reason)
         if not self._reasons:
             self._gate.open_for(PauseCause.PENDING_PUBLISHES)

@@ -59,7 +59,7 @@ class StoredLedger(ABC):
 
     @abstractmethod
     def bytes_before(self, number: int) -> int:
-        """Return the bytes of all previous entries; exact behind all entries."""
+        """Return the bytes of all entries before an entry; exact only for the end of the ledger."""
 
     @property
     def last(self) -> Position:
@@ -135,7 +135,7 @@ class LedgerRow(Generic[LedgerT]):
                 self.add(ledger)
 
     def look_for_last(self) -> None:
-        """Determine the last confirmed entry from the ledgers, as when a topic is opened."""
+        """Find the last stored entry, as when a topic is opened."""
         if self._ledgers:
             total = self._total
             self.last_confirmed = self._of_rank(total - 1) if self.entries else self.open.last
@@ -213,7 +213,7 @@ class LedgerRow(Generic[LedgerT]):
         return Position(self.open.ledger_id, len(self.open))
 
     def preceding(self, position: Position) -> Position:
-        """Return the previous entry; before the first: (its ledger, -1)."""
+        """Return the previous entry; before the first entry: (its ledger, -1)."""
         rank = self.rank(Position(position.ledger_id, position.entry_id - 1))
         if rank > self._ledgers[0].first_rank:
             return self._of_rank(rank - 1)

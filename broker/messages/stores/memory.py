@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 FIRST_BLOCK_BYTES = 4 * 1024
 MAPPED_BLOCK_BYTES = 1024 * 1024
-"""A block of this size is a separate mapping, returned to the system when freed."""
+"""Size from which a block is a separate mapping, returned to the system when freed."""
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-"""The kernel takes nearly twice as long for the first touch of a page of shared memory."""
+"""Private pages: the first touch of a page of shared memory takes nearly twice as long."""
 
 
 class MemoryLedger(StoredLedger):
@@ -110,7 +110,7 @@ class MemoryLedger(StoredLedger):
         return self._ends[number - 1] if number else 0
 
     def end_of_read(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the number behind the last entry of a read of at least one entry."""
+        """Return the exclusive end of a read, with at least one entry."""
         by_bytes = bisect_left(self._ends, self.bytes_before(first) + max_bytes + 1, first)
         return min(self.confirmed, first + max(1, min(max_entries, by_bytes - first)))
 
@@ -141,7 +141,7 @@ class MemoryLedger(StoredLedger):
 
 
 MAX_ENTRIES_PER_LEDGER = 50_000
-"""managedLedgerMaxEntriesPerLedger as shipped."""
+"""managedLedgerMaxEntriesPerLedger of Pulsar as shipped."""
 
 
 def wall_clock_ms() -> int:

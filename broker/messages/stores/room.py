@@ -1,4 +1,4 @@
-"""Bounds of stored bytes: per topic, per namespace and for the process; figures of a store."""
+"""Bounds of stored bytes, per topic, per namespace and for the process; a store's figures."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class StoreRoom:
         self.scarce_above = 0
 
     def look(self) -> None:
-        """Report scarce capacity, and again once capacity shrinks further."""
+        """Report scarce capacity, and again whenever capacity shrinks further."""
         bound, taken = self.bounds.process, self.taken.charged_bytes
         least = int(bound * SCARCE_PART)
         self.scarce_above = max(least, taken + bound // 50)
@@ -87,7 +87,7 @@ class StoreRoom:
             self.tell_scarce()
 
     def tell_scarce(self) -> None:
-        """Drop unneeded messages: capacity is scarce, or the disk is full."""
+        """Make the listeners drop unneeded messages: capacity is scarce, or the disk is full."""
         if self.on_scarce is not None:
             self.on_scarce()
 

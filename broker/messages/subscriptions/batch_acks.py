@@ -93,7 +93,7 @@ class BatchAcks:
         return bits.bit_count() if bits else size
 
     def words(self, position: Position) -> tuple[int, ...] | None:
-        """Return the ack_set of a MESSAGE; None while the entry is whole."""
+        """Return the ack_set of a MESSAGE; None if no message of the entry is acknowledged."""
         bits = self._left.get(position, 0)
         return _words(bits) if bits else None
 
@@ -123,7 +123,7 @@ class BatchAcks:
 
     @staticmethod
     def of_mapping(batches: Mapping[Position, Sequence[int]]) -> BatchAcks:
-        """Return the batches of the stored form."""
+        """Return the batches stored by ``as_mapping``."""
         acks = BatchAcks()
         if isinstance(batches, _StoredWords):
             acks._left = batches.bits.copy(MOST_SAVED)

@@ -76,14 +76,13 @@ class SubscriptionsByName(ABC, Generic[S]):
         return sum(len(one.consumers) for one in self._by_name.values())
 
     def sent(self) -> Mapping[bool, Sent]:
-        """Return the messages sent since the topic was loaded; True: by the broker's own."""
+        """Return the messages sent since the topic was loaded; True: by internal subscriptions."""
         found = dict(self.gone)
         for subscription in self:
             _add(found, subscription)
         return found
 
     def _has_gone(self, subscription: S) -> None:
-        """Add the counts of a removed subscription to ``gone``."""
         _add(self.gone, subscription)
 
     def _is_back(self, subscription: S) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SubType = pb.CommandSubscribe.SubType
 ANY_HASHES = pb.KeySharedMeta()
-"""The distribution of keys without a request, shared by all consumers."""
+"""The distribution of keys if the client requests none, shared by all consumers."""
 NOT_ALONE = "Unconnected or shared consumer attempting to unsubscribe"
 
 
@@ -138,7 +138,6 @@ class AnySubscription(ABC):
         """
 
     def _check_fits(self, newcomer: ConsumerOptions) -> None:
-        """Refuse a consumer of another type, or above the subscription's limit."""
         if self.type != newcomer.type:
             ours, theirs = (
                 SubType.Name(one or pb.CommandSubscribe.Exclusive)
@@ -298,7 +297,7 @@ class Consumer:
 
     @property
     def waits(self) -> Waits | None:
-        """The consumer's own reason against delivery; None if an entry can be sent."""
+        """The reason why the consumer itself cannot receive an entry; None if it can."""
         if self.permits <= 0:
             return Waits.PERMITS
         if self.blocked:
@@ -365,7 +364,7 @@ class Consumer:
         self.cnx.send(pb.BaseCommand(type=kind, active_consumer_change=change))
 
     def tell_end(self) -> None:
-        """Notify the client, once, of a terminated topic without unacknowledged messages."""
+        """Notify the client, once, that the terminated topic has no more messages for it."""
         if not self.reached_end:
             self.reached_end = True
             reached = pb.CommandReachedEndOfTopic(consumer_id=self.consumer_id)

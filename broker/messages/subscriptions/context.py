@@ -80,16 +80,16 @@ class Waits(StrEnum):
     """A consumer's reason for waiting."""
 
     NOTHING_LEFT = "the subscription has no message left to deliver"
-    PERMITS = "its client has no room for messages: it gave no permits"
-    ACKNOWLEDGEMENTS = "it has as many unacknowledged messages as one consumer may have"
-    WRITABLE = "its client does not read what it was sent"
-    SUBSCRIPTION = "the subscription has as many unacknowledged messages as it may have"
+    PERMITS = "its client has sent no permits for messages"
+    ACKNOWLEDGEMENTS = "it has reached the limit of unacknowledged messages per consumer"
+    WRITABLE = "its client does not read the messages sent"
+    SUBSCRIPTION = "the subscription has reached its limit of unacknowledged messages"
     RATE = "the dispatch rate is used up"
     STORE = "messages are being read from the store"
     DELAY = "all messages left are delayed"
     ACTIVE_CONSUMER = "another consumer is the active one"
-    NO_ACTIVE_CONSUMER = "a SEEK closed the active consumer: the next to subscribe decides"
-    CHANGE = "the change of the active consumer is awaited"
+    NO_ACTIVE_CONSUMER = "a SEEK closed the active consumer: one is chosen at the next SUBSCRIBE"
+    CHANGE = "the failover delay has not passed yet"
     DRAINING = "another consumer has unacknowledged messages of its keys"
     OTHER_KEYS = "all messages left have keys of other consumers"
     FREE_KEYS = "no consumer has the keys of the messages left"
@@ -116,7 +116,7 @@ class TopicWithPolicies(Protocol):
         """The broker's configuration."""
 
     def touched(self) -> None:
-        """Periodic work visits the topic again after a change."""
+        """Make periodic work visit the topic again, after a change."""
 
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
@@ -132,7 +132,7 @@ class SubscribedTopic(TopicWithPolicies, Protocol):
 
     @property
     def turns(self) -> SharedTurns:
-        """Schedules the dispatchers of all topics."""
+        """Runs the dispatchers of all topics in turns of the event loop."""
 
     @property
     def terminated(self) -> bool:

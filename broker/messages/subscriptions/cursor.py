@@ -140,7 +140,7 @@ class ManagedCursor:
         self.read_position = self.first_left
 
     def pass_acknowledged(self, entries: int) -> None:
-        """Move the read position past reads of ``entries`` entries that are all acknowledged."""
+        """Skip reads of ``entries`` entries that are all acknowledged."""
         at = self.read_position
         passed = self.acknowledged.first_clear(*at) - at.entry_id
         if passed >= entries:
@@ -169,7 +169,6 @@ class ManagedCursor:
             self.acknowledged.add(position)
 
     def _is_next(self, position: Position) -> bool:
-        """Return True if an existing entry directly follows the mark-delete."""
         ledger_id, entry_id = self.mark_delete
         if position.ledger_id == ledger_id:
             return position.entry_id == entry_id + 1
@@ -222,7 +221,7 @@ class ManagedCursor:
         self.read_position = max(self.read_position, self.first_left)
 
     def _advance(self) -> None:
-        """Move the mark-delete over directly following acknowledged entries."""
+        """Move the mark-delete position over acknowledged entries that directly follow."""
         ledger, acknowledged = self._ledger, self.acknowledged
         start, last = self.mark_delete, ledger.last_confirmed
         following = ledger.following(self.mark_delete)
@@ -259,7 +258,6 @@ class ManagedCursor:
 
 
 def _within(ledger: ManagedLedger, ledger_id: int, bitmap: bytes) -> bytes:
-    """Return the bits of existing entries of a ledger."""
     count = ledger.count(Position(ledger_id, -1), Position(ledger_id, 8 * len(bitmap)))
     if count >= 8 * len(bitmap):
         return bitmap

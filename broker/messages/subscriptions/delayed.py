@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FIXED_DELAY_LOOK_AHEAD = 50_000
-"""Messages to read ahead while all have the same delay; later messages are due later."""
+"""Most messages read ahead while all have the same delay, as later messages are due later."""
 _INDEX_BYTES = 60
 """Memory of one message in the index: a queue entry, a number, and a bit."""
 MOST_AT_ONCE = 1_000
-"""Messages removed from the queue in one turn, including forgotten messages."""
+"""Most messages removed from the queue in one turn, forgotten messages included."""
 _FREED_AT_ONCE = 20_000
 _BITS = 64
 _LOW = (1 << _BITS) - 1

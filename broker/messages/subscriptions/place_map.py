@@ -12,13 +12,13 @@ Piece = dict[int, int]
 PIECE_BITS = 10
 """A piece has 1,024 neighbouring entries of a ledger."""
 NOTHING = -1
-"""The result for a missing place."""
+"""The value of a missing position."""
 _NO_PIECE: tuple[int, int, Piece] = (-1, 1 << 63, {})
 """An empty piece, shared by all maps, because most maps are empty."""
 
 
 class PlaceMap:
-    """A mapping of places (ledger, entry) to numbers other than NOTHING.
+    """A mapping of entry positions (ledger, entry) to numbers other than NOTHING.
 
     One dict of a million would block the event loop: when growing (30 ms), when freed, and during
     garbage collection. Pieces are small, and the collector ignores dicts of plain numbers. Truth

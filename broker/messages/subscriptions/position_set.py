@@ -56,7 +56,6 @@ class _Bitmap:
         return (self.base + found.start() << 3) + _lowest(self.bits[found.start()])
 
     def count_within(self, first: int, end: int | None) -> int:
-        """Return the number of contained entries from ``first`` on, before ``end``."""
         if end is None and first <= 0:
             return self.count
         start = self.base << 3
@@ -131,7 +130,7 @@ class PositionSet:
         return True
 
     def count_between(self, after: Position, last: Position) -> int:
-        """Return the number of positions behind one position, up to and including another."""
+        """Return the number of positions after one position, up to and including another."""
         count = 0
         first_ledger = bisect_left(self._ledgers, after.ledger_id)
         for ledger_id in self._ledgers[first_ledger:]:
@@ -254,5 +253,4 @@ class PositionSet:
 
 
 def _lowest(bits: int) -> int:
-    """Return the index of the lowest set bit."""
     return (bits & -bits).bit_length() - 1

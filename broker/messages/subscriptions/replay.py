@@ -1,4 +1,4 @@
-"""Messages delivered by a subscription before new messages."""
+"""The queue of messages that a subscription delivers again, before new messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FRONT = (-1, -1)
 LOOKED_AT = 10_000
 """Most positions checked in one step of a search."""
 ASKED = 5
-"""Positions checked in the time of asking about a hash."""
+"""Positions checked in the time that one check of a hash takes."""
 
 
 class ReplayQueue:
@@ -67,7 +67,7 @@ class ReplayQueue:
         return list(islice(self._positions, most))
 
     def changed(self) -> None:
-        """Note that ``accepts`` of the next search may accept what was refused."""
+        """Record that the next search's ``accepts`` may accept positions refused before."""
         self._is_changed = True
 
     @property
@@ -123,7 +123,7 @@ class ReplayQueue:
                 yield pair
 
     def take_looked_at(self) -> int:
-        """Return and reset the number of checked positions."""
+        """Return the number of checked positions, and reset it."""
         looked_at, self._looked_at = self._looked_at, 0
         return looked_at
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Exclusive, Shared = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 Failover, Key_Shared = pb.CommandSubscribe.Failover, pb.CommandSubscribe.Key_Shared
 INDIVIDUALLY = frozenset((Shared, Key_Shared))
-"""Types with individually acknowledged messages per consumer."""
+"""Subscription types whose consumers acknowledge messages individually."""
 
 
 class SubscriptionOwner(Protocol):
@@ -54,7 +54,7 @@ class SubscriptionOwner(Protocol):
         """React to the departure of the last consumer."""
 
     def keeps(self, subscription: Subscription) -> bool:
-        """Return True if a new SUBSCRIBE finds the subscription or its cursor."""
+        """Return True if a new SUBSCRIBE would find the subscription or its cursor."""
 
     def delete(self, name: str) -> None:
         """Delete a subscription."""
@@ -103,7 +103,7 @@ class Subscription(AnySubscription):
         return self._active_at if unused else inf
 
     def _is_active(self) -> None:
-        """Record the arrival or departure of a consumer, or a reset of the cursor."""
+        """Record that a consumer arrived or left, or that the cursor was reset."""
         self.topic.touched()
         self._active_at = self.topic.clock.now()
 
@@ -141,7 +141,6 @@ class Subscription(AnySubscription):
         return consumer
 
     def _change_type(self, options: ConsumerOptions) -> None:
-        """Adopt the type of the first consumer."""
         if self.type == options.type == Failover:
             return  # A pending change is announced to the new consumer (recorded).
         if self.dispatcher is not None:
@@ -322,7 +321,7 @@ class Subscription(AnySubscription):
         self._owner.left_entries()
 
     def skip(self, entries: int) -> None:
-        """Skip entries from the mark-delete on, without notifying consumers."""
+        """Skip entries from the mark-delete position on, without notifying consumers."""
         before = self.cursor.mark_delete
         self.cursor.skip(entries)
         self._moved(before)

@@ -32,7 +32,7 @@ MOST_LEFT = 1_000
 """Most non-durable cursors kept per topic; beyond, the oldest is forgotten."""
 _TOO_OFTEN = "Subscribe limited by subscribe rate limit per consumer."
 INTERNAL = frozenset((CURSOR,))
-"""Names of the broker's own cursors without a subscription."""
+"""Names of the broker's internal cursors, which have no subscription."""
 
 
 class ClosedWithOthersError(Exception):
@@ -166,7 +166,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         return subscription
 
     def _mark_before(self, first: Position) -> Position:
-        """Return the mark-delete of a cursor with a given next entry."""
+        """Return the mark-delete position of a cursor whose next entry is ``first``."""
         ledger = self._topic.ledger
         last = ledger.last_confirmed
         return last if first > last else ledger.preceding(first)
@@ -206,7 +206,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             self._left[name] = cursor, timer
 
     def keeps(self, subscription: Subscription) -> bool:
-        """Return True if a new SUBSCRIBE finds the subscription or its cursor."""
+        """Return True if a new SUBSCRIBE would find the subscription or its cursor."""
         name = subscription.name
         left, _ = self._left.get(name, (None, None))
         is_here = self._by_name.get(name) is subscription or left is subscription.cursor
@@ -251,7 +251,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
                 subscription.skip_through(self._topic.ledger.last_confirmed)
 
     def left_entries(self) -> None:
-        """Drop ledgers once all subscriptions have left the ledger of the slowest."""
+        """Drop ledgers that the slowest subscription has left."""
         while self._holder is not None and not self._still_holds(self._holder):
             self._holder = next(self._others, None)
         if self._holder is None:
@@ -308,7 +308,6 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         self._topic.turns.in_steps(self._saved())
 
     def _saved(self) -> Iterator[None]:
-        """Save the changed cursors, one per step."""
         for subscription in self:
             is_here = self._by_name.get(subscription.name) is subscription
             if subscription.cursor.changed and is_here and not self._is_closed:

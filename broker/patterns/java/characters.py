@@ -35,11 +35,7 @@ _UNSUPPORTED = "Illegal/unsupported escape sequence"
 
 
 class CharacterReader:
-    """A reader of a pattern's characters.
-
-    Args:
-        text: The pattern, without quotations.
-    """
+    """A reader of a pattern's characters."""
 
     def __init__(self, text: str) -> None:
         self._text = text

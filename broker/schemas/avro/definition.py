@@ -78,8 +78,6 @@ def written(schema: Schema, *, comparable: bool = False) -> object:
 
 
 class _Writer:
-    """Writer of a definition."""
-
     def __init__(self, comparable: bool) -> None:
         self._comparable = comparable
         self._defined: set[str] = set()
@@ -263,7 +261,7 @@ class _Checker(ReaderWriterCompatibilityChecker):
         reference_token: str = ReaderWriterCompatibilityChecker.ROOT_REFERENCE_TOKEN,
         location: list[str] | None = None,
     ) -> SchemaCompatibilityResult:
-        """Compare two definitions; a pair already under comparison counts as compatible."""
+        """Compare two definitions; a pair that is already being compared counts as compatible."""
         pair = (id(reader), id(writer))
         if pair not in self._found:
             self._found[pair] = SchemaCompatibilityResult(COMPATIBLE)
@@ -274,7 +272,6 @@ class _Checker(ReaderWriterCompatibilityChecker):
     def calculate_compatibility(
         self, reader: Schema, writer: Schema, location: list[str]
     ) -> SchemaCompatibilityResult:
-        """Compare two definitions."""
         if isinstance(reader, RecordSchema) and isinstance(writer, RecordSchema):
             return self.check_reader_writer_record_fields(reader, writer, location)
         if isinstance(reader, EnumSchema) and isinstance(writer, EnumSchema):

@@ -89,7 +89,7 @@ class Answer(NamedTuple):
 
 
 def judged(job: Job) -> Answer:
-    """Do a job."""
+    """Carry out a job, and return its answer."""
     try:
         new = read(job.definition)
     except UnreadableDefinitionError as error:

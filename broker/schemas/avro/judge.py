@@ -47,7 +47,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the index in ``alike`` of the same schema; None for a new schema."""
+        """Return the index of an equal schema in ``alike``; None for a new schema."""
         definitions = [one.data for one in alike], [one.data for one in compared]
         answer = await self._answer(schema.kind, Job(schema.data, *definitions, strategy))
         return judgement(schema.kind, strategy, answer)
@@ -65,7 +65,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
 
 
 def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
-    """Return the index of the same schema; None for a new schema.
+    """Return the index of an equal schema; None for a new schema.
 
     Raises:
         SchemaRefusedError: The answer is a refusal.

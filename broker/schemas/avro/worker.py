@@ -36,6 +36,6 @@ def _answer(data: bytes) -> Answer:
 
 
 def main() -> None:
-    """Serve standard input, with less memory than the broker."""
+    """Answer jobs from standard input, with less memory than the broker."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -125,11 +125,10 @@ def _receiver(callback: Callable[[str], None]) -> Callable[[Connection, int, str
 
 
 KeyT = TypeVar("KeyT", bound=Hashable)
-"""Longest delay between two attempts while the database is unreadable."""
 
 
 class ResyncTasks(Generic[KeyT]):
-    """Resynchronization tasks, each repeated if requested again while running.
+    """Tasks that bring keys up to date, each repeated if requested again while running.
 
     Bound: one task for each key.
 

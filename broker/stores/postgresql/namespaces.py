@@ -129,7 +129,7 @@ async def delete_namespaces(
 async def _read_topics(
     connection: Connection, found: Mapping[int, DeletedNamespace], *, with_topics: bool
 ) -> None:
-    """Read the topics of namespaces into ``found``, by namespace number.
+    """Read the topics of namespaces into ``found``, by the namespaces' numbers.
 
     Raises:
         NamespaceNotEmptyError: A namespace holds user topics, and ``with_topics`` is false.

@@ -84,7 +84,6 @@ def _check_names(changes: Sequence[NamespaceChanges]) -> None:
 async def _insert_namespaces(
     connection: Connection, namespaces: Sequence[NamespaceName], version: int
 ) -> Mapping[str, int]:
-    """Return the numbers of the new namespaces."""
     tenants = [name.tenant.encode() for name in namespaces]
     await connection.execute(_INSERT_TENANTS, sorted(set(tenants)), *TenantInfo().as_json())
     names, bundles = list(map(str, namespaces)), DEFAULT_POLICIES.bundles

@@ -19,7 +19,7 @@ ROWS_PER_FETCH = 10_000
 CHANGES_PER_FETCH = 20
 """Log entries per fetch, each with up to MAX_TOLD_NAMES names."""
 MAX_CAUGHT_UP_CHANGES = 1_000
-"""Most log entries a broker reads to catch up; further behind, the broker lists again."""
+"""Most log entries that a broker reads to catch up; a broker further behind lists again."""
 _LOG = """
 SELECT version, complete, added, removed, bases, partitions FROM floodgate.changes
 WHERE namespace = $1 AND version > $2 AND version <= $3 ORDER BY version LIMIT $4
@@ -182,7 +182,7 @@ async def _selection(
 
 
 async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:
-    """Remove names of partitioned topics, except names also held by a topic."""
+    """Remove names of partitioned topics, unless a topic has the same name."""
     partitioned = {row[0] for row in await connection.fetch(_SOME_PARTITIONED, number, names)}
     if not partitioned:
         return names

@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS floodgate.schemas (
 
 
 class UnknownSchemaError(Exception):
-    """The tables belong to another version of Floodgate; one sentence."""
+    """The tables belong to another version of Floodgate; the text is one sentence."""
 
 
 async def make_tables(connection: Connection) -> None:

@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 NAMESPACES_AT_ONCE = 1_000
-"""New namespaces committed, and locked, together."""
+"""Most new namespaces committed, and locked, together."""
 
 
 class Chore(Enum):
-    """A resynchronization beyond a single namespace."""
+    """A resynchronization that concerns more than one namespace."""
 
     NEW_NAMESPACES = "new namespaces"
     MISSED_NOTIFICATIONS = "missed notifications"
@@ -107,7 +107,7 @@ class SharedNamespaces:
         return snapshot
 
     def _gone(self, namespace: NamespaceName) -> None:
-        """Record a namespace as missing, so that a later creation is published."""
+        """Record that a namespace is missing, so that a later creation is published."""
         known = self._view.known(namespace)
         version = known.version if known is not None else -1
         if known is not None and known.id != NOT_THERE:
@@ -299,7 +299,7 @@ class SharedNamespaces:
                 self._resyncs.request(namespace)
 
     def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
-        """Drop a namespace's snapshot, and make all readers list again."""
+        """Drop a namespace's snapshot, which may be stale, and make all readers list again."""
         if newest is None:
             self._gone(namespace)
             return

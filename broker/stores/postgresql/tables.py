@@ -103,7 +103,7 @@ class PostgresqlTables(DatabaseTables):
             await delete_policies(connection, names, self._name)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policy changes, certain or possible, by other brokers."""
+        """Register a callback for policy changes by other brokers, certain or possibly missed."""
         self._policy_callbacks.append(callback)
 
     def _policies_changed(self, payload: str) -> None:
@@ -113,7 +113,7 @@ class PostgresqlTables(DatabaseTables):
                 callback(name)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for configuration changes, certain or possible, by other brokers."""
+        """Register a callback for configuration changes by others, certain or possibly missed."""
         self._configuration_callbacks.append(callback)
 
     def _configured(self, sender: str) -> None:

@@ -75,18 +75,18 @@ class NamespaceView:
         return len(self._known)
 
     def known(self, namespace: NamespaceName) -> KnownNamespace | None:
-        """Return the known version of a namespace; None for a namespace never read."""
+        """Return the last version of a namespace read by this broker; None if never read."""
         # After an eviction, a namespace without an entry may have had one: its readers must list
         # again.
         forgotten = KnownNamespace(NOT_THERE, -1) if self._forgot_some else None
         return self._known.get(namespace, forgotten)
 
     def all_known(self) -> Mapping[NamespaceName, KnownNamespace]:
-        """Return the known versions of all namespaces."""
+        """Return the last versions of all namespaces read by this broker."""
         return dict(self._known)
 
     def name_of(self, number: int) -> NamespaceName | None:
-        """Return the known namespace with a number."""
+        """Return the namespace with a number, if this broker has read it."""
         return self._by_id.get(number)
 
     def show(
@@ -96,7 +96,7 @@ class NamespaceView:
         snapshot: NamespaceSnapshot | None,
         changes: Iterable[Change] = (),
     ) -> None:
-        """Advance to a version: remember it, replace or drop the snapshot, then publish changes."""
+        """Advance a namespace to a version: replace or drop its snapshot, publish changes."""
         self._forget(namespace)
         self._known[namespace] = known
         if known.id != NOT_THERE:

@@ -1,4 +1,4 @@
-"""The properties of a namespace's topics, following the snapshots version by version."""
+"""The properties of a namespace's topics: an immutable version for each snapshot."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ NON_PERSISTENT = pb.CommandGetTopicsOfNamespace.NON_PERSISTENT
 SEGMENTS_PER_STEP = 8
 """Segments searched (30 to 100 us each) in a step."""
 NAMES_PER_SCAN = 256
-"""Names scanned in the time of one lookup."""
+"""Names read in a scan in the time of one lookup."""
 ROWS_PER_STEP = 512
 """Names picked one by one (about 1 us each) in a step."""
 ROWS_PER_BLOCKS = 8_192
-"""Individually picked names converted to blocks in a step."""
+"""Names, picked one by one, that are packed into blocks in a step."""
 _FEW_OF_A_BLOCK = 32
 """Most names of a block picked one by one; more are taken together, in 0.3 ms."""
 
@@ -106,7 +106,7 @@ class NamespaceProperties:
         )
 
     def _with_promoted(self, changes: TopicChanges) -> PropertyRows:
-        """Return the properties to set.
+        """Return the properties that a change sets.
 
         A new topic with the name of a partitioned topic inherits the partitioned topic's
         properties.
@@ -161,7 +161,6 @@ class NamespaceProperties:
 def _selected(
     names: TopicSequence, columns: PropertyColumns, pairs: Sequence[pc.IndexOptions]
 ) -> Generator[None, None, TopicSequence]:
-    """Return the names of rows with all given properties."""
     found = []
     for index, (start, segment) in enumerate(columns.segments):
         if index and index % SEGMENTS_PER_STEP == 0:
@@ -172,12 +171,12 @@ def _selected(
 
 
 def forgotten_by(changes: TopicChanges) -> list[bytes]:
-    """Return the partitioned topics removed by a change."""
+    """Return the partitioned topics that a change removes."""
     return [name.encode() for name, count in changes.partitioned.items() if not count]
 
 
 class _Located(NamedTuple):
-    """Names of a change found in a sequence, by ascending row.
+    """Names of a change that a sequence holds, with their rows, ascending.
 
     Attributes:
         rows: Rows in the sequence.
@@ -212,7 +211,6 @@ class _Step:
             self._ids.setdefault(name, self._given + len(self._ids))
 
     def located(self, names: TopicSequence) -> _Located:
-        """Find the changed names in a sequence."""
         if len(self._ids) * NAMES_PER_SCAN < len(names):
             places = [(names.row_of(name), number) for name, number in self._ids.items()]
             found = sorted((row, number) for row, number in places if row is not None)
@@ -226,7 +224,7 @@ class _Step:
     def other_names(
         self, before: TopicSequence, after: NamespaceSnapshot, listed: Iterable[_Located]
     ) -> TopicSequence:
-        """Return the names with properties but without a list."""
+        """Return the names that have properties but are in no listed sequence."""
         unlisted = np.zeros(self._given + len(self._ids), bool)
         unlisted[np.fromiter(self._ids.values(), np.int64, len(self._ids))] = True
         for located in listed:
@@ -309,7 +307,6 @@ def _picked(blocks: Sequence[Block], rows: Rows) -> Generator[None, None, TopicS
 
 
 def _cut(entries: Sequence[bytes]) -> list[Block]:
-    """Pack entries into blocks."""
     sizes = np.fromiter(map(len, entries), np.int32, len(entries))
     return cut_entries(b"".join(entries), offsets_of(sizes))
 

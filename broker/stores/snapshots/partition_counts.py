@@ -171,7 +171,6 @@ _NAME = itemgetter(0)
 
 
 def _common(one: bytes, other: bytes) -> bytes:
-    """Return the common prefix of two names."""
     size = min(len(one), len(other))
     differing = int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])
     return one[: size - (differing.bit_length() + 7) // 8]

@@ -89,7 +89,6 @@ class Segment:
         return rows
 
     def _have(self, rows: np.ndarray, code: int) -> np.ndarray:
-        """Tell for each row whether the row has a property."""
         ends = self._ends[rows].astype(np.int64)
         starts = np.where(rows > 0, self._ends[rows - 1], 0)
         have = np.zeros(len(rows), bool)
@@ -143,7 +142,7 @@ class Segment:
 
 
 def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArray, np.ndarray]:
-    """Return the distinct pairs of both, the first's unchanged, and the numbers of the texts."""
+    """Return all distinct pairs of two columns, the first column's in front, and their numbers."""
     new = texts.dictionary_encode()
     known = pc.index_in(new.dictionary, pairs)
     missing = known.is_null()
@@ -241,7 +240,6 @@ class PropertyColumns:
         return PropertyColumns(segments)
 
     def _touched(self, gone: np.ndarray, points: np.ndarray) -> list[int]:
-        """Return the indexes of segments with removed or inserted rows."""
         places = np.searchsorted(self._starts, np.concatenate((gone, points)), side="right") - 1
         found: list[int] = np.unique(places.clip(0, max(len(self._segments) - 1, 0))).tolist()
         return found
@@ -269,13 +267,13 @@ def _taken(column: pa.MapArray, sources: np.ndarray) -> pa.MapArray:
 
 
 FEW_ROWS = 128
-"""Most topics with properties kept as text."""
+"""Most topics with properties that are kept as one text."""
 _ROW_END = b"\xff"
 """Occurs in no UTF-8."""
 
 
 class FewProperties:
-    """Properties of the rows of one TopicSequence. Immutable.
+    """Properties of a sequence's rows as one text, while few rows have any. Immutable.
 
     Args:
         rows: The pairs of each row, see PropertyRows.texts.

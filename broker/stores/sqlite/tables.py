@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 INSIDE = "name > ? AND name < ?"
-"""Condition for a tenant's namespaces, see ``inside``."""
+"""SQL condition for a tenant's namespaces; ``inside`` returns its values."""
 
 
 class SqliteTables:
@@ -50,7 +50,7 @@ class SqliteTables:
         return self._rows(_in_sqlite(query), *values)
 
     def made_of_texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        """Return what ``make`` makes of each row of texts."""
+        """Return the results of ``make`` for each row, all of whose values are texts."""
         return [make(*row) for row in texts(self.rows(query, *values))]
 
     def change(self, query: str, *values: object) -> int:

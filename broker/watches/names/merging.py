@@ -54,7 +54,7 @@ def merged(
 
 
 def _bounded(names: SortedNames) -> Iterator[tuple[Leaf, bytes]]:
-    """Yield each leaf with its exclusive upper bound."""
+    """Yield each leaf with the exclusive upper bound of its names."""
     before: Leaf | None = None
     for leaf in names.nodes():
         if before is not None:
@@ -74,7 +74,7 @@ def _up_to(names: Sequence[bytes], start: int, bound: bytes) -> int:
 def _runs(
     names: Sequence[bytes], added: Sequence[bytes], removed: Sequence[bytes]
 ) -> Iterator[Sequence[bytes]]:
-    """Yield a leaf's new contents in order, some thousand names at a time."""
+    """Yield a leaf's new names in order, some thousand at a time."""
     gone, taken = frozenset(removed), 0
     for start in range(0, max(len(added), 1), _ADDED_A_STEP):
         end = len(names)
@@ -88,7 +88,6 @@ def _runs(
 
 
 def _cut(names: Sequence[bytes]) -> Iterator[Leaf]:
-    """Cut names into leaves of equal size."""
     count = -(-len(names) // FILLED_NAMES)
     for index in range(count):
         start, end = (len(names) * part // count for part in (index, index + 1))
@@ -144,7 +143,7 @@ def differences(
 def _compared(
     before: Iterator[bytes], after: Iterator[bytes]
 ) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield the differences of two ordered lists, each with whether added; None marks a pause."""
+    """Yield the differences of two ordered lists, with True if added; None allows a pause."""
     old, new, steps = next(before, None), next(after, None), 0
     while old is not None or new is not None:
         if old == new:

@@ -186,7 +186,7 @@ def _leaf_without(leaf: Leaf, name: bytes, key: bytes) -> Leaf | None:
 
 
 def _with_path(path: list[Fork], before: Node, after: Node, made: ChangedNodes) -> Node:
-    """Replace a node, and rebuild all forks above.
+    """Replace a node, and rebuild all forks above it.
 
     Args:
         path: The forks, the root first.
@@ -212,7 +212,7 @@ def _with_path(path: list[Fork], before: Node, after: Node, made: ChangedNodes) 
 
 
 def _reformed(fork: Fork, before: Node, after: Node) -> Node:
-    """Replace one side: merge small leaves, rotate an overweight side."""
+    """Replace one child of a fork: merge small leaves, rotate an overweight side."""
     left, right = (after, fork[RIGHT]) if before is fork[LEFT] else (fork[LEFT], after)
     small = left[COUNT] + right[COUNT] <= SMALL_NAMES
     if small and len(left) != _FORK_FIELDS and len(right) != _FORK_FIELDS:

@@ -41,7 +41,7 @@ FILLED_NAMES = 96
 _LEAVES_A_STEP = 64
 """Leaves built in a step, 5 us each."""
 LEAVES_A_LOOK = 128
-"""Leaves built between two garbage collections, 0.3 ms each."""
+"""Leaves built between two garbage collections of young objects, 0.3 ms each."""
 _FEW_NAMES = 8
 """Most names of a leaf looked up one by one."""
 NAME_BYTES = 9
@@ -116,7 +116,7 @@ class SortedNames:
 
     @property
     def root(self) -> Node | None:
-        """The tree, for disposal; None without names."""
+        """The root of the tree, to be freed in parts; None without names."""
         return self._root
 
     @property
@@ -134,7 +134,7 @@ class SortedNames:
         return leaves_of(self._root)
 
     def leaves_beside(self, newer: SortedNames) -> tuple[list[Leaf], list[Leaf]]:
-        """Return the leaves of this and a later version that may differ, in order."""
+        """Return the leaves of this version and a later one that may differ, in order."""
         before: list[Leaf] = []
         after: list[Leaf] = []
         collect_differing(self._root, newer._root, before, after)
@@ -170,7 +170,7 @@ class SortedNames:
         return self if root is self._root else SortedNames(root)
 
     def own_objects(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return names, given in Java's order, as the objects of this set.
+        """Return names, given in Java's order, as the equal objects that this set holds.
 
         Names missing in the set are returned as given. For sets to share name objects.
         """
@@ -186,7 +186,7 @@ class SortedNames:
         return own
 
     def _names_beside(self, key: bytes) -> tuple[bytes, ...]:
-        """Return the names of a key's leaf."""
+        """Return the names of the leaf where a key belongs."""
         return leaf_for(self._root, key)[NAMES] if self._root is not None else ()
 
 
@@ -194,7 +194,7 @@ EMPTY_NAMES = SortedNames()
 
 
 class YoungLooks:
-    """Triggers young garbage collections while leaves are built.
+    """Triggers garbage collections of young objects while leaves are built.
 
     The collector visits each new leaf once, with all its names: thousands of leaves take 10 ms or
     more.

@@ -41,7 +41,7 @@ class ChangeMatching:
         return self._index.matching(name) + self._backtracked.get(name, [])
 
     def noting(self, watched: WatchedSet, kept: TopicListing) -> Generator[None, None, None]:
-        """Record the matches of a backtracking pattern, a block in each step."""
+        """Record which names a backtracking pattern matches, a block in each step."""
         for sequence in kept.sequences:
             for block in sequence.blocks():
                 for name in block.names():
@@ -81,14 +81,15 @@ async def matching_for(
 
 
 LARGE_CHANGE_NAMES = 256
-"""Most names applied one by one, at the cost of a path in every set; more are merged."""
+"""Most names of a change applied one by one, each at the cost of a path in every set; more are
+merged."""
 _NAMES_A_STEP = 16
 """Names matched against all patterns in a step, up to 50 us each."""
 
 
 @dataclass(slots=True)
 class _Names:
-    """Names to add to and remove from one set."""
+    """The names to add to one set, and the names to remove from it."""
 
     added: list[bytes] = field(default_factory=list)
     removed: list[bytes] = field(default_factory=list)
@@ -99,8 +100,6 @@ class _Names:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """The result of merging names into a version."""
-
     before: SortedNames
     names: _Names
     after: SortedNames
@@ -134,7 +133,6 @@ class LargeChange:
         return [watched for watched, names in versions.items() if self._take(watched, names)]
 
     def _by_set(self, names: _Names) -> Generator[None, None, dict[WatchedSet, _Names]]:
-        """Group the names by set."""
         by_set: dict[WatchedSet, _Names] = {}
         step = 0
         for came, some in ((False, names.removed), (True, names.added)):
@@ -207,8 +205,6 @@ class SetDifferences:
 
 
 class _Difference:
-    """The difference of one set."""
-
     __slots__ = ("added", "before", "removed")
 
     def __init__(self, before: SortedNames) -> None:
@@ -218,11 +214,10 @@ class _Difference:
 
 
 def each_name(added: Iterable[bytes], removed: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield watchable names, each with whether added; removed names come first."""
+    """Yield the names that can be watched, with True if added; removed names come first."""
     yield from ((name, False) for name in removed if _can_be_watched(name))
     yield from ((name, True) for name in added if _can_be_watched(name))
 
 
 def _can_be_watched(name: bytes) -> bool:
-    """Tell whether a name belongs to a persistent user topic."""
     return name.startswith(_PERSISTENT) and not is_system_topic(name.decode())

@@ -87,14 +87,13 @@ class EncodedVersions:
 
 
 def _free(loop: asyncio.AbstractEventLoop, parts: list[bytes]) -> None:
-    """Free unused parts, some in each event-loop iteration."""
     del parts[-PARTS_A_TURN:]
     if parts and not loop.is_closed():
         loop.call_soon_threadsafe(_free, loop, parts)  # The last user may be in a thread.
 
 
 REMEMBERED_UPDATES = 2
-"""Cached updates of a set, for watchers missing the same changes."""
+"""Most cached updates of a set, for watchers that missed the same changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class Reconciler:
         self._behind += 1
 
     def caught_up(self) -> None:
-        """Count one lagging watcher less; after the last, drop all updates."""
+        """Count one lagging watcher less; after the last, drop all cached updates."""
         self._behind -= 1
         if not self._behind:
             self._known.clear()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from proto.names import NamespaceName
 
     _Updates: TypeAlias = Sequence[tuple[WatchedSet, SetUpdate | None]]
-    """Sets with an update for their watchers; None if too large for one update."""
+    """Changed sets, each with an update for its watchers; None if too large for one update."""
 
 logger = logging.getLogger(__name__)
 
@@ -247,7 +247,7 @@ class NamespaceWatch:
         return await matching_for(names, index, pattern_filter, self._give_up, steps)
 
     async def _apply_many(self, names: NameChanges) -> None:
-        """Change each set as a whole, leaving all watchers behind to catch up."""
+        """Change each set as a whole; watchers then catch up by one update."""
         async with self._lock:
             matching = await self._matching([*names.added, *names.removed])
             change = LargeChange(self.sets, matching, self._builder.touched)
@@ -310,7 +310,6 @@ def _tell_one(watcher: SetWatcher, update: SetUpdate | None) -> None:
 
 
 def _names_of(snapshot: NamespaceSnapshot | None) -> Generator[None, None, SortedNames]:
-    """Read a namespace's persistent user topics, in steps."""
     builder = SortedNamesBuilder()
     if snapshot is not None:
         for block in snapshot.persistent.blocks():

@@ -36,9 +36,9 @@ NAMES_A_STEP = 64
 CHANGES_A_STEP = 32
 """Names added to or removed from a version in one step, about 25 us each."""
 MOST_SHARED = 8
-"""A set missing less than 1 / MOST_SHARED of its namespace is built from the namespace's nodes."""
+"""A set with all but 1 / MOST_SHARED of its namespace's names shares the namespace's nodes."""
 FEW_CHANGES = 32
-"""Less than 1 / FEW_CHANGES is removed name by name, to share more nodes."""
+"""If less than 1 / FEW_CHANGES is missing, names are removed one by one, to share more nodes."""
 
 
 class SetBuilder:
@@ -71,7 +71,7 @@ class SetBuilder:
         self._builds.stop()
 
     def touched(self, name: bytes) -> None:
-        """Make every build check an added or removed name again."""
+        """Make every running build check an added or removed name again."""
         for touched in self._touched.values():
             touched.add(name)
 
@@ -144,7 +144,7 @@ class SetBuilder:
 
 
 def _out_of(base: SortedNames, listing: TopicListing) -> Generator[None, None, SortedNames]:
-    """Return the names of a listing with nearly all of ``base``, sharing its nodes, in steps.
+    """Build a set with nearly all names of ``base``, sharing its nodes, in steps.
 
     A later change of a shared node is computed once for all its sets.
     """

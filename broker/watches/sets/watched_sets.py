@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Held:
-    """A version and the number of its holders."""
+    """A version of a set, and the number of its holders."""
 
     __slots__ = ("holders", "names")
 
@@ -109,7 +109,7 @@ class SetWatcher(Protocol):
         """Catch up with the set after a change too large for one update."""
 
     def give_up(self) -> None:
-        """End the watcher: the set cannot be determined any more."""
+        """Close the watcher, as the set's names cannot be determined any more."""
 
 
 class WatchedSet:

@@ -105,11 +105,6 @@ def _crypt(password: bytes, hashed: str) -> str:
 
 @cache
 def _crypt_of_system() -> Callable[[bytes, bytes], bytes | None]:
-    """Return ``crypt`` of the C library.
-
-    Raises:
-        PasswordFileError: The system has none.
-    """
     library = ctypes.util.find_library("crypt")
     try:
         function = ctypes.CDLL(library).crypt

@@ -26,13 +26,13 @@ FREE_A_SECOND = 10.0
 """Wrong passwords of an address hashed per second and refused immediately; also the initial burst.
 """
 OF_A_NAME_A_SECOND = 1.0
-"""The same beyond that rate, for an existing name; unknown names get none."""
+"""Further wrong passwords hashed per second for an existing user name; unknown names get none."""
 LATE_SECONDS = 0.1
-"""Delay of every refusal for such an address, so that the time reveals nothing."""
+"""Delay of each refusal beyond these rates, so that its time reveals nothing."""
 MOST_LATE = 64
 """Delayed refusals of an address; further refusals are immediate, without hashing."""
 MOST_COUNTED = 10_000
-"""Counted addresses, and names of addresses; the oldest is evicted."""
+"""Most addresses, and most names of addresses, with counts; the oldest is evicted."""
 
 
 class Guesses:
@@ -42,9 +42,6 @@ class Guesses:
     flood of wrong passwords costs little, and excludes no legitimate user: not even a first
     login from the same address, while the flood is below MOST_LATE simultaneous guesses and
     does not guess at the same name.
-
-    Args:
-        clock: The source of time.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -119,7 +116,7 @@ class Guess:
             self._rate.give_back()
 
     async def was_wrong(self) -> None:
-        """Return when it may be refused."""
+        """Wait until the guess may be refused."""
         if self._late:
             await self._all.wait(self._address, self._since)
 
@@ -195,12 +192,7 @@ class BasicProvider:
             return False
 
     async def prepare(self, data: bytes, address: str) -> None:
-        """Check credentials before ``authenticate``, without blocking the event loop.
-
-        Args:
-            data: The credentials.
-            address: The address whose failures are bounded.
-        """
+        """Check credentials before ``authenticate``, without blocking the event loop."""
         if not self.takes_time(data):
             return
         role, password = _parts(data)
@@ -249,11 +241,6 @@ class BasicProvider:
 
 
 def _parts(data: bytes) -> tuple[str, bytes]:
-    """Return name and password.
-
-    Raises:
-        AuthenticationError: Malformed, or too long.
-    """
     parts = data.rstrip(b":").split(b":", 2)  # as recorded: Java's split drops empty ends
     if len(parts) != 2:
         raise AuthenticationError(

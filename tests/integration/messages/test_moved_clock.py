@@ -84,10 +84,10 @@ async def test_the_clock_says_how_far_it_is_ahead() -> None:
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ("", "moves no clock"),
+        ("", "is not a time to advance"),
         ('{"advance": "-1h"}', 'write it as {"advance": "1h"}'),
-        ('{"advance": 5}', "moves no clock"),
-        ('{"advance": "1h", "back": "1h"}', "moves no clock"),
+        ('{"advance": 5}', "is not a time to advance"),
+        ('{"advance": "1h", "back": "1h"}', "is not a time to advance"),
         ('{"advance": "8d"}', "at most 7d at once"),
     ],
 )

@@ -151,7 +151,7 @@ async def test_a_collector_that_is_away_costs_one_warning(monkeypatch, caplog) -
         (
             "WARNING",
             f"metrics do not reach {NOBODY}: Connection refused; "
-            "this is said once, and sending goes on",
+            "logged once, and sending continues",
         )
     ]
 

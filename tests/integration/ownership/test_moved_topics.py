@@ -94,7 +94,7 @@ async def test_a_topic_that_cannot_go_there_stays(postgresql_url: str, tmp_path,
         (cnx,) = [cnx for cnx in one.connections if cnx.producers]
         await cnx.requests.tasks.finished()
         assert one.ownership.owns(TopicName.parse(topic))
-        assert "no broker lives at pulsar://nowhere:1; those that do: " in caplog.text
+        assert "no live broker has the address pulsar://nowhere:1; live brokers: " in caplog.text
         assert "are in the database of" in caplog.text
         peer.close()
 

@@ -82,7 +82,7 @@ class CursorAdmin(TopicResource):
         await self._topics.flushed(*topics)
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
-        """Return the topic in the path, or its partitions.
+        """Return the topic in the path, or its partitions, for an expiry.
 
         Raises:
             RestError: 405, the topic is non-persistent.
@@ -132,7 +132,7 @@ class CursorAdmin(TopicResource):
         body=schemas.MESSAGE_ID,
     )
     async def reset_to_id(self, request: web.Request) -> None:
-        """Reset the cursor to an entry, or to the entry behind."""
+        """Reset the cursor to an entry, or to the entry after it."""
         target = await given_target(request)
         refusal = "Reset-cursor at position is not allowed for partitioned-topic"
         topic = await self._topics.stored(request, refusal)

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 MOST_HOLES = 1_000
-"""Most shown ranges of a cursor's entries acknowledged out of order."""
+"""Most ranges shown of a cursor's entries acknowledged out of order."""
 
 
 def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dict[str, object]]:
-    """Return the ledgers and cursors of a topic; a cursor is a step.
+    """Return the ledgers and cursors of a topic, a cursor in each step.
 
     Args:
         topic: A topic, or a partition.
@@ -104,7 +104,7 @@ def _ledger(ledger_id: int, entries: int, size_bytes: int) -> dict[str, object]:
 
 
 def _metadata(ledger: LedgerInfo, topic: TopicName) -> str:
-    """Return BookKeeper's text for a ledger that no bookie has."""
+    """Return metadata in BookKeeper's text form, for a ledger that no bookie stores."""
     state = "OPEN"
     if ledger.closed_at:
         state = f"CLOSED, length={ledger.size_bytes}, lastEntryId={ledger.entries - 1}"
@@ -130,7 +130,6 @@ def _compacted(topic: PersistentTopic) -> dict[str, object]:
 
 
 def _waits(subscription: Subscription) -> bool:
-    """Return True if consumers wait for the next entry."""
     return bool(subscription.consumers) and subscription.cursor.at_end
 
 
@@ -154,7 +153,6 @@ def _cursor(subscription: Subscription, topic: PersistentTopic) -> dict[str, obj
 
 
 def _deduplication_cursor(state: CursorState, topic: PersistentTopic) -> dict[str, object]:
-    """Return the body of the cursor of sequence ids."""
     ledger, mark = topic.ledger, state.mark_delete
     left = ledger.count(mark, ledger.last_confirmed)
     stored = bool(state.properties)
@@ -248,7 +246,7 @@ _READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
 
 
 async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
-    """Count the unacknowledged entries of a cursor, yielding to the event loop after each read.
+    """Count the unacknowledged entries of a cursor; a step is a read of the store.
 
     Returns:
         The body of the response; ``aborted`` with more than MOST_ANALYZED entries.

@@ -68,7 +68,7 @@ class NamespaceMessageAdmin(TopicResource):
         NamespaceOperation.CLEAR_BACKLOG,
     )
     async def clear_one(self, request: web.Request) -> None:
-        """Clear the backlog of all subscriptions of a name."""
+        """Clear the backlog of the subscriptions with this name, of all topics."""
         strict = self._context.rules.fails_as_upstream
         topics, name = await self._asked(request), segment(request, "subscription")
         async for topic in self._each(topics):
@@ -83,7 +83,7 @@ class NamespaceMessageAdmin(TopicResource):
     @endpoint("POST namespaces/{namespace}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
     @endpoint("POST namespaces/{namespace}/{bundle}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
     async def clear(self, request: web.Request) -> None:
-        """Clear the backlog of all subscriptions."""
+        """Clear the backlog of all subscriptions of all topics."""
         internal = self._context.rules.clears_internal_backlogs
         topics = await self._asked(request)
         async for topic in self._each(topics):
@@ -99,7 +99,7 @@ class NamespaceMessageAdmin(TopicResource):
         NamespaceOperation.UNSUBSCRIBE,
     )
     async def unsubscribe(self, request: web.Request) -> None:
-        """Delete the subscriptions of a name.
+        """Delete the subscriptions with this name, of all topics.
 
         Raises:
             RestError: 412, a subscription has consumers.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from broker.messages.stores.managed_ledger import ManagedLedger
 
 _UNFIT = dict.fromkeys((*range(32), 127))
-"""Characters forbidden in a header, left out."""
+"""Characters not allowed in a header, which are left out."""
 
 
 def message_response(entry: Entry, max_bytes: int) -> web.Response:
@@ -114,7 +114,7 @@ def _header(text: str) -> str:
 
 
 def _moment(milliseconds: int) -> str:
-    """Return a client's time, also an impossible time."""
+    """Return a client's time as text; an impossible time as its number."""
     try:
         return moment(milliseconds)
     except (OverflowError, ValueError, OSError):

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from broker.messages.topic import Topic
 
 _LEVELS = 5
-"""Levels of JSON with steps of their own: topic, subscriptions, subscription, consumers, consumer;
-partitions add two levels: the list, and each partition."""
+"""Levels of a body's JSON that are written in steps: topic, subscriptions, subscription, consumers,
+consumer; partitions add two levels: the list, and each partition."""
 _WANTED = "excludeConsumers&excludePublishers&getEarliestTimeInBacklog"
 _NO_PARTITIONS = "Partitioned Topic {} not found"
 _NO_DIRECT_PARTITIONS = "Partitioned topic not found {}"

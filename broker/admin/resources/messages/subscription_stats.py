@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 def subscription_stats(
     subscription: Subscription, wanted: Wanted
 ) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a subscription of stored messages; a consumer is a step."""
+    """Return the statistics of a subscription of stored messages, a consumer in each step."""
     cursor, dispatcher = subscription.cursor, subscription.dispatcher
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
@@ -88,7 +88,7 @@ def subscription_stats(
 def direct_subscription_stats(
     subscription: NonPersistentSubscription, wanted: Wanted
 ) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a subscription without stored messages; a consumer is a step."""
+    """Return the statistics of a subscription without stored messages, a consumer in each step."""
     shown = []
     for one in list(subscription.consumers) if wanted.consumers else ():
         shown.append((yield from consumer_stats(one)))
@@ -167,7 +167,7 @@ def _earliest(subscription: Subscription) -> int:
 
 
 def _holes_size(subscription: Subscription) -> Generator[None, None, int]:
-    """Return about how many bytes upstream stores for the entries acknowledged out of order."""
+    """Return about how many bytes upstream would store for entries acknowledged out of order."""
     size = 0
     for ledger_id, bitmap in subscription.cursor.acknowledged.as_bitmaps().items():
         words = memoryview(bitmap.ljust(-(-len(bitmap) // 8) * 8, b"\0")).cast("Q")

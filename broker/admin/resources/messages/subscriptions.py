@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SubscriptionAdmin(TopicResource):
-    """Requests about subscriptions as such."""
+    """Requests that create, list, change and delete subscriptions."""
 
     @endpoint(
         "PUT {topic}/subscription/{subName}",

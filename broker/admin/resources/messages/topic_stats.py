@@ -31,7 +31,7 @@ _HOLES = (
 
 
 def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, None, dict[str, Any]]:
-    """Return the statistics of a topic; each of its producers and consumers is a step.
+    """Return the statistics of a topic; each of its producers and consumers takes a step.
 
     Args:
         topic: A topic, or a partition.
@@ -166,7 +166,7 @@ _NOT_HERE = dict.fromkeys(
 _ONE_BY_ONE = frozenset(
     ("ownerBroker", "deduplicationStatus", "activeConsumerName", "keySharedMode")
 )
-"""Fields of partitions, missing in the sum."""
+"""Fields of a partition that the sum of partitions lacks."""
 _NOT_TOGETHER = frozenset(
     (
         "msgChunkPublished",
@@ -188,7 +188,7 @@ _NOT_TOGETHER = frozenset(
         "producerId",
     )
 )
-"""Fields that are 0 or false in the sum."""
+"""Fields that are 0 or false in the sum of partitions."""
 
 
 def _least(values: list[Any]) -> object:
@@ -208,7 +208,7 @@ _OTHERS: Mapping[str, Callable[[list[Any]], object]] = {
     "earliestMsgPublishTimeInBacklog": _least,
     "lastPublishTimeStamp": max,
 }
-"""Functions for figures that are not added up."""
+"""Functions that combine the fields of partitions that are not added up."""
 _OF_CLIENTS: Mapping[str, Callable[[list[Any]], object]] = {
     **_OTHERS,
     **dict.fromkeys(
@@ -227,7 +227,7 @@ _CLIENTS = ("consumers", "publishers")
 _OWN = frozenset(
     ("accessMode", "producerName", "address", "connectedSince", "clientVersion", "metadata")
 )
-"""Fields of a client at a single partition."""
+"""Fields of a producer or consumer that are specific to a partition."""
 _NEVER = "1970-01-01T00:00:00Z"
 
 

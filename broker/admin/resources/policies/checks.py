@@ -53,19 +53,16 @@ def checked(policy: Policy, value: Any, asked: Asked) -> object:  # noqa: ANN401
 
 
 def _message_size(value: int, asked: Asked) -> int:
-    """Refuse a size above the broker's."""
     if not 0 <= value <= asked.config.max_message_size:
         raise RestError(412, asked.refusal)
     return value
 
 
 def _undefined_removes(value: str, _asked: Asked) -> str | None:
-    """Remove an undefined strategy."""
     return None if value == UNDEFINED else value
 
 
 def _subscription_types(value: list[str] | None, _asked: Asked) -> list[object]:
-    """Refuse unknown types."""
     types = [_TYPE(one) for one in value or ()]
     if value is None or None in types:
         expected = ", ".join(sorted(ALL_TYPES))
@@ -130,7 +127,6 @@ def exceeds_retention(quota: Mapping[str, Any], kept: Mapping[str, int]) -> bool
 
 
 def _persistence(value: Mapping[str, Any] | None, _asked: Asked) -> Mapping[str, Any]:
-    """Refuse numbers of bookies that BookKeeper refuses."""
     if not value:
         raise RestError(400, "persistence policies should not be null")
     ensemble, write, ack = list(value.values())[:3]

@@ -49,13 +49,7 @@ if TYPE_CHECKING:
 def policies_body(
     policies: NamespacePolicies, document: Mapping[str, object], cluster: str
 ) -> dict[str, object]:
-    """Return the body of a namespace's policies.
-
-    Args:
-        policies: The namespace's bundles.
-        document: The policies set about messages.
-        cluster: The broker's cluster.
-    """
+    """Return a namespace's policies as a JSON body."""
     offload = of_namespace(document)
     return {
         "auth_policies": no_permissions(),

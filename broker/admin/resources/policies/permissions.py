@@ -46,7 +46,7 @@ class PermissionAdmin(PolicyResource):
     async def _change_one(
         self, namespace: NamespaceName, part: str, name: str, changed: Callable[[Any], object]
     ) -> None:
-        """Change the permissions of a name; remove the name if empty."""
+        """Change the permissions stored under a name; remove the name if none are left."""
 
         def with_one(document: Mapping[str, Any]) -> object:
             kept = _permissions(document)

@@ -91,7 +91,7 @@ class QuotaAdmin(PolicyResource):
     )
     @endpoint("POST {topic}/backlogQuota?backlogQuotaType", PolicyName.BACKLOG, body=schemas.QUOTA)
     async def set(self, request: web.Request) -> None:
-        """Set a quota; of a topic, without a body remove the quota."""
+        """Set a quota; for a topic, an empty body removes the quota."""
         kind, body = _kind(request), await json_body(request)
         if body is None and "topic" not in request.match_info:
             raise BadBodyError("the body should be a backlog quota", upstream_status=500)

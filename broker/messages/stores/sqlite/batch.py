@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker.messages.stores.sqlite.sqlite_ledger import SqliteLedger
 
 NOBODY = 0
-"""The topic id of dropped ledgers with entries still to be deleted."""
+"""Owner of dropped ledgers whose entries are still to be deleted: no topic's id."""
 ROWS_A_STATEMENT = 128
 """Entries of one statement: each statement reacquires the interpreter lock."""
 DELETED_BYTES, DELETED_ROWS = 4 * 1024 * 1024, 2_000
@@ -70,7 +70,7 @@ class DroppedLedger:
 
 
 class Batch:
-    """The writes of one turn, or of the duration of the previous transaction.
+    """The writes made in one turn, or during the previous transaction.
 
     Attributes:
         entries: Row id, bytes and digest of each entry.
@@ -143,7 +143,7 @@ class Batch:
         self.put("ledgers", ledger.ledger_id, ledger.topic_id, *sizes)
 
     def take_states(self, batch: Batch, growing: Container[int]) -> None:
-        """Move all states independent of a later batch's entries to this batch.
+        """Move statements that do not depend on a later batch's entries to this batch.
 
         Args:
             batch: Keeps its entries, and the states of their ledgers.
@@ -204,7 +204,6 @@ _insertions: dict[int, str] = {}
 
 
 def _insertion(rows: int) -> str:
-    """Return the statement to insert a number of entries."""
     found = _insertions.get(rows)
     if found is None:
         values = ",".join(["(?,?,?)"] * rows)

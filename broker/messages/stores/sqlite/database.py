@@ -34,7 +34,7 @@ RESERVE_BYTES = 8 * 1024 * 1024
 Large transactions also need space to reuse deleted pages.
 """
 _SMALL_BYTES = 256 * 1024
-"""Space of a write beside the entries: partial pages, and inner pages."""
+"""Bytes that a write needs beside its entries: partly filled pages, and inner pages."""
 WRITER_CACHE_KIB, READER_CACHE_KIB = 16 * 1024, 2 * 1024
 
 ENTRY_BITS = 32
@@ -321,7 +321,7 @@ def temporary_database(place: Path) -> Path:
 
 
 def _delete_left(folder: Path) -> None:
-    """Delete a folder without a running broker, detected by the free lock."""
+    """Delete a folder left by a broker that no longer runs, as its free lock shows."""
     try:
         with open(folder / f"{DATABASE_NAME}.lock", "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

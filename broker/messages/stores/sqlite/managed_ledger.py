@@ -88,7 +88,7 @@ def _cursor_state(value: bytes) -> CursorState:
 
 
 def _taken(column: array[int], count: int, data: bytes) -> bytes:
-    """Fill a column from the beginning of some bytes; return the rest."""
+    """Fill a column from the start of some bytes; return the remaining bytes."""
     size = count * column.itemsize
     column.frombytes(data[:size])
     return data[size:]

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 THREADS = 2
 AT_ONCE = 8
-"""Reads with entries in memory simultaneously; further reads wait."""
+"""Most simultaneous reads, as each holds entries in memory; further reads wait."""
 _NUMBER_MASK = (1 << ENTRY_BITS) - 1
 _RANGE = "SELECT row_id, head, data FROM entries WHERE row_id >= ? AND row_id < ? ORDER BY row_id"
 _ONE = "SELECT row_id, head, data FROM entries WHERE row_id = ?"
@@ -100,7 +100,7 @@ class DatabaseReads:
         return read(connection)
 
     async def range(self, ledger_id: int, first: int, end: int, max_bytes: int) -> Read:
-        """Read consecutive entries of a ledger; at least one if whole.
+        """Read consecutive entries of a ledger; at least one, if undamaged.
 
         Raises:
             MessageStoreError: The database cannot be read.
@@ -141,7 +141,7 @@ class DatabaseReads:
     def _rows(
         self, connection: sqlite3.Connection, first: int, end: int
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield rows; when skipping damage, each row readable by itself."""
+        """Yield rows; when damage is to be skipped, each row that is readable by itself."""
         if self.skip_damaged:
             # A misplaced page ends a range early, without an error.
             for one in range(first, end):
@@ -242,7 +242,6 @@ def _each(connection: sqlite3.Connection, row_ids: Sequence[int]) -> list[Entry]
 
 
 def _entry(row_id: int, head: bytes, data: bytes) -> Entry | None:
-    """Return an entry; None for a damaged row."""
     digest = digest_in(row_id, head, data)
     if digest is None:
         return None

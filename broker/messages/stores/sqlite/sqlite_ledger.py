@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _MOST_MARKS = 256
 _MOST_GROUPS = 1_000
-"""Groups of entries above which those of dropped ledgers are forgotten."""
+"""Groups of entries above which the groups of dropped ledgers are forgotten."""
 ENTRY_OVERHEAD_BYTES = 200
 """The memory of an entry beside the bytes: objects and numbers."""
 
@@ -116,7 +116,7 @@ class SqliteLedger(StoredLedger):
         self.recent_from += entries
 
     def end_of_recent(self, first: int, max_entries: int, max_bytes: int) -> int:
-        """Return the number behind the last entry of a read from memory, of at least one entry."""
+        """Return the exclusive end of a read from memory, with at least one entry."""
         most = min(self.confirmed, first + max(1, max_entries))
         recent, offset, size = self.recent, self.recent_from, 0
         for number in range(first, most):

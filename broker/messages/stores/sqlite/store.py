@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
 RECENT_BYTES = 16 * 1024 * 1024
-"""Sufficient for consumers at the pace of producers."""
+"""Bytes of the newest entries kept in memory, enough for consumers at the pace of producers."""
 IDS_AT_ONCE = 1_000
 """Ids reserved by one write."""
 MOST_IDS = 1 << (63 - ENTRY_BITS)
-"""Numbers of ledgers: the first bits of a row's id."""
+"""Most ledgers: a ledger's number is the first bits of a row's id."""
 MAX_ENTRIES_PER_LEDGER = 50_000
-"""managedLedgerMaxEntriesPerLedger as shipped."""
+"""managedLedgerMaxEntriesPerLedger of Pulsar as shipped."""
 _SPARE_BYTES = 256 * 1024 * 1024
-"""Extra size of the file beside twice the bound: pages are partly filled, and freed later."""
+"""Bytes the file may have beyond twice the bound: pages are partly filled, and freed later."""
 
 
 class DatabaseOptions(NamedTuple):
@@ -69,7 +69,7 @@ class DatabaseOptions(NamedTuple):
 
 
 class _Catalog(NamedTuple):
-    """The rows read at a start; their size does not grow with the entries."""
+    """Rows read when the store is opened; their number does not grow with the entries."""
 
     store: dict[str, str]
     topics: list[tuple[int, str]]

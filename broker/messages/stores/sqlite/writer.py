@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 ENTRIES_A_TRANSACTION = 2_000
 BYTES_A_TRANSACTION = 1024 * 1024
-"""Bounds of a transaction: confirmable in one turn, and small enough for the disk reserve."""
+"""Most bytes and entries of a transaction: confirmable in one turn, within the disk reserve."""
 RETRY_SECONDS = 0.5
 """The delay before a held-up transaction is retried."""
 
@@ -203,14 +203,13 @@ class DatabaseWriter:
             _settle(waiter, None)
 
     def _tell(self, hears: Callable[..., object], *what: object) -> None:
-        """Call a callback; a failure must not affect further callbacks."""
         try:
             hears(*what)
         except Exception:
             logger.exception("a callback of the message database %s failed", self._file.path)
 
     def _hold_up(self, reason: str) -> None:
-        """Pause writing for a while."""
+        """Pause writing for a while, and log the reason."""
         error = MessageStoreError(reason)
         if self.held_up_by is None:
             logger.warning("%s", error)
@@ -225,7 +224,7 @@ class DatabaseWriter:
             self._retry = self._clock.call_at(self._clock.now() + RETRY_SECONDS, self._write_again)
 
     def _write_again(self) -> None:
-        """Retry the held-up batch, after the states that free space."""
+        """Retry the delayed batch, first its statements that free space."""
         self._retry = None
         assert self._written is not None  # Held up, therefore not None.
         if self._written.entries:

@@ -43,7 +43,7 @@ Place: TypeAlias = tuple[int, int]
 A million Position objects would prolong each collection, blocking the event loop.
 """
 BYTES_AS_AN_ENTRY = 16_384
-"""Bytes sent in the time of one small entry."""
+"""Bytes that take as long to send as a small entry."""
 
 
 class Dispatcher(ABC):
@@ -127,7 +127,6 @@ class Dispatcher(ABC):
         return read
 
     def _take_fetched(self, most: int) -> list[Entry]:
-        """Return the first of the consecutively fetched entries."""
         taken, self._fetched = self._fetched[:most], self._fetched[most:]
         last = taken[-1] if self._fetched else None
         self._asked = None if last is None else (last.ledger_id, last.entry_id + 1)
@@ -136,7 +135,7 @@ class Dispatcher(ABC):
     def _read_each(
         self, positions: Sequence[Position]
     ) -> tuple[Sequence[Position], list[Entry]] | None:
-        """Return the first of some positions, and their still stored entries.
+        """Return the first of some positions, with those of their entries that are still stored.
 
         None while fetching, which wakes the dispatcher.
         """
@@ -154,7 +153,7 @@ class Dispatcher(ABC):
         return positions, read
 
     def _fetched_at_once(self) -> int:
-        """Return the number of entries of the topic's mean size in FETCH_BYTES; at least one."""
+        """Return how many entries of the topic's mean size fit in FETCH_BYTES; at least one."""
         ledger = self._ledger
         entries = ledger.count(EARLIEST, ledger.last_confirmed)
         return max(1, FETCH_BYTES * entries // max(1, ledger.size_bytes))
@@ -162,7 +161,6 @@ class Dispatcher(ABC):
     def _fetch(
         self, asked: Place | frozenset[Place], fetch: Callable[[], Awaitable[list[Entry]]]
     ) -> None:
-        """Fetch entries from the store, and run again."""
         self._fetching = asyncio.get_running_loop().create_task(self._take(asked, fetch))
 
     async def _take(
@@ -185,14 +183,13 @@ class Dispatcher(ABC):
         self._run_later()
 
     def _forget_fetched(self) -> None:
-        """Drop fetched entries, and cancel a running fetch."""
         if self._fetching is not None:
             self._fetching.cancel()
             self._fetching = None
         self._fetched, self._asked = [], None
 
     def _begin_anew(self) -> None:
-        """Close the consumers, which reconnect: undelivered entries are read again."""
+        """Close the consumers, which reconnect and read undelivered entries again."""
         self._read_timer = None
         if self.consumers:
             self.consumers[0].subscription.close_consumers()
@@ -212,7 +209,7 @@ class Dispatcher(ABC):
 
     @staticmethod
     def _work_of(entries: list[Entry]) -> int:
-        """Return the equivalent number of small entries."""
+        """Return the number of small entries that take as long to send."""
         return len(entries) + sum(len(entry.data) for entry in entries) // BYTES_AS_AN_ENTRY
 
     @abstractmethod
@@ -254,7 +251,7 @@ class Dispatcher(ABC):
         return Waits.RATE if reason is None and self._rate_timer is not None else reason
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
-        """Return the reason for missing entries for a consumer ready to receive."""
+        """Return why no entry is available for a consumer that could receive one."""
         return Waits.NOTHING_LEFT if self._cursor.at_end else None
 
     # -- rates --------------------------------------------------------------------------------
@@ -292,7 +289,6 @@ class Dispatcher(ABC):
         self.wake()
 
     def _count(self, entry: Entry, messages: int) -> None:
-        """Count a delivered entry against the rates."""
         for rate in self._rates:
             rate.take(messages, len(entry.data))
 

@@ -29,7 +29,7 @@ LEAVING_A_TURN = 1_000
 
 
 class _Leaving(NamedTuple):
-    """Entries to take back from a consumer.
+    """Entries to take back from a consumer, for another delivery.
 
     Attributes:
         consumer: The present or past holder; None: the current holder of each entry.
@@ -75,7 +75,6 @@ class HoldingDispatcher(Dispatcher):
     # -- holders of entries -------------------------------------------------------------------
 
     def _joins(self, consumer: Consumer) -> None:
-        """Give a consumer a number."""
         self._last_number += 1
         consumer.number = self._last_number
         self._members[consumer.number] = consumer
@@ -138,7 +137,7 @@ class HoldingDispatcher(Dispatcher):
         return None if number == NOTHING else self._members[number]
 
     def _let_go(self, consumer: Consumer, sticky_hash: int) -> None:
-        """Update the state after an entry with a key hash left a consumer."""
+        """Update the state after a consumer no longer holds an entry with a key hash."""
 
     def redeliver(
         self, consumer: Consumer, positions: Iterable[Place] | None, *, more: bool = False
@@ -160,7 +159,7 @@ class HoldingDispatcher(Dispatcher):
         self.wake()
 
     def _all_of(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield a consumer's entries until empty: no deliveries happen meanwhile."""
+        """Yield a consumer's pending entries until none is left; nothing is delivered meanwhile."""
         while place := consumer.pending.any_place():
             yield place
         self._gave_back_all.discard(consumer)
@@ -173,7 +172,7 @@ class HoldingDispatcher(Dispatcher):
         return new
 
     def _let_leave(self) -> int:
-        """Take back returned entries, some each turn; return the number."""
+        """Take back some of the entries queued for redelivery; return their number."""
         taken = 0
         while self._leaving:
             of, positions, then = self._leaving[0]
@@ -192,7 +191,7 @@ class HoldingDispatcher(Dispatcher):
     def _leaves(
         self, consumer: Consumer, position: Place, then: Callable[[Consumer, Place, int, int], None]
     ) -> None:
-        """Take one entry from a consumer, if still pending."""
+        """Take an entry from a consumer, if the consumer still holds it."""
         held = consumer.pending.pop(position)
         self._has_left(consumer, position)
         if held != NOTHING:
@@ -203,12 +202,12 @@ class HoldingDispatcher(Dispatcher):
             self._let_go(consumer, sticky_hash)
 
     def _is_given_back(self, consumer: Consumer, position: Place) -> bool:
-        """Return True for a pending entry already returned for redelivery."""
+        """Return True if a consumer's pending entry is already queued for redelivery."""
         already = self._given_back_already.get(consumer, ())
         return consumer in self._gave_back_all or position in already
 
     def _has_left(self, consumer: Consumer, position: Place) -> None:
-        """Note that an entry left a consumer: it may be delivered and returned again."""
+        """Record that a consumer no longer holds an entry, which may be delivered to it again."""
         already = self._given_back_already.get(consumer)
         if already is not None:
             already.discard(position)
@@ -252,7 +251,7 @@ class HoldingDispatcher(Dispatcher):
             position = self._ledger.following(position)
 
     def _all_passed(self) -> Iterator[Place]:
-        """Yield acknowledged entries still queued or pending, from the first turn on."""
+        """Yield all acknowledged positions that are still queued or pending."""
         self._looks_through_all = False
         mark = self._cursor.mark_delete
         yield from self.replay.discarded(mark)
@@ -269,13 +268,12 @@ class HoldingDispatcher(Dispatcher):
         self._leaving.append(_Leaving(consumer, self._all_it_had(consumer), self._given_back))
 
     def _all_it_had(self, consumer: Consumer) -> Iterator[Place]:
-        """Yield a removed consumer's entries until empty, then forget the consumer."""
+        """Yield a removed consumer's entries until none is left, then forget the consumer."""
         while place := consumer.pending.any_place():
             yield place
         self._has_gone(consumer)
 
     def _has_gone(self, consumer: Consumer) -> None:
-        """Forget a removed consumer without pending entries."""
         del self._members[consumer.number]
 
     def _forget_all(self) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 STICKY = pb.STICKY
 HASHES_A_LOOK = 1_000
-"""Hashes of waiting messages checked for a consumer's reason for waiting."""
+"""Most hashes of waiting messages checked to find a consumer's reason for waiting."""
 _HASH_ZERO = 1 << 16
-"""Replaces the hash 0 of STICKY, because 0 means no hash."""
+"""Replaces the hash 0 in mode STICKY, because 0 means no hash."""
 
 
 class KeySharedDispatcher(SharedDispatcher):
@@ -50,7 +50,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     @property
     def drains(self) -> bool:
-        """True if messages of a moved key wait for earlier messages."""
+        """True if the messages of a moved key wait until earlier messages are acknowledged."""
         return self.mode == pb.AUTO_SPLIT and not self.allows_disorder
 
     def wake(self) -> None:

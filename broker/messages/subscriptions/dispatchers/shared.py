@@ -94,7 +94,7 @@ class SharedDispatcher(HoldingDispatcher):
         return self._those_left(self.replay.first(most))
 
     def _those_left(self, positions: list[Position]) -> list[Entry] | None:
-        """Return the unacknowledged entries of some positions of the replay queue."""
+        """Return the unacknowledged entries at some positions of the replay queue."""
         if not positions:
             return None
         left = [at for at in positions if not self._cursor.is_acknowledged(at)]
@@ -115,7 +115,6 @@ class SharedDispatcher(HoldingDispatcher):
             self.replay.remove(position)
 
     def _new_entries(self, most: int) -> list[Entry] | None:
-        """Return the next deliverable entries; None without entries to read."""
         cursor = self._cursor
         if self.blocked or self._waits_for_delayed():
             return None
@@ -141,7 +140,7 @@ class SharedDispatcher(HoldingDispatcher):
         return None if self.replay else self._waits_for_new(Waits.NOTHING_LEFT)
 
     def _waits_for_new(self, at_end: Waits) -> Waits | None:
-        """Return the reason for no new entries; ``at_end`` if all are read and none is delayed."""
+        """Return why no new entry is available; ``at_end`` if all are read and none is delayed."""
         if self._is_time:
             return None
         if self._cursor.at_end:
@@ -164,7 +163,6 @@ class SharedDispatcher(HoldingDispatcher):
         return kept
 
     def _share_out(self, entries: list[Entry]) -> None:
-        """Deliver entries to the consumers round robin; queue the rest."""
         at, messages = 0, sum(entry.message_count for entry in entries)
         mean = max(1, messages // max(1, len(entries)))
         in_turn = self._in_turn()
@@ -261,7 +259,6 @@ class SharedDispatcher(HoldingDispatcher):
         self.wake()
 
     def _sorted(self) -> dict[int, list[Consumer]]:
-        """Return the consumers by level, the highest first, in list order."""
         levels: dict[int, list[Consumer]] = {}
         for consumer in self.consumers:
             levels.setdefault(consumer.priority_level, []).append(consumer)
@@ -318,7 +315,7 @@ class SharedDispatcher(HoldingDispatcher):
         self._timer = clock.call_at(clock.now() + seconds, self._look)
 
     def _look(self) -> None:
-        """Deliver due messages; otherwise check again, because the clock may be set."""
+        """Deliver due messages; otherwise check again later, as the wall clock may be set."""
         self._timer = None
         now_ms = self._topic.clock.wall_ms()
         if now_ms < self._due_ms:

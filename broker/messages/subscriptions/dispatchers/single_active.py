@@ -102,7 +102,7 @@ class SingleActiveDispatcher(Dispatcher):
         return Waits.NO_ACTIVE_CONSUMER if self.active is None else Waits.ACTIVE_CONSUMER
 
     def _next_entries(self, active: Consumer) -> list[Entry] | None:
-        """Return as many entries as permits, even if the entries are batches.
+        """Return as many entries as the consumer has permits, even if the entries are batches.
 
         None while fetching.
         """
@@ -148,13 +148,12 @@ class SingleActiveDispatcher(Dispatcher):
         return self._topic.compaction.compacted if reads_it else None
 
     def _behind(self, position: Position) -> Position:
-        """Return the next read position; the ledgers of compacted entries may be dropped."""
+        """Return the position after an entry; the ledgers of compacted entries may be dropped."""
         if self._compacted() is not None:
             return Position(position.ledger_id, position.entry_id + 1)
         return self._ledger.following(position)
 
     def _rewind(self) -> None:
-        """Set the read position to the first unacknowledged entry."""
         cursor = self._cursor
         cursor.rewind()
         self._forget_fetched()
@@ -211,7 +210,7 @@ class SingleActiveDispatcher(Dispatcher):
 
 
 class FailoverDispatcher(SingleActiveDispatcher):
-    """Delivers to the consumer chosen by a rule, and to a successor after its end.
+    """Delivers to one consumer chosen by a rule, and to a successor when that consumer leaves.
 
     A change is announced, and delivery starts, after a delay: many simultaneous arrivals and
     departures cause one change. All consumers present then are notified, even if all were gone in
@@ -235,7 +234,6 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self._whether_active(consumer)
 
     def _choose(self) -> bool:
-        """Choose the active consumer; return True for a change."""
         chosen = self.consumers[active_of(self.consumers, self._topic.name)]
         if chosen is self.active:
             return False
@@ -269,7 +267,7 @@ class FailoverDispatcher(SingleActiveDispatcher):
             self._choose()
 
     def disconnect_active(self) -> Consumer | None:
-        """Remove the active consumer, without a successor until the next arrival (SEEK).
+        """Remove the active consumer; a successor is chosen when the next consumer arrives (SEEK).
 
         A pending change is still announced to the remaining consumers (recorded).
         """

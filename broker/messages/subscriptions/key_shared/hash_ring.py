@@ -126,11 +126,11 @@ class ConsistentHashRing(Generic[C]):
         return number
 
     def _moved(self, point: int, source: C | None, target: C) -> list[MovedHashes[C]]:
-        """Return the changes of a new point: it takes the hashes back to the previous point."""
+        """Return the hashes that a new point takes over: back to the previous point."""
         return [MovedHashes(first, last, source, target) for first, last in self._range_of(point)]
 
     def _range_of(self, point: int) -> list[tuple[int, int]]:
-        """Return the hashes of a present or future point: from behind the previous point."""
+        """Return the hashes of a present or future point: those after the previous point."""
         index = bisect_left(self._points, point)
         if index:
             return [(self._points[index - 1] + 1, point)]

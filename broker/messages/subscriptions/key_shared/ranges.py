@@ -121,7 +121,6 @@ class FixedRanges(Generic[C]):
         return next((one for one in holders if one is not None), None)
 
     def _holder_within(self, first: int, last: int) -> C | None:
-        """Return a consumer of a hash within the range."""
         index = bisect_right(self._firsts, last) - 1
         if index < 0 or self._ranges[index][1] < first:
             return None

@@ -182,7 +182,7 @@ class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription])
             self._has_gone(subscription)
 
     def publish(self, entry: Entry) -> None:
-        """Send an entry to one consumer with permits of each subscription."""
+        """Send an entry to one consumer of each subscription, if any has permits."""
         for subscription in self._by_name.values():
             try:
                 subscription.publish(entry)

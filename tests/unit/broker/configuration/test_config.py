@@ -169,7 +169,7 @@ def test_a_stores_url_may_stand_in_a_file_or_a_variable(tmp_path, monkeypatch, k
     ("content", "said"),
     [
         (None, "cannot be read: No such file or directory"),
-        (b"s3cret", "what it names is none of memory:local, "),
+        (b"s3cret", "the URL in it is none of memory:local, "),
         (b"\xff", "it is no text"),
     ],
 )

@@ -430,7 +430,7 @@ async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_num
         f"'broken{n}'" for n in range(20)
     ]
     assert lines[21] == "  and 5 more"
-    assert lines[22].endswith("or leave invalid topics out with --skip-invalid")
+    assert lines[22].endswith("or skip invalid topics with --skip-invalid")
     assert len(lines) == 23
 
 

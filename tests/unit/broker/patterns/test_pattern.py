@@ -70,7 +70,7 @@ def test_another_domain_is_refused(domain: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["persistent://", "^persistent://", "://", "persistent://://"])
 def test_a_domain_with_nothing_behind_it_is_refused(pattern: str) -> None:
-    with pytest.raises(InvalidPatternError, match="nothing stands behind ://") as caught:
+    with pytest.raises(InvalidPatternError, match="nothing follows ://") as caught:
         compile_pattern(pattern, FALLBACK)
     assert caught.value.java_text == (
         "java.lang.ArrayIndexOutOfBoundsException: Index 1 out of bounds for length 1"

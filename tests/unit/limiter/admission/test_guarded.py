@@ -61,7 +61,7 @@ def answering(hook: str, answer: object) -> type[Admission]:
     [
         ("refuses", "no", "answers 'no', expected is None or a PermitAcquireRefusedError"),
         ("refuses", ValueError("no"), r"answers ValueError\('no'\), expected is None or a Permit"),
-        ("refuses", OF_OURS, r"answers .*'timed_out'.* whose label is no outcome of the limiter's"),
+        ("refuses", OF_OURS, r"answers .*'timed_out'.* whose label is not one of the limiter's"),
         ("sheds", REASON, "raises TypeError: cannot unpack"),
         ("sheds", (Waiter(60), REASON), r"answers \(<Waiter for 60 of None>, .* None or a request"),
         ("sheds", lambda policy: (oldest(policy), "no"), r"answers \(<Waiter for .*>, 'no'\), exp"),

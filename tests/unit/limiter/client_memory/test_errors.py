@@ -18,12 +18,12 @@ from limiter.client_memory.errors import (
         (
             MemoryBufferIsFullError(5, 101, 100),
             "Client memory buffer is full: 101 bytes are reserved, the limit is 100; "
-            "5 more were asked for",
+            "5 more were requested",
         ),
         (
             MemoryReserveQueueFullError(5, 101, 100, 3),
             "Client memory buffer is full: 101 bytes are reserved, the limit is 100; "
-            "5 more were asked for, and 3 callers wait already",
+            "5 more were requested, and 3 callers wait already",
         ),
         (
             MemoryReserveTimeoutError(30.0),

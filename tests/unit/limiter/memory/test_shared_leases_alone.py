@@ -108,7 +108,7 @@ async def test_what_is_shared_already_cannot_be_shared_out_again(policy: Admissi
     permit = semaphore.immediate.permit(600, "first")
     assert permit is not None
     semaphore.shared.of(permit)
-    with pytest.raises(ValueError, match="only what one owner holds alone"):
+    with pytest.raises(ValueError, match="only a permit with a single owner"):
         semaphore.shared.of(permit)
 
 

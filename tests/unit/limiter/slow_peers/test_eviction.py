@@ -154,7 +154,7 @@ def test_who_is_closed_is_told_why(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
     world.passes(3.1)
-    assert stuck.sentence.startswith("it took nothing for 3.0 s while others wait")
+    assert stuck.sentence.startswith("it read nothing for 3.0 s while other connections wait")
     assert "floodgateSlowPeerGraceMs" in stuck.sentence
 
 

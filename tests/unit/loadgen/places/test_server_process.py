@@ -120,7 +120,7 @@ def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(tmp_
     assert str(raised.value).splitlines() == [
         f"The broker did not start: --import: {topics}: 1 of 2 topics are invalid",
         "  line 2: 'wrong' is not a full topic name; expected persistent://tenant/namespace/topic",
-        "nothing was taken in: correct the file, or leave invalid topics out with --skip-invalid",
+        "nothing was imported: correct the file, or skip invalid topics with --skip-invalid",
     ]
 
 

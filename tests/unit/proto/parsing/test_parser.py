@@ -121,5 +121,5 @@ def subscribing(**fields: object) -> bytes:
 def test_only_a_schema_makes_a_command_large() -> None:
     schema = pb.Schema(name="s", schema_data=b" " * 1_000_000, type=pb.Schema.Json)
     assert parse_from_client(subscribing(topic="t", schema=schema)).subscribe.HasField("schema")
-    with pytest.raises(RemoteProtocolError, match="field 1 has 1000000 bytes; what is no schema"):
+    with pytest.raises(RemoteProtocolError, match="field 1 has 1000000 bytes; only a schema may"):
         parse_from_client(subscribing(topic="/" * 1_000_000))

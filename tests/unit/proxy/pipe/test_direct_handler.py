@@ -127,4 +127,4 @@ async def test_the_credentials_in_a_refused_target_are_not_logged(monkeypatch, c
     with pytest.raises(RequestError, match=INVALID_TARGET):
         await opening.open(client, "user:s3cret@127.0.0.1:6650")
     assert "s3cret" not in caplog.text
-    assert "asked for a pipe to '(hidden)@127.0.0.1:6650': not allowed" in caplog.text
+    assert "requested a pipe to '(hidden)@127.0.0.1:6650': not allowed" in caplog.text

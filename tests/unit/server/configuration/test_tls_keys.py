@@ -107,9 +107,7 @@ def test_ciphers_of_tls_1_3_cannot_be_chosen_and_that_is_told() -> None:
     made = broker(tlsCiphers="TLS_AES_256_GCM_SHA384")
     (notice,) = [one for one in made.notices if one.sentence.startswith("tlsCiphers")]
     assert notice.level == "warning"
-    assert (
-        "TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256 may be spoken too" in notice.sentence
-    )
+    assert "TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256 may be used too" in notice.sentence
 
 
 def test_a_proxy_speaks_tls_to_the_brokers_of_its_own_keys() -> None:

@@ -134,7 +134,7 @@ async def test_the_table_has_a_line_for_each_holder() -> None:
     await server.limiter.acquire(DIRECT, 1_234_567, None, cnx, NS)
     server.clock.advance(2.5)
     heap, direct = (await server.table()).split("DIRECT MEMORY")
-    assert "  nobody holds or waits for anything\n" in heap
+    assert "  no memory is held or requested\n" in heap
     assert "  1,234,567 of 1,000,000,000 held, at most 1,234,567 so far" in direct
     assert (
         "connection             namespace                    bytes permits     of shared sharers"

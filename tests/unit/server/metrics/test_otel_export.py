@@ -97,7 +97,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
     away = (
         logging.WARNING,
         "metrics do not reach http://c:4318/v1/metrics: no route; "
-        "this is said once, and sending goes on",
+        "logged once, and sending continues",
     )
     assert said(caplog) == [
         away,

@@ -255,7 +255,7 @@ def test_good_files_that_could_not_be_read_once_are_used_later(
 
 
 def test_a_host_that_can_have_no_certificate_is_a_connection_that_fails(pem: PemFiles) -> None:
-    with pytest.raises(ConnectionError, match="cannot be spoken to by TLS"):
+    with pytest.raises(ConnectionError, match="cannot be reached by TLS"):
         ClientTls(to_broker(pem.trust), ManualClock()).layer(".")
 
 

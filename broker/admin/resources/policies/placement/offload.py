@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Number(NamedTuple):
-    """A number of a namespace's offload policies with requests of its own.
+    """A single number of a namespace's offload policies, with its own REST path.
 
     Attributes:
         path: The last part of the path.

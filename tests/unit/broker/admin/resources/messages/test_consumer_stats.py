@@ -53,7 +53,7 @@ async def test_a_consumer_has_the_role_of_its_connection_as_its_application(role
 
 @pytest.mark.parametrize(
     ("profile", "waits"),
-    [("floodgate", "its client has no room for messages: it gave no permits"), ("pulsar", None)],
+    [("floodgate", "its client has sent no permits for messages"), ("pulsar", None)],
 )
 async def test_profile_floodgate_tells_what_a_consumer_waits_for(profile, waits) -> None:
     config = BrokerConfig.from_properties({"floodgateProfile": profile})
