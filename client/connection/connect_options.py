@@ -1,4 +1,4 @@
-"""The options of a connection to a broker or proxy, and its view of credentials."""
+"""The options of a connection to a broker or proxy, and the credentials it sends."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PassedOnCredentials(Protocol):
         """Return the client's last credentials."""
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """Pass valid credentials to ``take``: now, after the client's refresh, or never."""
+        """Call ``take`` with valid credentials: now, after the client's refresh, or never."""
 
 
 PROTOCOL_VERSION = 21

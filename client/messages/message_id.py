@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 import proto.PulsarApi_pb2 as pb
 
 Place = tuple[int, int]
-"""Ledger id and entry id."""
+"""A position in a topic: ledger id and entry id."""
 
 _LARGEST = 2**63 - 1
 _UNSIGNED = 2**64

@@ -103,7 +103,7 @@ class AvroSchema(VersionedSchema):
 
 
 class _AsWritten:
-    """A decoder of a version's values.
+    """A decoder of the values that one schema version's producers wrote.
 
     Args:
         schema: Creates the value.
