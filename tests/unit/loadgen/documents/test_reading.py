@@ -263,7 +263,7 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) 
         (
             "phases",
             "shocks: [{at: 1, anew: g}]\nphases",
-            ["line 8: shocks[0] is not possible: it is of group g: no group has"],
+            ["line 8: shocks[0] is not possible: it concerns group g: no group has"],
         ),
         ("phases", "shocks: [{at: 1, set: {a: 1}}]\nphases", ["shocks[0].set.a is unknown to the"]),
     ],
