@@ -87,7 +87,7 @@ class MessageId:
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:
-        """Return the id in the form of commands."""
+        """Return the id as a protobuf message for commands."""
         data = pb.MessageIdData(
             ledgerId=self._ledger_id % _UNSIGNED, entryId=self._entry_id % _UNSIGNED
         )

@@ -1,4 +1,4 @@
-"""Avro values, read by their producer's schema."""
+"""A schema whose values are sent as Avro, and read by their producer's schema."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class _Derivation:
         if origin is dict and arguments[0] is str:
             values = self._of(arguments[1], where)
             return Derived({"type": "map", "values": values.definition}, _of_values(values.read))
-        raise TypeError(f"{where}: a schema has no word for {kind!r:.80}: {_REMEDY}")
+        raise TypeError(f"{where}: a schema has no type for {kind!r:.80}: {_REMEDY}")
 
     def _enum(self, kind: type[Enum]) -> Derived:
         name, known = self._name(kind)

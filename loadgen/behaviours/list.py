@@ -40,7 +40,7 @@ class List(Group):
 
     @property
     def lasts(self) -> bool:
-        """True if the clients work until the run ends, back or not."""
+        """True if clients continue until the run ends, even once they are back."""
         return self.every > 0
 
     @property

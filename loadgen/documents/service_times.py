@@ -85,7 +85,7 @@ PULSAR = ServiceTimes(
     first_lookup=10e-3,
 )
 SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
-"""By the word of a document's ``service_times``."""
+"""Service times by their name in a document's ``service_times``."""
 
 
 def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet

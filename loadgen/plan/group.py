@@ -134,7 +134,7 @@ class Group(Part):
 
     @property
     def lasts(self) -> bool:
-        """True if the clients work until the run ends, back or not."""
+        """True if clients continue until the run ends, even once they are back."""
         return True
 
     @property

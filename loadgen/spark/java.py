@@ -52,7 +52,7 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield candidates in order, as (where found, executable)."""
+    """Yield the Java executables to try, in order, as (where found, executable)."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int], None]
 
 IMPORT_SECONDS = 86_400.0
-"""Imports have no usual length; a day bounds a server that has died."""
+"""Timeout of an import, a day: imports have no usual length, but a server may have died."""
 IMPORTS_AT_ONCE = 2
 """Two, so that a broker reads a file in a thread while it stores another."""
 LOOK_SECONDS = 1.0

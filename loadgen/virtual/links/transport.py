@@ -134,7 +134,7 @@ class ServerTransport(asyncio.Transport):
     # -- receiving: the sink of ``incoming`` --------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Keep the pieces for reading."""
+        """Keep the sent pieces until the process reads them."""
         self._pieces.extend(buffers)
 
     def arriving(self) -> None:
