@@ -54,9 +54,7 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
     except PulsarException:
         raise
     except TimeoutError as error:
-        raise ErrorGettingAuthenticationData(
-            f"{who} did not arrive within {seconds:g} s"
-        ) from error
+        raise ErrorGettingAuthenticationData(f"{who} did not arrive in {seconds:g} s") from error
     except Exception as error:
         raise ErrorGettingAuthenticationData(f"{who} failed: {error!r:.200}") from error
     if not isinstance(given, bytes) or not isinstance(named, str):

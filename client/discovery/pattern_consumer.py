@@ -134,7 +134,7 @@ class KeptTopics:
         return [error for error in outcomes if error is not None]
 
     def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
-        """Start steps neither running nor failed already."""
+        """Start those subscribes and unsubscribes that neither run nor have failed already."""
 
         def ended(task: _Step) -> None:
             under_way.discard(task)

@@ -177,7 +177,7 @@ class ControlClient(Control):
             self._writer.write(line(**told))
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """See ``Control``."""
+        """Register ``stop`` to be called if the run is to end early."""
         self._listening = asyncio.get_running_loop().create_task(self._listen(stop))
 
     async def _listen(self, stop: Callable[[], None]) -> None:
@@ -198,13 +198,13 @@ class ControlClient(Control):
             self._started.set_exception(LoadgenError(why))
 
     async def start(self, wall: Callable[[], float]) -> Start:
-        """See ``Control``."""
+        """Report that all clients are connected, and wait for the agreed start."""
         self._wall = wall
         self._send(ready=True)
         return await self._started
 
     def report(self, totals: Totals) -> None:
-        """See ``Control``."""
+        """Send totals, or drop them if the channel is not writable."""
         assert self._writer is not None
         if self._writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
             self._send(totals=TOTALS.dump_python(totals, mode="json"))

@@ -196,7 +196,7 @@ class ServerWatch(Samples):
             thread.join()
 
     def restarted(self, process: str, pid: int) -> None:
-        """Sample another process in a server's place."""
+        """Continue a server's samples with the process that replaced it."""
         if process in self._numbered:
             self._books[process] = KernelBooks(process, pid)
 

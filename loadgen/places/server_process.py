@@ -178,7 +178,7 @@ def log_tail(path: Path) -> str:
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines after a log's last record; an empty list for a trace.
+    """Return the lines after a log's last record; an empty list if they are a stack trace.
 
     Source: server.command_line, on usage errors.
     """

@@ -110,7 +110,7 @@ class TaskPlan(BaseModel):
 
 
 class TaskFacts(BaseModel):
-    """A task's figures of itself.
+    """Figures that a task reports about itself.
 
     Attributes:
         start_error_seconds: The longest delay between a scheduled moment of starts and the first
