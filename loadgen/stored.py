@@ -233,7 +233,7 @@ def readable(path: Path) -> Path | pa.NativeFile:
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Return whether a path is a folder or lies in it; the schemes of S3 lead to one store."""
+    """Return whether a path is a folder or lies in it; ``s3`` and ``s3a`` count as one store."""
     one, other = (_plain(each.resolve()) for each in (path, folder))
     return one.is_relative_to(other)
 

@@ -71,7 +71,7 @@ class PendingQuestions:
                 self._pending = queue
                 queue.grow()
         except PulsarException as error:
-            logger.debug("It is not known whether more is pending: %s", error)
+            logger.debug("The broker did not say whether more is pending: %s", error)
 
     def forget(self, queue: BytesReceiverQueue) -> None:
         """Send no further question for a closed queue."""

@@ -147,7 +147,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     _require_possible(minutes, confirm_at, no_confirm=no_confirm)
     begun, seconds = time.monotonic(), 60 * minutes
     if target and family:
-        raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
+        raise UsageError(f"--family excludes a scenario: leave it or {target[:80]} out")
     asked = wanted(target, settings) if target else families_document(family, settings or ())
     for url in filter(None, (admin_url, confirm_at)):
         require_own_cluster(url, confirmed=is_own)

@@ -73,7 +73,7 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 
 @contextmanager
 def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callable[[int], None]]:
-    """Show progress by calls of the yielded function.
+    """Yield a function whose calls show progress.
 
     For a program, or without a terminal, progress of long work is a line now and then.
     """

@@ -97,4 +97,4 @@ def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
 
 
 StatedTimes = Annotated[ServiceTimes, Spoken({"enum": sorted(SERVICE_TIMES)}, _named)]
-"""A document's service times: a word, or each time."""
+"""A document's service times: a name of ``SERVICE_TIMES``, or each time in seconds."""

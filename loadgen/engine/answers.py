@@ -186,7 +186,7 @@ class AnswerChecker:
 
 
 def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Return the response whose bytes after the request id are given.
+    """Parse a listing's answer from its bytes after the request id.
 
     Raises:
         DecodeError: The bytes are no GET_TOPICS_OF_NAMESPACE_RESPONSE.

@@ -186,7 +186,9 @@ class ControlServer:
                 task = await self._greeted(reader, writer)
             self._strangers.pop(writer, None)
             if task in self._writers:
-                writer.write(line(refused=f"task {task} was there before: a load is offered once"))
+                writer.write(
+                    line(refused=f"task {task} has connected before: a load is offered once")
+                )
                 return
             self._writers[task] = writer
             writer.write(line(welcome=self._carried))

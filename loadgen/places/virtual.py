@@ -81,7 +81,7 @@ def _of_clients(document: Document) -> Iterator[str]:
         if not group.virtual:
             yield f"group {group.name}: {group.do} does not run in virtual time: {_REMEDY}"
     for text in filter(_OF_PROCESSES.search, document.expect):
-        yield f"expectation {text!r} is of a process, which virtual time has none of: {_REMEDY}"
+        yield f"expectation {text!r} needs a process, which virtual time lacks: {_REMEDY}"
 
 
 def _of_servers(document: Document) -> Iterator[str]:

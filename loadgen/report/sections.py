@@ -37,11 +37,11 @@ _PAGE_WIDTH = 380
 _MOST_CHARTS = 12
 """Most charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
-from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
-says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
+from the moment it was sent. Requests without an answer count as infinite: a percentile among them
+is never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
 bytes, as in Pulsar's own configuration."""
 _SCRAPED = """A scrape each 5 s, and the rules of deploy/alerts.yml; times are since the start. The
-servers are taken to have been quiet before, and to go on as they were at the end."""
+servers are assumed to be idle before the run, and unchanged after the run."""
 _PLAIN = """Plain numbers are seconds, bytes, bytes a second, times a second or a share of 1, as
 docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {

@@ -39,7 +39,7 @@ IMPORT_SECONDS = 86_400.0
 IMPORTS_AT_ONCE = 2
 """Two, so that a broker reads a file in a thread while it stores another."""
 LOOK_SECONDS = 1.0
-"""Between two polls of the imports' progress."""
+"""Seconds between two polls of the imports' progress."""
 _NOT_FOUND = (404, 405)
 _EXISTS = 409
 

@@ -52,7 +52,7 @@ class Limits:
 
     @property
     def accounted_mb(self) -> int:
-        """The most memory in the limiter."""
+        """Maximum memory, in MB, that the limiter accounts for: heap and direct memory."""
         return self.heap_mb + self.direct_mb
 
     def keys(self) -> dict[str, str]:

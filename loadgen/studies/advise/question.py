@@ -111,7 +111,7 @@ class Question:
 
     @property
     def stated_times(self) -> str | None:
-        """The profile whose stated times these are; None: times of a file."""
+        """The profile whose service times the storms use; None if they come from a file."""
         return next((name for name, each in SERVICE_TIMES.items() if each == self.times), None)
 
     @property

@@ -20,7 +20,7 @@ READ_BYTES = 262_144
 JOINED_BYTES = 16_384
 """Pieces that together have fewer bytes are handed over as one."""
 HANGUP_SECONDS = 0.1
-"""The servers detect departed peers of unread connections five times a second."""
+"""Interval at which servers detect departed peers of unread connections."""
 
 
 class ServerTransport(asyncio.Transport):
