@@ -257,7 +257,7 @@ class Document(Part):
                 of = publishers.get(group.of)
                 if of is None:
                     raise ValueError(
-                        f"{group.name} consumes from {group.of}, which no publishing group is named"
+                        f"{group.name} consumes of {group.of}: no publishing group has that name"
                     )
                 found[number] = group.model_copy(update={"publishers": of.count, "size": of.size})
         return tuple(found)
