@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """A function that opens a topic's queue of the given largest size; the caller closes it."""
 
 SHRINK_AGAIN_SECONDS = 1.0
-"""Interval of shrinks of byte queues while memory is nearly used up."""
+"""Seconds between two shrinks of receiver queues while memory is nearly used up."""
 
 
 class ReceiverQueuePolicy(Enum):

@@ -215,7 +215,7 @@ class PendingEntries:
         self._unsent.clear()
 
     def _write(self) -> None:
-        """Write until backpressure; continue when writable."""
+        """Write entries until the connection is not writable; continue when it is again."""
         cnx = self._cnx
         if cnx is None:
             return
