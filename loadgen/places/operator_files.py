@@ -117,7 +117,7 @@ class OwnServer:
         )
 
     def require(self, problems: Sequence[str]) -> None:
-        """Refuse the file for problems, sentences that begin with their key.
+        """Refuse the file if it has problems, each a sentence that begins with its key.
 
         Raises:
             UsageError: The list is not empty; names the file, and the line of each problem.

@@ -232,7 +232,7 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
 
 
 def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
-    """Return the runs of seeds common to all groups, in one order.
+    """Return the runs of seeds that all groups have, in the same order for each group.
 
     Empty if a run has no seed, or the groups have no seed in common.
     """

@@ -372,7 +372,7 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
         )
         yield Finding(Level.MISSED, "answered", said)
     if not poor:
-        said = "Every group that reads got what is expected, or most answers."
+        said = "Every reading group got most of its answers, or what is expected."
         yield Finding(Level.FINE, "answered", said)
     listed = (row for row in results.query("answers") if row["most_topics"] == 0)
     empty = [row for row in listed if not meant(row["group"], "list", "topics")]

@@ -111,7 +111,7 @@ class DemoOptions:
 
 
 class DemoResult(NamedTuple):
-    """The answer of the demo.
+    """The result of the demo.
 
     Attributes:
         runs: The judged runs, in order.

@@ -219,7 +219,7 @@ _TITLES: Mapping[Event, str] = {
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """The answer of a rehearsal.
+    """The result of a rehearsal.
 
     Attributes:
         back: A row for each group of clients, of the event with the longest return; with the lists

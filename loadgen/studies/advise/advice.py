@@ -111,7 +111,7 @@ class Advice:
 
     @property
     def passes_today(self) -> bool:
-        """True if the present limits meet the goal for the question as stated."""
+        """True if the present limits meet the goal under the load as stated."""
         return self.today is not None and not self.question.goal.misses(self.today)
 
     @property
@@ -205,7 +205,7 @@ def advise(
 
 
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
-    """Return the advice, with limits that also pass harder questions, as far as time permits."""
+    """Return the advice, with limits for harder loads as well, as far as time permits."""
     question, borne, breaks = found.question, list[str](), dict[str, Outcome]()
     setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)

@@ -201,7 +201,7 @@ def verdict(advice: Advice) -> list[str]:
 
 
 def sure(advice: Advice) -> list[str]:
-    """Return sentences on the harder questions with which the advised limits pass or fail."""
+    """Return sentences on the harder loads under which the advised limits pass or fail."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []
