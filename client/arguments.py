@@ -202,7 +202,7 @@ def connect_options(given: Mapping[str, Any], *, tls: bool) -> ConnectOptions:
     for name in ("io_threads", "message_listener_threads"):
         if given[name] != 1:
             raise OperationNotSupported(
-                f"{name} is 1: everything runs on the event loop, without threads"
+                f"{name} must be 1: everything runs on the event loop, without threads"
             )
     if bool(given["tls_certificate_file_path"]) != bool(given["tls_private_key_file_path"]):
         raise InvalidConfiguration(
