@@ -66,7 +66,7 @@ class Reader:
     """
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes were read until now; ``visible`` must be unchanged since."""
+        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
@@ -78,7 +78,7 @@ class Never(Reader):
     """A reader in virtual time that reads nothing."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes were read until now; ``visible`` must be unchanged since."""
+        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
         return read
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
@@ -98,7 +98,7 @@ class Paced(ReadBudget, Reader):
         self._resumes = now  # The next read comes no earlier.
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes were read until now; ``visible`` must be unchanged since."""
+        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
         while read < visible and self._resumes <= now + _FUZZ:
             read += self._step(max(self._resumes, self._since), read, visible)
             if self.tokens < 1 and self._resumes <= now:
