@@ -269,7 +269,7 @@ class KernelBooks:
         self._directory = proc / str(pid)
 
     def reset_high_water_mark(self) -> None:
-        """Begin a new peak.
+        """Make the kernel record a new peak of the process's memory from now on.
 
         Raises:
             UsageError: The process does not exist, or belongs to another user.
