@@ -17,7 +17,7 @@ def by_spark_submit() -> bool:
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether a Spark master runs its tasks on this machine, as it does if none is named."""
+    """Return whether the tasks of a Spark master, if one is named, run on this machine."""
     if master is None:
         return not by_spark_submit()
     return master.startswith("local") and not master.startswith("local-cluster")
