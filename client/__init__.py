@@ -145,7 +145,7 @@ _SUBMODULES = ("exceptions", "schema")
 
 
 def _errors() -> dict[str, object]:
-    """Return the errors, and the class of their codes, by name."""
+    """Return the exception classes, and the enumeration of their error codes, by name."""
     found = vars(import_module(f"{__name__}.exceptions")).items()
     kinds = {name: one for name, one in found if isinstance(one, type)}
     return {n: one for n, one in kinds.items() if n == "Result" or issubclass(one, Exception)}

@@ -1,4 +1,4 @@
-"""Validation of a program's arguments by name, and the options made of them."""
+"""Validation of the arguments that programs pass to the client, by the arguments' names."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _Check: TypeAlias = "Callable[[Any], bool]"
 
 
 def options_of(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
-    """Return options with the arguments of their fields' names: a method's ``locals()``."""
+    """Return options, with fields taken from the arguments (``locals()``) of the same names."""
     return kind(**{one.name: given[one.name] for one in fields(kind)})
 
 
 def check_options(options: DataclassInstance) -> None:
-    """Check the types of options by their defaults, and the known options' values.
+    """Check that options have their defaults' types, and check the values of known options.
 
     Raises:
         InvalidConfiguration: An option has the wrong type or value.
@@ -64,7 +64,7 @@ def check_options(options: DataclassInstance) -> None:
 
 
 def check_arguments(arguments: Mapping[str, object], *optional: str) -> None:
-    """Check the known arguments; None passes for optional arguments.
+    """Check arguments by the rules for their names; optional arguments may be None.
 
     Raises:
         InvalidConfiguration: An argument has the wrong type, or is out of range.
@@ -91,7 +91,7 @@ def _is_texts(value: object) -> bool:
 
 
 def _is_instance_with(attribute: str) -> _Check:
-    """Return a check for instances; passing the class is a frequent slip."""
+    """Return a check for instances of a class; passing the class itself is a frequent slip."""
     return lambda value: not isinstance(value, type) and hasattr(value, attribute)
 
 
@@ -202,7 +202,7 @@ def connect_options(given: Mapping[str, Any], *, tls: bool) -> ConnectOptions:
     for name in ("io_threads", "message_listener_threads"):
         if given[name] != 1:
             raise OperationNotSupported(
-                f"{name} is 1: everything runs on the event loop, without threads"
+                f"{name} must be 1: everything runs on the event loop, without threads"
             )
     if bool(given["tls_certificate_file_path"]) != bool(given["tls_private_key_file_path"]):
         raise InvalidConfiguration(
@@ -240,7 +240,7 @@ def log_to(logger: logging.Logger) -> None:
 
 
 def refuse_decryption(key_reader: object) -> None:
-    """Refuse the keys of a consumer or reader.
+    """Refuse decryption keys given to a consumer or reader.
 
     Raises:
         OperationNotSupported: Keys are given.

@@ -355,16 +355,16 @@ class Client(PulsarClient):
         return client_statistics(self._context.parts, self.memory)
 
     async def lookup(self, topic: str) -> LookupResult:
-        """As PulsarClient's; identical concurrent requests are sent once."""
+        """Return the broker of a topic; identical concurrent lookups send a single request."""
         return await self._lookups.join(topic, partial(super().lookup, topic))
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """As PulsarClient's; identical concurrent requests are sent once."""
+        """Return a topic's number of partitions; identical concurrent calls send one request."""
         ask = partial(super().partitions, topic, auto_create=auto_create)
         return await self._partition_counts.join((topic, auto_create), ask)
 
     def shutdown(self) -> None:
-        """Close everything in the background; ``close`` waits."""
+        """Close all parts of the client in the background; ``close`` waits for the end."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
 
@@ -391,7 +391,7 @@ class Client(PulsarClient):
             raise ClientClosedError("the client is closed")
 
     async def _kept(self, opening: Coroutine[object, object, PartT]) -> PartT:
-        """Open and register a part, unless the client is closed meanwhile."""
+        """Open and register a producer, consumer or reader, unless the client was closed."""
         try:
             part = await opening
         except PulsarException:

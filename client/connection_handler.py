@@ -1,4 +1,4 @@
-"""The attachment of a producer or consumer to the broker of its topic."""
+"""Keeps a producer or consumer attached to the broker of its topic."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class ConnectionHandler:
         await self._attach(cnx)
         # The attachment may have ended before the task resumed.
         if cnx.closed or self._lost_meanwhile:
-            raise NotConnected(f"{cnx.peer} closed the connection, or what it served on it")
+            raise NotConnected(f"{cnx.peer} closed the connection, the producer or the consumer")
         self.cnx = cnx
         self._backoff.reset()
 
@@ -168,7 +168,7 @@ class ConnectionHandler:
             self._attaching, self._task = False, None
 
     def _tell(self, error: Exception) -> None:
-        """Log an attachment error; as a warning once per kind of refusal."""
+        """Log an error of attaching; as a warning once per kind of refusal."""
         text = "%s: attaching failed, and is tried again: %s"
         if not isinstance(error, PulsarException):
             logger.error(text, self.topic, error, exc_info=error)

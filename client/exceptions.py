@@ -309,7 +309,7 @@ _NAMED_OTHERWISE = {
     "TopicTerminatedError": TopicTerminated,
     "TransactionCoordinatorNotFound": TransactionCoordinatorNotFoundError,
 }
-"""The classes of the server's errors with another name."""
+"""The exception classes that are named differently from the server's errors."""
 
 
 def _class_of(code_name: str) -> type[ServerResponseError]:

@@ -74,10 +74,10 @@ class ConsumerInterceptor:
         """React to a cumulative acknowledgement, or to its failure with ``error``."""
 
     def on_negative_acks_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """React to redelivery requests after negative acknowledgements."""
+        """React to a redelivery request caused by negative acknowledgements."""
 
     def on_ack_timeout_send(self, consumer: object, message_ids: Sequence[MessageId]) -> None:
-        """React to redelivery requests after ack timeouts."""
+        """React to a redelivery request caused by ack timeouts."""
 
     def on_close(self) -> None:
         """React to the consumer's close."""

@@ -1,4 +1,4 @@
-"""Waiting: retries until a timeout, requests shared by several callers, a common end of several."""
+"""Retries until a timeout, and waiting for one or several tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _FIRST_SECONDS = 0.1
 _SHARE = 10
-"""Largest delay, as a fraction of the timeout: the last attempt comes late enough."""
+"""Largest delay, as a fraction of the timeout, so that the last attempt is late enough."""
 
 _UNREACHED = (ConnectError, NotConnected, Timeout)
 
@@ -50,7 +50,7 @@ class Patience:
         self._waiting: dict[asyncio.Future[None], None] = {}
 
     def connection_opened(self) -> None:
-        """Wake the attempts without a reachable server."""
+        """Wake the attempts that wait because no server was reachable."""
         self._wake(list(self._waiting))
 
     def _wake(self, waiting: list[asyncio.Future[None]]) -> None:

@@ -1,4 +1,4 @@
-"""A client for the lookups, partitions and topic lists of a Pulsar cluster."""
+"""A client for lookups, partition counts and topic lists of a Pulsar cluster."""
 
 from __future__ import annotations
 

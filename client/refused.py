@@ -19,7 +19,7 @@ class _Refused:
 
 
 class AutoClusterFailover(_Refused):
-    """Refused: automatic failover to another cluster."""
+    """An unsupported class: automatic failover to another cluster."""
 
     _reason = (
         "this client does not move between clusters by itself: name several addresses of one "
@@ -28,31 +28,31 @@ class AutoClusterFailover(_Refused):
 
 
 class ServiceInfoProvider(_Refused):
-    """Refused: changing service URLs."""
+    """An unsupported class: changing the service URL of a client."""
 
     _reason = "a client's service URL does not change: open another client for another cluster"
 
 
 class CryptoKeyReader(_Refused):
-    """Refused: end-to-end encryption."""
+    """An unsupported class: end-to-end encryption."""
 
     _reason = "this client does not encrypt: encrypt and decrypt the content yourself"
 
 
 class ConsoleLogger(_Refused):
-    """Refused: a logger of the client."""
+    """An unsupported class: logging to the console."""
 
     _reason = "use Python's logging: give Client a logging.Logger, or configure the logger 'client'"
 
 
 class FileLogger(_Refused):
-    """Refused: a logger of the client."""
+    """An unsupported class: logging to a file."""
 
     _reason = ConsoleLogger._reason
 
 
 class _NoLevels(type):
-    """A metaclass refusing the attributes of a class never instantiated."""
+    """A metaclass that refuses access to any attribute of its classes."""
 
     _reason: str
 
@@ -63,13 +63,13 @@ class _NoLevels(type):
 
 
 class LoggerLevel(_Refused, metaclass=_NoLevels):
-    """Refused: levels of refused loggers."""
+    """An unsupported class: levels of the client's own loggers."""
 
     _reason = ConsoleLogger._reason
 
 
 class Function(_Refused):
-    """Refused: Pulsar Functions."""
+    """An unsupported class: Pulsar Functions."""
 
     _reason = (
         "this package is a client, and runs no Pulsar Functions: subscribe to their topics, or run "
@@ -78,6 +78,6 @@ class Function(_Refused):
 
 
 class SerDe(_Refused):
-    """Refused: the serializers of Pulsar Functions."""
+    """An unsupported class: the serializers of Pulsar Functions."""
 
     _reason = "it belongs to Pulsar Functions: give producers and consumers a schema"

@@ -28,7 +28,7 @@ MOST_AT_ONCE = 100
 """Maximum number of messages applied in one event-loop iteration."""
 
 ASK_AGAIN_MS = 1_000
-"""Wait for an announced message before the broker is asked again."""
+"""Milliseconds to wait for an announced message before the broker is queried again."""
 
 
 class TableView(Mapping[str, Any]):
@@ -125,7 +125,7 @@ class TableView(Mapping[str, Any]):
                     await asyncio.sleep(0)
         except PulsarException as error:
             self.failure = error
-            logger.warning("the table view of %s is no longer kept: %s", self.topic(), error)
+            logger.warning("the table view of %s is no longer updated: %s", self.topic(), error)
 
     def _apply(self, message: Message) -> None:
         key = message.partition_key()

@@ -50,7 +50,7 @@ class LazyGroup(TyperGroup):
     """A group that imports a sub-command only when called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """Replace the entry of the overview by the command itself."""
+        """Replace a sub-command's entry in the overview by the imported command itself."""
         if args and args[0] not in SUBCOMMANDS:
             _refuse_scenario(ctx, args[0])
         name, _, rest = super().resolve_command(ctx, args)

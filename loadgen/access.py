@@ -1,4 +1,4 @@
-"""The credentials and trusted certificates of loadgen, named by the environment.
+"""The credentials and trusted certificates that loadgen uses, named by environment variables.
 
 ``loadgen --auth-params`` sets the variables, so that tasks in other processes find them too.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn errors of credentials and certificates into usage errors."""
+    """Turn errors of credentials and certificates into errors of usage."""
     try:
         yield
     except (PulsarException, AdminError) as error:
@@ -50,7 +50,7 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
 
 
 def carried_access() -> dict[str, str]:
-    """Return the contents of credentials and trusted certificates, for a host without the files.
+    """Return the contents of credentials and certificates, for a host without their files.
 
     Raises:
         UsageError: A file cannot be read.
@@ -61,7 +61,7 @@ def carried_access() -> dict[str, str]:
 
 @contextmanager
 def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
-    """Use credentials of another host for a block, in files that only this process reads.
+    """Use the credentials of another host for a block, in files that only this process reads.
 
     A killed task leaves no files behind, if the system has files in memory.
     """

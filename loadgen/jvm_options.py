@@ -1,4 +1,4 @@
-"""The memory that a JVM's options allow, and the rest beside the topic-list limits."""
+"""The memory limits in a JVM's options, compared with the topic-list limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loadgen.errors import UsageError
 from loadgen.units import MB_BYTES, format_bytes
 
 JVM_OPTIONS = {"heap": "-Xmx", "direct": "-XX:MaxDirectMemorySize"}
-"""The memories of a JVM, and the option that limits each."""
+"""The kinds of memory of a JVM, and the option that limits each."""
 _FACTORS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"(\d{1,18})([kmgt]?)", re.IGNORECASE)
 _FEW = 0.5
@@ -50,7 +50,7 @@ def parse_jvm_options(option: str, text: str) -> JvmOptions:
 
 
 def left_of(server: str, options: JvmOptions, heap_mb: int, direct_mb: int) -> list[str]:
-    """Return sentences about the memory beside a server's topic-list limits; limit 0 is off."""
+    """Return sentences about the JVM's memory that topic-list limits leave to the rest."""
     told = []
     for memory, limit_mb in (("heap", heap_mb), ("direct", direct_mb)):
         most, name = getattr(options, memory), JVM_OPTIONS[memory]

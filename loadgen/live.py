@@ -37,7 +37,7 @@ _PHASES = {"connect": "connecting", "measure": "measuring", "drain": "draining"}
 _MOST_GROUPS = 6
 _BAR, _FULL = 24, 0.9
 _LOOKS, _CPU = 8, "process_cpu_seconds_total"
-"""Number of latest samples for the growth of processor time."""
+"""Number of samples from which the screen computes recent use of the processor."""
 _HEADS = f"{'started':>31}{'back':>10}{'answered':>10}{'refused':>10}{'lost':>10}"
 _RULE = Text("─" * COLUMNS, "bright_black")
 
@@ -236,7 +236,7 @@ def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
 
 
 def server_lines(samples: Samples) -> Iterator[Text]:
-    """Yield the used limits of each watched server, and the resources of the process.
+    """Yield a line for each watched server: used limits, and resources of its process.
 
     At most three lines for each server; a figure without a sample is left out.
     """

@@ -1,4 +1,4 @@
-"""Functions for notebooks, from a session of Spark to DataFrames: ``from loadgen import spark``.
+"""Functions for notebooks that return runs and topics as Spark DataFrames.
 
 The session is the user's, and is not changed, started or stopped. Tasks import loadgen, so
 ``PYSPARK_PYTHON`` has to name a Python with loadgen installed.
@@ -66,12 +66,12 @@ def requests(session: SparkSession, *runs: str | Path) -> DataFrame:
 
 
 def events(session: SparkSession, *runs: str | Path) -> DataFrame:
-    """Return a row for each event of clients of runs; as :func:`requests`."""
+    """Return a row for each event of clients of runs, named by their directories."""
     return _table(session, "events", runs)
 
 
 def samples(session: SparkSession, *runs: str | Path) -> DataFrame:
-    """Return a row for each figure of each scrape of the servers; as :func:`requests`."""
+    """Return a row for each figure of each scrape of the servers of runs, named by directories."""
     return _table(session, "samples", runs)
 
 

@@ -1,4 +1,4 @@
-"""Paths in object stores and in Hadoop's file systems, with the methods of :class:`pathlib.Path`.
+"""Paths in object stores and Hadoop file systems, with the methods of :class:`pathlib.Path`.
 
 Code that reads and writes through these methods works in a store unchanged. Code that needs a local
 file, such as a server's import, raises a sentence for the user. A store cannot rename: an object
@@ -83,7 +83,7 @@ class StoredPath(PosixPath):
 
     @contextmanager
     def asked(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Yield ``at`` for a block of calls to the file system.
+        """Yield ``at`` for calls to the file system, and turn errors of the block into sentences.
 
         Raises:
             FileNotFoundError: The path does not exist.
@@ -228,12 +228,12 @@ def _file_system(scheme: str, place: str) -> tuple[fs.FileSystem, str]:
 
 
 def readable(path: Path) -> Path | pa.NativeFile:
-    """Return a source for Arrow's readers: the path of a local file, or an open file of a store."""
+    """Return a source that Arrow can read: the path of a local file, or an open file of a store."""
     return path.input() if isinstance(path, StoredPath) else path
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Return whether a path is a folder or lies in it; the schemes of S3 lead to one store."""
+    """Return whether a path is a folder or lies in it; ``s3`` and ``s3a`` count as one store."""
     one, other = (_plain(each.resolve()) for each in (path, folder))
     return one.is_relative_to(other)
 
@@ -307,7 +307,7 @@ def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredP
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Yield a local folder; for a ``path`` in a store, copy the files there in any case."""
+    """Yield a local folder; afterwards copy its files to ``path`` if that is in a store."""
     if not isinstance(path, StoredPath):
         yield path
         return

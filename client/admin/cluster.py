@@ -42,11 +42,11 @@ class Brokers:
         return (await self._rest.text("GET", f"/admin/v2/brokers/health{asked}")).strip()
 
     async def dynamic_keys(self) -> list[str]:
-        """Return the dynamic configuration keys, sorted."""
+        """Return the names of the configuration keys that can change at run time, sorted."""
         return sorted(await self._rest.strings(_CONFIGURATION))
 
     async def dynamic_values(self) -> dict[str, Any]:
-        """Return the changed dynamic keys with their values, sorted by key."""
+        """Return the keys that were changed at run time, with their values, sorted by key."""
         return dict(sorted((await self._rest.mapping(f"{_CONFIGURATION}/values")).items()))
 
     async def runtime_configuration(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Brokers:
         await self._rest.text("POST", f"{_CONFIGURATION}{path(key, value)}")
 
     async def delete_dynamic(self, key: str) -> None:
-        """Undo a change: the configuration file's value applies again."""
+        """Undo a dynamic key's change: the configuration file's value applies again."""
         await self._rest.text("DELETE", f"{_CONFIGURATION}{path(key)}")
 
 
@@ -69,7 +69,7 @@ class Floodgate:
         self._rest = rest
 
     async def limiter(self) -> dict[str, Any]:
-        """Return the holders of topic-list memory, and the waiting requests."""
+        """Return the holders of topic-list memory, and the requests waiting for memory."""
         return await self._rest.mapping(f"{_FLOODGATE}/limiter")
 
     async def limiter_table(self) -> str:
@@ -77,7 +77,7 @@ class Floodgate:
         return await self._rest.text("GET", f"{_FLOODGATE}/limiter?format=table")
 
     async def import_topics(self, file: str, *, skip_invalid: bool = False) -> dict[str, Any]:
-        """Load topics from a file or folder on the broker's machine; return the counts.
+        """Load topics from a file or folder on the broker's machine; return the counts of topics.
 
         An invalid topic prevents the import, unless ``skip_invalid`` omits the topic.
         """
@@ -85,7 +85,7 @@ class Floodgate:
         return await self._rest.mapping(f"{_FLOODGATE}/import", "POST", Body(body))
 
     async def imports(self) -> dict[str, Any]:
-        """Return the running imports: the number of imported topics by path."""
+        """Return the running imports: the number of topics imported until now, by path."""
         return await self._rest.mapping(f"{_FLOODGATE}/import")
 
     async def reset(self) -> None:
@@ -104,7 +104,7 @@ class Floodgate:
     async def wait_for_fault(
         self, fault_id: str, hits: int = 1, timeout_ms: int = 10_000
     ) -> dict[str, Any]:
-        """Wait until a fault has acted so often; return the fault."""
+        """Wait until a fault has acted a number of times; return the fault."""
         query = f"?hits={hits}&timeoutMs={timeout_ms}"
         return await self._rest.mapping(f"{_FLOODGATE}/faults{path(fault_id, 'wait')}{query}")
 
@@ -113,13 +113,13 @@ class Floodgate:
         return await self._rest.mapping(f"{_FLOODGATE}/clock", "POST", Body({"advance": time}))
 
     async def clear_faults(self, fault_id: str | None = None) -> None:
-        """Clear a fault, or all."""
+        """Clear a fault, or all faults."""
         which = "" if fault_id is None else path(fault_id)
         await self._rest.text("DELETE", f"{_FLOODGATE}/faults{which}")
 
 
 GLOBAL_CLUSTER = "global"
-"""Listed by old brokers; no tenant may use it."""
+"""A cluster's name that old brokers list; no tenant may use the cluster."""
 
 
 class Namespaces:

@@ -36,7 +36,7 @@ class ShowCredentials:
         """Add the credentials, and continue."""
         if self._encrypted and request.url.scheme != "https":
             raise AdminCredentialsError(
-                f"a redirect leads from https to {request.url.scheme}://{request.url.host}: no "
+                f"the server redirects from https to {request.url.scheme}://{request.url.host}: no "
                 "credentials are shown there"
             )
         try:
@@ -52,7 +52,7 @@ class ShowCredentials:
 def web_tls(
     authentication: Authentication | None, trust_certs_file_path: str | None
 ) -> ssl.SSLContext | None:
-    """Return the trust and client certificate for ``https``; None for the defaults.
+    """Return the trusted certificates and own certificate for ``https``; None for defaults.
 
     Raises:
         AdminCredentialsError: A file is unusable.

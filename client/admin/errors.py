@@ -23,7 +23,7 @@ class AdminUrlError(AdminError):
 
 
 class AdminCredentialsError(AdminError):
-    """Our own credentials are unreadable or unusable, or must not be sent."""
+    """The client's own credentials are unreadable or unusable, or must not be sent."""
 
 
 class AdminUnreachableError(AdminError):
@@ -60,4 +60,4 @@ class AdminRefusedError(AdminError):
 
 
 class AdminAnswerError(AdminError):
-    """The answer is not the admin REST's; the text shows the answer."""
+    """The answer is not one of the admin REST; the error's text quotes the answer."""

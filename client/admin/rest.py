@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     NameBatches = AsyncGenerator[list[str], None]
 
 MAX_STRING_BYTES = 1024 * 1024
-"""Maximum bytes of a string: beyond, the answer is not a list of names."""
+"""Maximum bytes of a name; an answer with a longer string is not a list of names."""
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _QUOTE = b'"'
 
 
 class StringArray:
-    """A streaming decoder; keeps the undecoded bytes.
+    """A streaming decoder of a JSON array of strings; keeps the bytes not decoded yet.
 
     Each piece is cut after its last complete string, and decoded up to the cut by the JSON decoder
     in a single call, without work per name in Python. The parity of the number of quotes tells
@@ -52,7 +52,7 @@ class StringArray:
         self._begun = False
 
     def feed(self, data: bytes) -> list[str]:
-        """Decode the next piece; return the newly complete strings.
+        """Decode the next bytes; return the newly completed strings.
 
         Raises:
             AdminAnswerError: The answer is not an array of strings.
@@ -65,7 +65,7 @@ class StringArray:
         return self._decoded(whole.lstrip()) if whole else []
 
     def close(self) -> None:
-        """Check the end of the array.
+        """Check that the array ended with its closing bracket.
 
         Raises:
             AdminAnswerError: The array is incomplete.
@@ -88,7 +88,7 @@ class StringArray:
 
 
 def _end_of_last_string(data: bytes) -> int:
-    """Return the position after the last complete string; 0 for none."""
+    """Return the position after the last complete string; 0 without a complete string."""
     # Mask escaped quotes, keeping the length.
     masked = _ESCAPED.sub(b"__", data) if b"\\" in data else data
     last = masked.rfind(_QUOTE)
@@ -111,12 +111,12 @@ JSON_TYPE = "application/json"
 HEADER_PREFIX = "X-Pulsar-"
 """Prefix of the headers describing a message."""
 NOT_SERVED = "the server does not serve"
-"""Start of the reason if the server gave none."""
+"""Start of the reason reported if the server gave no reason for a refusal."""
 
 _FIRST_ERROR = 400
 _BODILESS = ("GET", "DELETE")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-"""OpenSSL's errors for an answer without TLS, by version."""
+"""OpenSSL's errors if the server does not speak TLS; they differ by OpenSSL's version."""
 _READ_BYTES = 256 * 1024
 _SHOWN_CHARACTERS = 60
 
@@ -267,7 +267,7 @@ class AdminRest:
     async def _answer(
         self, method: str, path: str, body: Body | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Hold a successful answer; translate errors while the answer is read."""
+        """Yield a successful response; translate errors while the answer is read."""
         if self._session is None:
             raise RuntimeError("use `async with` before calls")
         data = None if body is None else json.dumps(body.value)

@@ -78,7 +78,7 @@ class Access:
 
     @classmethod
     def named_in(cls, environment: Mapping[str, str]) -> Self:
-        """Return the references in environment variables.
+        """Return the references that environment variables contain.
 
         Raises:
             InvalidConfiguration: See above.
@@ -87,7 +87,7 @@ class Access:
         return cls(*(environment.get(name, "") for name in names))
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables for a child process."""
+        """Return environment variables with these references, for a child process."""
         given = {
             PLUGIN_VARIABLE: self.plugin,
             PARAMS_VARIABLE: self.params,
@@ -96,7 +96,7 @@ class Access:
         return {name: value for name, value in given.items() if value}
 
     def contents(self) -> dict[str, str]:
-        """Return the secrets by kind, for use on a machine without the files.
+        """Return the secrets by kind, for use on a machine without their files.
 
         Raises:
             ErrorGettingAuthenticationData: A secret is missing.
@@ -126,7 +126,7 @@ class Access:
         return cls(contents.get("plugin", ""), params, str(files.get("trust", "")))
 
     def authentication(self) -> Authentication | None:
-        """Return the credentials, or None. A token is read at each use.
+        """Return the credentials, or None. A token's file or variable is read at each use.
 
         Raises:
             ErrorGettingAuthenticationData: A secret is missing.

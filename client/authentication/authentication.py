@@ -1,4 +1,4 @@
-"""Credentials under the official client's names: tokens, names with passwords, refused kinds."""
+"""Classes of credentials, named as in the official client; some kinds are refused."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Authentication:
 
 
 class AuthenticationAthenz(Authentication):
-    """Refused: tokens of Athenz.
+    """An unsupported class of the official client: tokens of Athenz.
 
     Raises:
         OperationNotSupported: Always.
@@ -79,7 +79,7 @@ class AuthenticationAthenz(Authentication):
 
 
 class AuthenticationOauth2(Authentication):
-    """Refused: tokens of an OAuth 2.0 server.
+    """An unsupported class of the official client: tokens of an OAuth 2.0 server.
 
     Raises:
         OperationNotSupported: Always.
@@ -127,15 +127,15 @@ class AuthenticationBasic(Authentication):
 
     @property
     def method_name(self) -> str:
-        """See Authentication."""
+        """Pulsar's name of the method."""
         return self._method
 
     def auth_data(self) -> bytes:
-        """See Authentication."""
+        """Return the current credentials; a plain function runs in a thread."""
         return self._data
 
     def http_headers(self) -> dict[str, str]:
-        """See Authentication."""
+        """Return HTTP headers with the current credentials."""
         shown = base64.b64encode(self._data).decode()
         return {**super().http_headers(), "Authorization": f"Basic {shown}"}
 
@@ -175,11 +175,11 @@ class AuthenticationToken(Authentication):
 
     @property
     def method_name(self) -> str:
-        """See Authentication."""
+        """Pulsar's name of the method."""
         return "token"
 
     def auth_data(self) -> bytes | Coroutine[object, object, bytes]:
-        """See Authentication."""
+        """Return the current credentials; a plain function runs in a thread."""
         if isinstance(self._token, str):
             return read_named(self._token).encode()
         try:
@@ -191,7 +191,7 @@ class AuthenticationToken(Authentication):
         return _encoded(token)
 
     def http_headers(self) -> dict[str, str]:
-        """See Authentication."""
+        """Return HTTP headers with the current credentials."""
         token = self.auth_data()
         if not isinstance(token, bytes):
             token.close()

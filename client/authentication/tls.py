@@ -34,7 +34,7 @@ class AuthenticationTLS(Authentication):
 
     @property
     def method_name(self) -> str:
-        """See Authentication."""
+        """Pulsar's name of the method."""
         return "tls"
 
     def auth_data(self) -> bytes:

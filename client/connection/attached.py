@@ -65,7 +65,7 @@ class PendingRequests(dict[int, PendingRequest]):
 
 
 class AttachedProducer(Protocol):
-    """A producer's side of a connection. Methods must not raise."""
+    """Callbacks from a connection to a producer. They must not raise."""
 
     def receipt_received(self, receipt: pb.CommandSendReceipt) -> None:
         """Handle the receipt of a message or batch."""
@@ -74,17 +74,17 @@ class AttachedProducer(Protocol):
         """Handle the refusal of a message or batch."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Look up the topic, or connect to ``assigned_url``: the broker closed the producer.
+        """React to the broker closing the producer: reattach, at ``assigned_url`` if given.
 
         The connection has forgotten the producer.
         """
 
     def connection_lost(self) -> None:
-        """Look up the topic: the connection is lost, and has forgotten the producer."""
+        """Reattach the producer: its connection is lost."""
 
 
 class AttachedConsumer(Protocol):
-    """A consumer's side of a connection. Methods must not raise."""
+    """Callbacks from a connection to a consumer. They must not raise."""
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
         """Handle an entry; its bytes follow the command in the frame."""
@@ -96,20 +96,20 @@ class AttachedConsumer(Protocol):
         """Handle the end of a terminated topic."""
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """Like a producer's."""
+        """React to the broker closing the consumer: reattach, at ``assigned_url`` if given."""
 
     def connection_lost(self) -> None:
-        """Like a producer's."""
+        """Reattach the consumer: its connection is lost."""
 
 
 class AttachedWatch(Protocol):
-    """A topic list watch's side of a connection. Methods must not raise."""
+    """Callbacks from a connection to a watch of a topic list. They must not raise."""
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
         """Handle added and removed topics."""
 
     def connection_lost(self) -> None:
-        """Watch anew: the connection is lost, and has forgotten the watch."""
+        """React to the loss of the connection, which ends the watch."""
 
 
 class Attached:

@@ -124,7 +124,7 @@ class ClientCnx(Connection):
     # -- handshake ----------------------------------------------------------------------------
 
     def connected(self) -> None:
-        """Send CONNECT."""
+        """Send CONNECT over the established transport."""
         connect = pb.CommandConnect(
             client_version=self._options.client_version,
             protocol_version=self._options.protocol_version,
@@ -152,7 +152,7 @@ class ClientCnx(Connection):
         self._arm_keep_alive()
 
     def tls_failed(self, error: RemoteProtocolError) -> None:
-        """Fail the waiters for the handshake."""
+        """Fail the waiters for the handshake: TLS was not established."""
         self._fail(TlsError(f"{self.peer}: {error}"))
 
     async def ready(self) -> None:
@@ -193,7 +193,7 @@ class ClientCnx(Connection):
             self._keep_alive_timer = self._clock.call_at(due, self._keep_alive_tick)
 
     def _keep_alive_tick(self) -> None:
-        """Close the connection to a silent server, not sending even a part of an answer.
+        """Close the connection if the server is silent, or send the next ping.
 
         Differs: upstream waits for a complete command, impossible for a large answer to a slow
         reader.
@@ -210,7 +210,7 @@ class ClientCnx(Connection):
     # -- requests -----------------------------------------------------------------------------
 
     async def request(self, build: Callable[[int], pb.BaseCommand]) -> pb.BaseCommand:
-        """Send a request and return its answer.
+        """Send a request to the server, and return its answer.
 
         Args:
             build: Builds the command for a request id.
@@ -280,7 +280,7 @@ class ClientCnx(Connection):
             self._pending.pop(request_id, None)
 
     def _send_request(self, command: pb.BaseCommand) -> None:
-        """Send a request, unless its size would cost the shared connection.
+        """Send a request; refuse one so large that the server would close the shared connection.
 
         The frame's padding stays free: an error's text may repeat the request. A Floodgate broker
         has a limit of its own (proto.command_bounds).
@@ -295,7 +295,7 @@ class ClientCnx(Connection):
     # -- answers ------------------------------------------------------------------------------
 
     def large_frame_announced(self, total_size: int, head: bytes) -> bool:
-        """Ask a topic list's caller for admission of its answer."""
+        """Tell whether to read a large announced answer, as decided by the request's caller."""
         self._progress_at = self._clock.now()
         found = read_topics_head(head)
         if found is None:
@@ -363,7 +363,7 @@ class ClientCnx(Connection):
         self._pending.resolve(success.request_id, command)
 
     def _challenge_received(self, challenge: pb.CommandAuthChallenge) -> None:
-        """Send the current credentials: the earlier expire.
+        """Answer the server's challenge with the current credentials: the earlier ones expire.
 
         Source: upstream ClientCnx.handleAuthChallenge; as in the C++ client, the text is ignored.
         """

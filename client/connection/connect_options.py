@@ -1,4 +1,4 @@
-"""The options of a connection to a broker or proxy, and its view of credentials."""
+"""The options of a connection to a broker or proxy, and the credentials it sends."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def current_auth_data(credentials: Credentials, clock: Clock, seconds: flo
     except PulsarException:
         raise
     except TimeoutError as error:
-        raise ErrorGettingAuthenticationData(f"{who} did not come in {seconds:g} s") from error
+        raise ErrorGettingAuthenticationData(f"{who} did not arrive in {seconds:g} s") from error
     except Exception as error:
         raise ErrorGettingAuthenticationData(f"{who} failed: {error!r:.200}") from error
     if not isinstance(given, bytes) or not isinstance(named, str):
@@ -75,7 +75,7 @@ class PassedOnCredentials(Protocol):
         """Return the client's last credentials."""
 
     def give_valid(self, take: Callable[[bytes], object]) -> None:
-        """Pass valid credentials to ``take``: now, after the client's refresh, or never."""
+        """Call ``take`` with valid credentials: now, after the client's refresh, or never."""
 
 
 PROTOCOL_VERSION = 21

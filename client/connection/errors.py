@@ -1,4 +1,4 @@
-"""Errors of a connection to a server, without a name in the official clients.
+"""Errors of connections to servers for which the official clients have no name.
 
 ConnectError
     TlsError                     the server's certificate is not trusted, or the server has no TLS

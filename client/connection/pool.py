@@ -22,7 +22,7 @@ _NEXT_ADDRESS_SECONDS = 0.25
 
 
 class ServerKey(NamedTuple):
-    """The server of a connection, and the route.
+    """The key of a pooled connection: the server, TLS, and the broker behind a proxy.
 
     Attributes:
         address: Host and port.
@@ -61,7 +61,7 @@ async def open_connection(
     options = options or ConnectOptions()
     host, port = address
     if tls and options.tls is None:
-        raise ConnectError(f"{host}:{port} speaks TLS, and this client was not told how")
+        raise ConnectError(f"{host}:{port} speaks TLS, and this client has no TLS options")
 
     auth_data = b""
     if options.credentials is not None:
@@ -200,6 +200,6 @@ class ConnectionPool:
 
 
 def _was_told(task: asyncio.Task[ClientCnx]) -> None:
-    """Mark the task's error as retrieved: all waiters may have left."""
+    """Retrieve a connecting task's error, so that asyncio logs no warning without a waiter."""
     if not task.cancelled():
         task.exception()

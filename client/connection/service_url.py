@@ -1,4 +1,4 @@
-"""Service URLs, and what they come with."""
+"""Service URLs, and their credentials and trusted certificates."""
 
 from __future__ import annotations
 

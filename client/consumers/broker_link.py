@@ -87,7 +87,7 @@ class BrokerLink:
         ask: Callable[[], Awaitable[T]],
         may_pass: Callable[[PulsarException], bool] = blip,
     ) -> T:
-        """Return the result of ``ask``, called when attached, and retried after a lost connection.
+        """Send a request once attached, again after a lost connection; return the result.
 
         Args:
             ask: Sends the request.
@@ -162,7 +162,7 @@ class BrokerLink:
         kind: pb.BaseCommand.Type.ValueType,
         **named: Any,  # noqa: ANN401 - one of many commands
     ) -> pb.BaseCommand:
-        """Return the answer to a command, given under its field name in BaseCommand."""
+        """Send a command, given by its field name in BaseCommand, and return the answer."""
         return await self.patiently(lambda: self._ask_once(self.cnx, kind, **named))
 
     async def _ask_once(
@@ -186,7 +186,7 @@ class BrokerLink:
                 raise
             self.check_open()
             # The broker closed the consumer before the request arrived.
-            raise NotConnected(f"{self.topic} was closed before it could be asked") from error
+            raise NotConnected(f"{self.topic} was closed before the request was sent") from error
 
     async def request_acknowledgement(self, ack: pb.CommandAck) -> None:
         """Acknowledge, and wait for the receipt; works for a closing consumer, too."""

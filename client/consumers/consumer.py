@@ -158,7 +158,7 @@ class Consumer(Receiver):
             raise
         except TimeoutError:
             raise Timeout(
-                f"no receipt in {seconds:g} s: the next connection acknowledges it, if there is one"
+                f"no receipt in {seconds:g} s: the next connection, if any, acknowledges again"
             ) from None
 
     def _acknowledge(self, message: Message | MessageId) -> asyncio.Future[None] | None:

@@ -1,4 +1,4 @@
-"""Sending of messages to the dead-letter and retry topics of a subscription."""
+"""Sends messages to the dead-letter and retry topics of a subscription."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Letter(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """False after the loss of its connection: the entry is redelivered on the next."""
+        """False once the entry's connection is lost: the broker redelivers the entry."""
         return self.losses == self.topic.incoming.losses
 
     @property
@@ -75,7 +75,7 @@ class _Letter(NamedTuple):
         return self.topic, (head.ledger_id, head.entry_id), self.losses
 
     def freed(self) -> None:
-        """Release the entry's counts, unless a lost connection already has."""
+        """Release the entry's counts, unless they were released by a lost connection."""
         if self.is_here:
             self.topic.incoming.count_freed(self.messages, self.size_bytes)
 
@@ -178,7 +178,7 @@ class DeadLetters:
     async def send_later(
         self, message: Message, delay_ms: int, properties: Mapping[str, str] | None
     ) -> None:
-        """Send a message to the retry topic, or after too many retries to the dead-letter topic.
+        """Send a message to the retry topic; after too many retries, to the dead-letter topic.
 
         Raises:
             PulsarException: The message was not sent.
@@ -259,7 +259,7 @@ class DeadLetters:
         return opening
 
     async def finish(self) -> None:
-        """Send the letter in flight within half the time of a close, and no further letter."""
+        """Wait for the letter being sent, for half of the close timeout; send no further letter."""
         self._finishing = True
         if self._task is not None:
             due = self._context.due() - self._context.operation_timeout_seconds / 2
@@ -285,7 +285,9 @@ class DeadLetters:
 
 
 def _closed() -> AlreadyClosed:
-    return AlreadyClosed("the consumer was closed: the message was not sent on, and comes again")
+    return AlreadyClosed(
+        "the consumer was closed: the message was not sent on, and will be redelivered"
+    )
 
 
 async def _close(opening: asyncio.Task[Producer]) -> None:

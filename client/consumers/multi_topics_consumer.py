@@ -1,4 +1,4 @@
-"""The consumers of several topics or partitions behind one inbox."""
+"""The consumers of several topics or partitions, behind one common queue."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class MultiTopicsConsumer:
             self._growing = asyncio.get_running_loop().create_task(self._watch_partitions())
 
     async def _add_partitions(self, name: str, indexes: range, due: float) -> None:
-        """Subscribe to partitions until ``due``, or to a topic without partitions itself."""
+        """Subscribe to a topic's partitions, or to an unpartitioned topic, until ``due``."""
         known, count = indexes.start, indexes.stop
         if count and self._start is not None and self._start.in_topic:
             raise InvalidConfiguration(
@@ -198,22 +198,22 @@ class MultiTopicsConsumer:
     # -- calls of the topics' consumers -------------------------------------------------------
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
-        """See Owner."""
+        """Queue an entry redelivered too often; return false to deliver the entry instead."""
         return self.letters is not None and self.letters.takes(topic, entry, messages, size)
 
     async def letters_sent(self) -> None:
-        """See Owner."""
+        """Wait, while closing, for the dead letter being sent."""
         if self.closed and self.letters is not None:
             await self.letters.finish()
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
-        """See Owner."""
+        """React to the redelivery of a topic's entries."""
         if self.on_redelivering is not None:
             ids = [MessageId(-1, *place, topic_name=topic) for place in entries]
             self.on_redelivering(ids, timed_out)
 
     def end_changed(self) -> None:
-        """See Owner; wakes the waiters once no message can arrive."""
+        """React to a topic's end or failure; wake the waiters once no message can arrive."""
         if self.closed:
             return
         topics = self.topics.values()

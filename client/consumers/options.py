@@ -91,7 +91,7 @@ class ConsumerKeySharedPolicy:
 
     @property
     def key_shared_mode(self) -> KeySharedMode:
-        """The side dividing the keys."""
+        """The side that divides the keys: the broker, or the consumers."""
         return self._mode
 
     @property

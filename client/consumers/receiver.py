@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 _MOST_AT_ONCE = 16
-"""Messages per event-loop iteration, for functions without an await."""
+"""Maximum number of listener calls per event-loop iteration, for listeners without an await."""
 
 
 class Listening:
@@ -157,12 +157,12 @@ class Receiver:
         return self._handed_over(message)
 
     def _handed_over(self, message: Message) -> Message:
-        """Return the message to hand to the program."""
+        """Do the subclass's work on a received message, and return the message for the program."""
         return message
 
     def _check_no_listener(self) -> None:
         if self._listening is not None:
-            raise InvalidConfiguration("messages go to the listener: nothing else gets them")
+            raise InvalidConfiguration("messages go to the listener: no other call gets them")
 
     def stop(self) -> None:
         """Stop handing out messages; earlier messages can still be acknowledged.

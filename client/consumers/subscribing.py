@@ -38,7 +38,7 @@ class Position:
 
     @property
     def sent(self) -> MessageId:
-        """The id for the broker: the first chunk, if the message is included."""
+        """The id sent to the broker; of an included chunked message, the first chunk's id."""
         if self.inclusive and self.message_id.first_chunk is not None:
             return self.message_id.first_chunk
         return self.message_id
@@ -58,7 +58,7 @@ class Position:
         return not self.inclusive and start.first_chunk is not None and entry == start.entry
 
     def skipped_indexes(self, head: EntryHead) -> int:
-        """Return the number of unwanted messages at an entry's beginning."""
+        """Return the number of messages at an entry's beginning that precede the position."""
         if not self.in_topic or (head.ledger_id, head.entry_id) != self.sent.entry:
             return 0
         return self._skipped_indexes(head.batch_size)
@@ -113,7 +113,7 @@ class Progress:
 
     @property
     def unsaid_time(self) -> int | None:
-        """The start time, which SUBSCRIBE cannot carry; None after the first arrival."""
+        """The start time, which SUBSCRIBE has no field for; None after the first arrival."""
         return self.sought_time if self.last is None and self.oldest is None else None
 
     def connection_lost(self) -> None:

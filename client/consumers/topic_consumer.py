@@ -48,22 +48,22 @@ _ALONE = (ConsumerType.Exclusive, ConsumerType.Failover)
 
 
 class Owner(Protocol):
-    """Callbacks of the multi-topics consumer."""
+    """Callbacks of the multi-topics consumer that owns a topic's consumer."""
 
     def dead_letter(self, topic: TopicConsumer, entry: Entry, messages: int, size: int) -> bool:
-        """Take an entry redelivered too often; return false to deliver the entry.
+        """Queue an entry redelivered too often as a dead letter; return false to deliver the entry.
 
         The entry's messages and bytes count until ``Incoming.count_freed``.
         """
 
     async def letters_sent(self) -> None:
-        """Wait at a close for the dead letter in flight."""
+        """Wait, while closing, for the dead letter being sent."""
 
     def redelivering(self, topic: str, entries: Sequence[Place], *, timed_out: bool) -> None:
         """React to the redelivery of a topic's entries."""
 
     def end_changed(self) -> None:
-        """React to a topic's end, final failure or continuation."""
+        """React when a topic ended, failed for good, or continues."""
 
 
 class TopicConsumer:
@@ -204,7 +204,7 @@ class TopicConsumer:
             raise
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
-        """Repeat the seek of a non-durable subscription's start time after a reconnection.
+        """Repeat, after a reconnection, the seek to the start time of a non-durable subscription.
 
         The broker closes the consumer, as for any seek.
         """
@@ -219,16 +219,16 @@ class TopicConsumer:
         return self._handler.reconnections
 
     def connection_lost(self) -> None:
-        """See AttachedConsumer."""
+        """Reattach the consumer: its connection is lost."""
         self._resetting = self._was_reset = False
         self._forget_connection()
         self._handler.lost()
 
     def closed_by_broker(self, assigned_url: str | None) -> None:
-        """See AttachedConsumer; a reset subscription closes its consumers, too."""
+        """Reattach after the broker closed the consumer, as for a reset of a subscription."""
         if self._resetting:
             self.handed_out.acks.drop(
-                PulsarException("the consumer was set elsewhere before it was acknowledged")
+                PulsarException("the subscription was reset before the message was acknowledged")
             )
         self.handed_out.acks.closed_by_broker()
         self._was_reset, self._resetting = self._resetting, False
@@ -260,22 +260,22 @@ class TopicConsumer:
     # -- arrivals -----------------------------------------------------------------------------
 
     def message_received(self, message: pb.CommandMessage, frame: Frame) -> None:
-        """See AttachedConsumer."""
+        """Handle an entry; its bytes follow the command in the frame."""
         self.incoming.message_received(message, frame)
 
     def active_changed(self, *, is_active: bool) -> None:
-        """See AttachedConsumer."""
+        """Handle a change of a Failover subscription's active consumer."""
         self.is_active = is_active
 
     def end_of_topic_reached(self) -> None:
-        """See AttachedConsumer."""
+        """Handle the end of a terminated topic."""
         self.end_of_topic = True
         self._owner.end_changed()
 
     # -- redelivery ---------------------------------------------------------------------------
 
     def _redeliver(self, entries: list[Place], *, timed_out: bool) -> None:
-        """See Redeliver."""
+        """Request the redelivery of entries, and forget their queued messages."""
         if self.link.cnx is None or not self.link.persistent:
             self.handed_out.returned(entries)  # Everything is redelivered, or nothing ever is.
             return
@@ -288,7 +288,7 @@ class TopicConsumer:
         self.link.redeliver(places)
 
     def redeliver_all(self) -> None:
-        """Request the redelivery of all unacknowledged messages; while detached, implied."""
+        """Request the redelivery of all unacknowledged messages, as a reconnection implies."""
         if self.link.cnx is None or not self.link.persistent:
             self.handed_out.clear()
             return
@@ -349,7 +349,7 @@ class TopicConsumer:
             self._seek_ended()
 
     def _seek_ended(self) -> None:
-        """Accept arrivals again, and request the messages dropped meanwhile."""
+        """Accept arriving messages again, and request the redelivery of those dropped meanwhile."""
         self.incoming.seeking = False
         self.redeliver_all()
 
@@ -418,7 +418,7 @@ class TopicConsumer:
             await self._handler.close()
 
     def _end(self, reason: PulsarException) -> None:
-        """Release all resources."""
+        """Release all resources of the consumer, after its end."""
         self.link.ended = reason
         if self.link.cnx is not None:
             self.link.cnx.attached.consumers.pop(self.link.consumer_id, None)

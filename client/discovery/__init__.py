@@ -1,1 +1,1 @@
-"""Topic discovery: schedules of several client families, pattern consumers, watches."""
+"""Topic discovery for pattern consumers: schedules as in several client libraries, watches."""

@@ -1,4 +1,4 @@
-"""The families of schedules by name, with those of the official clients."""
+"""The discovery schedules by name: the client's own, and those of the official clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PeriodicSchedule(DiscoverySchedule):
-    """A schedule of polls a period after each outcome; failures change nothing.
+    """A schedule that polls a period after each outcome; failures do not change the period.
 
     A refused or lost first listing fails the subscription. Only while no server is reachable, the
     request is retried until the operation timeout.
@@ -41,12 +41,12 @@ class PeriodicSchedule(DiscoverySchedule):
         )
 
     def subscribed(self) -> None:
-        """See DiscoverySchedule."""
+        """Handle the completed subscription to the first topics."""
         if not self._closed:
             self._poll_in(self._options.period_seconds)
 
     def listed(self, topics_hash: str) -> None:
-        """See DiscoverySchedule."""
+        """Handle the answer of a listing."""
         self._unreachable.reset()
         super().listed(topics_hash)
 
@@ -79,7 +79,7 @@ _FINAL_FOR_WATCHES = frozenset(
 
 
 class JavaPollSchedule(PeriodicSchedule):
-    """A schedule of polls with pattern, properties and the hash of the client's list.
+    """The schedule of Java clients without a watch: polls with pattern, properties and hash.
 
     The pattern is looked up once, as for a watch.
     """
@@ -91,14 +91,14 @@ class JavaPollSchedule(PeriodicSchedule):
         return ListTopics(options.pattern, self.topics_hash, options.properties)
 
     def subscribed(self) -> None:
-        """See DiscoverySchedule."""
+        """Handle the completed subscription to the first topics."""
         super().subscribed()
         if self._options.persistent and not self._closed:
             self._perform(LookUpPattern(self._options.pattern))
 
 
 class _Watch(Enum):
-    """A stage of the watch."""
+    """The stages of a schedule's watch."""
 
     NONE = "given up, or not wanted yet"
     WANTED = "requested, or to be requested again"
@@ -106,7 +106,7 @@ class _Watch(Enum):
 
 
 class JavaWatchSchedule(JavaPollSchedule):
-    """A schedule with a watch, and polls like without a watch.
+    """The schedule of Java clients with a watch, beside the polls of JavaPollSchedule.
 
     The watch is requested after the first topics are subscribed to, with retries at doubling delays
     until the operation timeout. Polls start a period after its outcome. A lost watch is requested
@@ -130,15 +130,15 @@ class JavaWatchSchedule(JavaPollSchedule):
 
     @property
     def complete(self) -> bool:
-        """See DiscoverySchedule."""
+        """True once the first list has arrived, and the watch, if wanted, is open."""
         return super().complete and self._watch is not _Watch.WANTED
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """See DiscoverySchedule."""
+        """Handle a new connection, whether the first or a later one."""
         self._reconciles = reconciles
 
     def subscribed(self) -> None:
-        """See DiscoverySchedule."""
+        """Handle the completed subscription to the first topics."""
         if self._closed:
             return
         if not self._options.persistent:
@@ -157,7 +157,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._list()
 
     def _reconcile(self) -> bool:
-        """Request the open watch's list; return false if impossible."""
+        """Request the open watch's list in place of a poll; return false if impossible."""
         if not (self._reconciles and self._watching):
             return False
         if not self._reconciling:
@@ -167,7 +167,7 @@ class JavaWatchSchedule(JavaPollSchedule):
         return True
 
     def watch_opened(self, topics_hash: str) -> None:
-        """See DiscoverySchedule."""
+        """Handle an opened watch, or its repeated list, whose topics are already applied."""
         self.topics_hash = topics_hash
         begins = not self._was_open or self._reconciling
         self._watch, self._was_open, self._reconciling = _Watch.OPEN, True, False
@@ -176,7 +176,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._poll_in(self._options.period_seconds)
 
     def watch_failed(self, failure: Failure) -> None:
-        """See DiscoverySchedule."""
+        """Handle a refused or unanswered watch."""
         if self._closed:
             return
         if self._reconciling:
@@ -198,7 +198,7 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._watch_in(self._backoff.next())
 
     def connection_lost(self) -> None:
-        """See DiscoverySchedule."""
+        """Handle a lost connection; open watches and requests failed with the connection."""
         if self._closed:
             return
         if self._reconciling:
@@ -208,21 +208,21 @@ class JavaWatchSchedule(JavaPollSchedule):
             self._watch_in(self._backoff.next())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """See DiscoverySchedule."""
+        """Handle an update of the watch, whose changes are already applied."""
         self.topics_hash = topics_hash
         if not (fits or self._closed):
             self._reconcile()
 
 
 class CppSchedule(PeriodicSchedule):
-    """A schedule listing the whole namespace, a period after each answer, without a hash."""
+    """The schedule of C++ and Python clients: the whole namespace, a period after each answer."""
 
     family: ClassVar[str] = "cpp"
     removal: ClassVar[Removal] = Removal.UNSUBSCRIBE
 
 
 class GoSchedule(DiscoverySchedule):
-    """A schedule listing the whole namespace at each tick of the period, with quick retries.
+    """The schedule of Go clients: the whole namespace at each tick, with quick retries.
 
     After any refusal the request is retried after 0.1 s, 0.2 s and so on, until the operation
     timeout; then a first listing fails the subscription, and a poll is abandoned. Ticks do not
@@ -256,7 +256,7 @@ class GoSchedule(DiscoverySchedule):
         super()._list()
 
     def subscribed(self) -> None:
-        """See DiscoverySchedule."""
+        """Handle the completed subscription to the first topics."""
         if not self._closed:
             self._tick_at = self._clock.now()
             self._next_tick()

@@ -36,7 +36,7 @@ AT_ONCE = 50
 
 
 class KeptTopics:
-    """A loop subscribing to wanted topics and leaving all others, with retries until done.
+    """Subscribes to the wanted topics and leaves all others, with retries until done.
 
     Retries have growing delays.
 
@@ -63,7 +63,7 @@ class KeptTopics:
         self.topics: set[str] = set()
 
     async def open(self, wanted: set[str]) -> None:
-        """Subscribe to the first topics, until a failure.
+        """Subscribe to the first topics; stop at the first failure.
 
         Raises:
             PulsarException: Subscribing to a topic failed.
@@ -134,7 +134,7 @@ class KeptTopics:
         return [error for error in outcomes if error is not None]
 
     def _begin(self, tasks: dict[str, _Step], under_way: set[_Step]) -> None:
-        """Start steps neither running nor failed already."""
+        """Start those subscribes and unsubscribes that neither run nor have failed already."""
 
         def ended(task: _Step) -> None:
             under_way.discard(task)
@@ -235,7 +235,7 @@ class PatternConsumer(Consumer):
         self.discovery.schedule.subscribed()
 
     async def close(self) -> None:
-        """See Consumer."""
+        """Send the pending acknowledgements, and close the consumer; idempotent."""
         await all_of([self.discovery.close(), self._kept.close(), super().close()])
 
 

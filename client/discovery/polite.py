@@ -1,4 +1,4 @@
-"""The client's own default schedule: a restart of brokers does not cause a request storm."""
+"""The client's default schedule, which spreads requests so that restarts cause no storm."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ _FINAL = frozenset(
 
 
 class _Watch(Enum):
-    """A stage of the watch."""
+    """The stages of the schedule's watch."""
 
     NONE = "not asked for"
     ASKED = "asked for"
@@ -137,7 +137,7 @@ class _Watch(Enum):
 
 
 class PoliteSchedule(DiscoverySchedule):
-    """A schedule with few and evenly spread requests, for discovery within a period.
+    """A discovery schedule of few, evenly spread requests that finds new topics within a period.
 
     The first listing is requested immediately, since a program waits, and retried until the
     operation timeout: with growing delays, each random over its whole window.
@@ -172,7 +172,7 @@ class PoliteSchedule(DiscoverySchedule):
 
     @property
     def complete(self) -> bool:
-        """See DiscoverySchedule."""
+        """True once the first list has arrived, and the watch, if wanted, is open."""
         return super().complete and (self._watch is _Watch.OPEN or not self._watches)
 
     def _question(self) -> ListTopics:
@@ -182,12 +182,12 @@ class PoliteSchedule(DiscoverySchedule):
     # -- listings -----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """See DiscoverySchedule."""
+        """Start the schedule: the consumer exists, and a connection is open or can be opened."""
         self._give_up_at = self._clock.now() + self._options.operation_timeout_seconds
         super().start()
 
     def listed(self, topics_hash: str) -> None:
-        """See DiscoverySchedule."""
+        """Handle the answer of a listing."""
         self._heard_at = self._clock.now()
         super().listed(topics_hash)
 
@@ -215,7 +215,7 @@ class PoliteSchedule(DiscoverySchedule):
     # -- connection and watch -----------------------------------------------------------------
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """See DiscoverySchedule."""
+        """Handle a new connection, whether the first or a later one."""
         self._watches = (
             watches and self._options.persistent and not self._options.properties
         )  # a watch sends none
@@ -223,7 +223,7 @@ class PoliteSchedule(DiscoverySchedule):
             self._ask_soon()
 
     def connection_lost(self) -> None:
-        """See DiscoverySchedule."""
+        """Handle a lost connection; open watches and requests failed with the connection."""
         self._watch = _Watch.NONE
         if self.topics_hash is None or self._closed:
             return
@@ -234,7 +234,7 @@ class PoliteSchedule(DiscoverySchedule):
         self._ask_soon()
 
     def _ask_soon(self) -> None:
-        """Request a watch, whose answer is a list as well, or without watches the list."""
+        """Request a watch, whose answer is also a list; without watches, request a list."""
         seconds = self._options.period_seconds * (0.5 + self._random())
         if not self._watches:
             if not self._asking:
@@ -248,7 +248,7 @@ class PoliteSchedule(DiscoverySchedule):
             self._perform(OpenWatch(self._options.pattern, self.topics_hash))
 
     def watch_opened(self, topics_hash: str) -> None:
-        """See DiscoverySchedule."""
+        """Handle an opened watch, or its repeated list, whose topics are already applied."""
         self.topics_hash, self._heard_at = topics_hash, self._clock.now()
         if self._watch is _Watch.ASKED and not self._closed:
             self._watch = _Watch.OPEN
@@ -257,7 +257,7 @@ class PoliteSchedule(DiscoverySchedule):
                 self._next_poll()
 
     def watch_failed(self, failure: Failure) -> None:
-        """See DiscoverySchedule."""
+        """Handle a refused or unanswered watch."""
         if self._watch is _Watch.NONE or self._closed:
             return  # lost with its connection
         self._watch = _Watch.NONE
@@ -269,14 +269,14 @@ class PoliteSchedule(DiscoverySchedule):
             self._poll_within(self._options.period_seconds * self._random())
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """See DiscoverySchedule."""
+        """Handle an update of the watch, whose changes are already applied."""
         self.topics_hash = topics_hash
         if not (fits or self._closed or self._asking):
             self._poll_within(SHORTEST_SECONDS + RECHECK_SECONDS * self._random())
 
 
 def _delay(backoff: FullJitter, failure: Failure) -> float:
-    """Return a delay, growing after each request to a reachable server; others have no load."""
+    """Return the next delay; it grows only while the server is reachable, and so under load."""
     if failure is Unanswered.UNREACHABLE:
         backoff.reset()
     return backoff.next()

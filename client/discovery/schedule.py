@@ -1,4 +1,4 @@
-"""The schedule of a pattern consumer's requests: the base of all families."""
+"""The schedule of a pattern consumer's requests for topics: the base class of all families."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListTopics:
-    """GET_TOPICS_OF_NAMESPACE; reported by ``listed`` or ``list_failed``.
+    """A request GET_TOPICS_OF_NAMESPACE; its outcome is passed to ``listed`` or ``list_failed``.
 
     Attributes:
         pattern: Applied by the broker; None leaves matching to the client.
@@ -31,14 +31,14 @@ class ListTopics:
 
 @dataclass(frozen=True, slots=True)
 class LookUpPattern:
-    """A LOOKUP of the pattern like a topic; the outcome is ignored."""
+    """A LOOKUP of the pattern, as if it were a topic; the outcome is ignored."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """WATCH_TOPIC_LIST; reported by ``watch_opened`` or ``watch_failed``.
+    """A request WATCH_TOPIC_LIST; its outcome is passed to ``watch_opened`` or ``watch_failed``.
 
     Attributes:
         pattern: The watched pattern; first looked up like a topic.
@@ -53,20 +53,20 @@ class OpenWatch:
 
 @dataclass(frozen=True, slots=True)
 class CloseWatch:
-    """WATCH_TOPIC_LIST_CLOSE; the outcome is ignored."""
+    """A request WATCH_TOPIC_LIST_CLOSE; the outcome is ignored."""
 
 
 class Unanswered(Enum):
-    """An outcome without a server's answer."""
+    """Reasons for a request's failure without an answer of the server."""
 
     TIMED_OUT = "no answer in time"
     DISCONNECTED = "the connection ended"
-    UNREACHABLE = "no connection was to be had"
+    UNREACHABLE = "no connection could be opened"
 
 
 if TYPE_CHECKING:
     Failure: TypeAlias = Unanswered | pb.ServerError.ValueType
-    """A server's error code, or none at all."""
+    """Why a request failed: the server's error code, or the lack of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """Ways to leave a topic no longer found by the pattern."""
+    """What to do with a topic that the pattern no longer finds."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"
@@ -158,13 +158,13 @@ class DiscoverySchedule:
 
     @property
     def complete(self) -> bool:
-        """True with the first list, and the watch if wanted."""
+        """True once the first list has arrived, and the watch, if wanted, is open."""
         return self.topics_hash is not None
 
     # -- events -------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start: the consumer was created, and a connection exists or can be opened."""
+        """Start the schedule: the consumer exists, and a connection is open or can be opened."""
         self._list()
 
     def listed(self, topics_hash: str) -> None:
@@ -191,7 +191,7 @@ class DiscoverySchedule:
         """Handle the completed subscription to the first topics."""
 
     def connected(self, *, watches: bool, reconciles: bool = False) -> None:
-        """Handle a new connection, the first or a later.
+        """Handle a new connection, whether the first or a later one.
 
         Args:
             watches: Whether the server offers topic list watches.
@@ -205,13 +205,13 @@ class DiscoverySchedule:
         """
 
     def watch_opened(self, topics_hash: str) -> None:
-        """Handle an opened watch, or its repeated list, already applied."""
+        """Handle an opened watch, or its repeated list, whose topics are already applied."""
 
     def watch_failed(self, failure: Failure) -> None:
         """Handle a refused or unanswered watch."""
 
     def watch_updated(self, topics_hash: str, *, fits: bool) -> None:
-        """Handle an applied update.
+        """Handle an update of the watch, whose changes are already applied.
 
         Args:
             topics_hash: Hash of the client's new names.
@@ -247,7 +247,7 @@ class DiscoverySchedule:
         """Continue after a later listing."""
 
     def _failed(self, failure: Failure) -> None:
-        """Continue after a failed listing, the first or a later."""
+        """Continue after a failed listing, whether the first or a later one."""
         raise NotImplementedError
 
     # -- tools --------------------------------------------------------------------------------

@@ -101,20 +101,20 @@ class TopicListWatch:
         return answer.watchTopicListSuccess
 
     def opened(self) -> None:
-        """Deliver updates received since the answer, and all later updates."""
+        """Deliver the updates received since the watch's answer, and all later ones."""
         early, self._early = self._early, None
         for update in early or ():
             self._on_update(update)
 
     def update_received(self, update: pb.CommandWatchTopicUpdate) -> None:
-        """See AttachedWatch."""
+        """Handle added and removed topics."""
         if self._early is not None:
             self._early.append(update)
         else:
             self._on_update(update)
 
     def connection_lost(self) -> None:
-        """See AttachedWatch."""
+        """React to the loss of the connection, which ends the watch."""
         self.cnx = self._early = None
         self._on_lost()
 
@@ -199,7 +199,7 @@ class TopicDiscovery:
         return topics_of(self.names)
 
     async def close(self) -> None:
-        """Stop all requests; idempotent."""
+        """Stop all requests for topics; idempotent."""
         if self._closed:
             return
         self._closed = True
@@ -283,7 +283,7 @@ class TopicDiscovery:
         self._watch.opened()
 
     def _failure(self, error: PulsarException | RemoteProtocolError) -> Failure:
-        """Return the schedule's code of an error, stored for the waiter."""
+        """Return the schedule's code for an error; keep the error for the waiter."""
         if isinstance(error, RemoteProtocolError):
             self._error = NotConnected(f"a listing's answer cannot be read: {error}")
             return pb.UnknownError
@@ -328,7 +328,7 @@ class TopicDiscovery:
             cnx.attached.watches.pop(self._link_id, None)
 
     def _lost(self) -> None:
-        """Drop the connections until the schedule's next request: one of two may be alive."""
+        """Drop both connections until the schedule's next request; one may still be alive."""
         if self._closed:
             return
         self._watch.close()

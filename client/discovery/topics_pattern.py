@@ -144,7 +144,7 @@ class _Backtracking:
 
 @lru_cache(_COMPILED)
 def _compiled(text: str) -> _Expression:
-    """Return a compiled expression; not kept per pattern: with broker-side matching rarely used."""
+    """Return a text's compiled expression from a cache, small because brokers usually match."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _RE2_BYTES

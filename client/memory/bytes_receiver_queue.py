@@ -1,4 +1,4 @@
-"""The receiver queue with permits by free bytes: policy "bytes", the default."""
+"""The receiver queue that grants permits by free memory: policy "bytes", the default."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 
 
 QUESTION_SECONDS = 1.0
-"""Shortest interval of requests, and lifetime of an answer."""
+"""Minimum seconds between questions whether more is pending, and lifetime of an answer."""
 
 
 class PendingQuestions:
-    """The requests of a consumer: one in flight, and one per second.
+    """A consumer's questions whether its broker has more messages: one in flight, one a second.
 
     While an answer is fresh, a queue filled by the broker grows without a new request: the pending
     messages went into the queue.
@@ -47,7 +47,7 @@ class PendingQuestions:
         self.latest: BytesReceiverQueue | None = None
 
     def ask(self, queue: BytesReceiverQueue) -> None:
-        """Grow the queue if more is pending; request at most once per second."""
+        """Grow the queue if the broker has more messages; send at most one question a second."""
         if self.latest is not None and self.latest is not queue:
             return
         now = self._clock.now()
@@ -71,10 +71,10 @@ class PendingQuestions:
                 self._pending = queue
                 queue.grow()
         except PulsarException as error:
-            logger.debug("It is not known whether more is pending: %s", error)
+            logger.debug("The broker did not say whether more is pending: %s", error)
 
     def forget(self, queue: BytesReceiverQueue) -> None:
-        """Stop requests for a closed queue."""
+        """Send no further question for a closed queue."""
         if self._asked is queue and self._task is not None:
             self._task.cancel()
         if self.latest is queue:
@@ -88,11 +88,11 @@ EXPANSION_THRESHOLD = 0.75
 UNKNOWN_ENTRY_BYTES = 128 * 1024
 """Assumed size of the first entry: a full batch."""
 FALL_SHIFT = 4
-"""Moving sizes rise immediately, and fall by a sixteenth of the difference."""
+"""Moving averages of sizes rise immediately, and fall by a sixteenth of the difference."""
 
 
 class BytesReceiverQueue:
-    """A receiver queue granting permits for free bytes; see ReceiverQueue for its methods.
+    """A receiver queue that grants permits for free bytes; see ReceiverQueue for its methods.
 
     A permit may bring a whole entry: the first permit costs the moving size of an entry, each
     further permit the moving size of a message (without batches the same). If even the first does
@@ -146,13 +146,13 @@ class BytesReceiverQueue:
 
     @property
     def current_size(self) -> int:
-        """See ReceiverQueue."""
+        """Maximum number of in-flight and queued messages now."""
         return self._size
 
     # -- events of the consumer ---------------------------------------------------------------
 
     def attached(self) -> None:
-        """See ReceiverQueue."""
+        """Grant permits for a new subscription, at which earlier permits are void."""
         self._attached = True
         self._queued = self.outstanding = 0
         self._counted.dropped()
@@ -160,13 +160,13 @@ class BytesReceiverQueue:
         self._want()
 
     def detached(self) -> None:
-        """See ReceiverQueue; promised memory is released."""
+        """Grant nothing until attached again; memory promised to granted permits is released."""
         self._attached = False
         self._questions.forget(self)
         self._prefetch.leave(self._turn)
 
     def arrived(self, messages: int, size_bytes: int) -> None:
-        """See ReceiverQueue."""
+        """Count an arrived entry's messages and bytes."""
         if not messages:
             self._counted.arrived(size_bytes)  # A further part of an earlier entry.
             return
@@ -199,35 +199,35 @@ class BytesReceiverQueue:
         self._message_bytes += over if over > 0 else over >> FALL_SHIFT
 
     def taken(self, messages: int, size_bytes: int) -> None:
-        """See ReceiverQueue."""
+        """Count messages handed to the application, or dropped: their permits are free."""
         self._queued = queued = self._queued - messages
         self._counted.taken(size_bytes)
         if self._size - queued - self.outstanding >= self._enough:
             self._want()
 
     def acknowledged(self, size_bytes: int) -> None:
-        """See ReceiverQueue."""
+        """Release messages acknowledged or redelivered."""
         self._counted.acknowledged(size_bytes)
 
     def found_nothing(self) -> None:
-        """See ReceiverQueue."""
+        """React to an application that waits while the queue is empty."""
         self.asking = True
         self._want()
         if self.may_grow and not self._prefetch.stands_in_line(self._turn):
             self._questions.ask(self)
 
     def pause(self) -> None:
-        """See ReceiverQueue."""
+        """Grant no permits until ``resume``."""
         self._paused = True
         self._prefetch.step_back(self._turn)
 
     def resume(self) -> None:
-        """See ReceiverQueue."""
+        """Grant permits again."""
         self._paused = False
         self._want()
 
     def close(self) -> None:
-        """See ReceiverQueue."""
+        """Release all counts, and grant nothing more."""
         self._attached = False
         self._questions.forget(self)
         self._counted.close()
@@ -236,20 +236,20 @@ class BytesReceiverQueue:
 
     @property
     def kept_bytes(self) -> int:
-        """See TurnTaker."""
+        """Bytes held by the application, counted until it is done with them."""
         return self._counted.handed_out
 
     # -- size ---------------------------------------------------------------------------------
 
     @property
     def may_grow(self) -> bool:
-        """True below the largest size, with free memory."""
+        """True if the queue is below its largest size, and memory is free."""
         if self._size >= self._max_size or not self._attached:
             return False
         return self._memory.current_usage_fraction < EXPANSION_THRESHOLD
 
     async def more_is_pending(self) -> bool:
-        """See Granting."""
+        """Tell whether the broker holds messages beyond its permits."""
         return await self._consumer.more_is_pending()
 
     def grow(self) -> None:
@@ -275,7 +275,7 @@ class BytesReceiverQueue:
     # -- permits ------------------------------------------------------------------------------
 
     def _want(self) -> None:
-        """Grant freed permits, at half of the queue or more, within the memory limit."""
+        """Request memory for freed permits, once they are half of the queue or more."""
         wanted = self._size - self._queued
         if wanted <= 0 or wanted - self.outstanding < self._enough:
             return
@@ -291,7 +291,7 @@ class BytesReceiverQueue:
             self._grant(self.outstanding + granted)
 
     def turn_came(self, room_bytes: int) -> None:
-        """See TurnTaker."""
+        """Grant permits for an entry, and for further entries within ``room_bytes``."""
         wanted = self._size - self._queued
         if wanted > 0:
             self._grant(min(wanted, 1 + room_bytes // self._message_bytes))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class CountedBytes:
-    """Bytes of messages, from arrival to handover to the application.
+    """The bytes of a queue's messages, counted from arrival to handover to the application.
 
     Counting never waits: the bytes have already arrived. A single adjusted reservation covers all
     messages.
@@ -42,7 +42,7 @@ class CountedBytes:
         self._change(size_bytes)
 
     def taken(self, size_bytes: int) -> None:
-        """Release bytes handed out or dropped, unless counted until acknowledgement."""
+        """Release bytes of messages handed out or dropped, unless counted until acknowledged."""
         if self._until_acknowledged:
             self.handed_out += size_bytes
         else:
@@ -85,61 +85,61 @@ class FixedReceiverQueue:
 
     @property
     def current_size(self) -> int:
-        """See ReceiverQueue."""
+        """Maximum number of in-flight and queued messages now."""
         return self._size
 
     def attached(self) -> None:
-        """See ReceiverQueue."""
+        """Grant permits for a new subscription, at which earlier permits are void."""
         self._counted.dropped()
         self._free = self._size
         self._grant()
 
     def detached(self) -> None:
-        """See ReceiverQueue; permits granted while detached are void, and granted anew."""
+        """Grant nothing until attached again, when all permits are granted anew."""
 
     def arrived(self, messages: int, size_bytes: int) -> None:
-        """See ReceiverQueue."""
+        """Count an arrived entry's messages and bytes."""
         self._counted.arrived(size_bytes)
 
     def taken(self, messages: int, size_bytes: int) -> None:
-        """See ReceiverQueue."""
+        """Count messages handed to the application, or dropped: their permits are free."""
         self._counted.taken(size_bytes)
         self._free += messages
         self._grant()
 
     def acknowledged(self, size_bytes: int) -> None:
-        """See ReceiverQueue."""
+        """Release messages acknowledged or redelivered."""
         self._counted.acknowledged(size_bytes)
 
     def found_nothing(self) -> None:
-        """See ReceiverQueue; at size 0, a message was requested."""
+        """Grant a permit to the waiting application if the queue has size 0."""
         if not self._size:
             self._grant(asked=1)
 
     def _grant(self, asked: int = 0) -> None:
-        """Grant free permits; at size 0 the missing permits, and newly requested."""
+        """Grant free permits; at size 0, permits for the awaited messages that lack one."""
         free = self._free if self._size else self._consumer.missing + asked
         if free > 0 and free >= self._size // 2 and not self._paused:
             self._free = 0
             self._consumer.grant(free)
 
     def pause(self) -> None:
-        """See ReceiverQueue."""
+        """Grant no permits until ``resume``."""
         self._paused = True
 
     def resume(self) -> None:
-        """See ReceiverQueue."""
+        """Grant permits again."""
         self._paused = False
         self._grant()
 
     def close(self) -> None:
-        """See ReceiverQueue."""
+        """Release all counts, and grant nothing more."""
         self._paused = True
         self._counted.close()
 
 
 class Granting(Protocol):
-    """Callbacks of the consumer."""
+    """Callbacks of the consumer for granting permits."""
 
     @property
     def queued(self) -> int:
@@ -147,7 +147,7 @@ class Granting(Protocol):
 
     @property
     def missing(self) -> int:
-        """Number of awaited messages neither queued nor covered by permits."""
+        """Number of messages the application awaits, neither queued nor covered by permits."""
 
     def grant(self, permits: int) -> None:
         """Grant further permits to the broker (FLOW)."""
@@ -176,13 +176,13 @@ class ReceiverQueue(Protocol):
         """Maximum number of in-flight and queued messages now."""
 
     def attached(self) -> None:
-        """Grant anew: after a subscription earlier permits are void.
+        """Grant permits for a new subscription, at which earlier permits are void.
 
         Queued messages were dropped, and are not counted any more.
         """
 
     def detached(self) -> None:
-        """Grant nothing until attached again: the connection is lost.
+        """Grant nothing until attached again, because the connection is lost.
 
         Queued messages are dropped, and reported by ``taken``.
         """
@@ -200,13 +200,13 @@ class ReceiverQueue(Protocol):
         """
 
     def found_nothing(self) -> None:
-        """Handle the application waiting at an empty queue."""
+        """React to an application that waits while the queue is empty."""
 
     def pause(self) -> None:
-        """Grant nothing until ``resume``."""
+        """Grant no permits until ``resume``."""
 
     def resume(self) -> None:
-        """Grant again."""
+        """Grant permits again."""
 
     def close(self) -> None:
         """Release all counts, and grant nothing more."""

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
     OpenQueue: TypeAlias = Callable[[Granting, int], ReceiverQueue]
-    """Returns a topic's queue of the given largest size; the caller must ``close`` the queue."""
+    """A function that opens a topic's queue of the given largest size; the caller closes it."""
 
 SHRINK_AGAIN_SECONDS = 1.0
-"""Interval of shrinks of byte queues while memory is nearly used up."""
+"""Seconds between two shrinks of receiver queues while memory is nearly used up."""
 
 
 class ReceiverQueuePolicy(Enum):
@@ -51,7 +51,7 @@ class QueueOptions:
 
     @property
     def min_size(self) -> int:
-        """The initial size of a topic's queue: 1, or enough for ``batch_receive``.
+        """The initial size of a topic's queue: 1 message, or enough for ``batch_receive``.
 
         While a batch is gathered, half of the permits less one may be held back.
         """
@@ -81,7 +81,7 @@ class ReceiverQueues:
             queue.shrink()
 
     async def close(self) -> None:
-        """Stop running requests, after the consumers were closed; idempotent."""
+        """Stop questions in flight, after the consumers were closed; idempotent."""
         self._trigger.remove()
         for task in self._questions:
             task.cancel()

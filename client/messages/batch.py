@@ -1,4 +1,4 @@
-"""Batches under construction, messages sent in one entry, and batches as in the official client."""
+"""Batches of messages being built, and a reader of batches as in the official client."""
 
 from __future__ import annotations
 

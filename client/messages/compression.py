@@ -84,7 +84,7 @@ _CODECS = {
     ),
 }
 _SMALLEST_ALLOWANCE = 64
-"""Bytes allowed for any payload: the shortest are mostly frame."""
+"""Uncompressed bytes allowed at least: the shortest payloads are mostly frame overhead."""
 
 
 def compress(compression: CompressionType, data: bytes) -> bytes:

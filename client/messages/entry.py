@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 MAX_UNCOMPRESSED_BYTES = 64 * 1024 * 1024
 """Maximum bytes of a decompressed entry, under the default memory limit."""
 _MOST_BYTES = 2**31 - 1
-"""Maximum bytes of a message: the wire's sizes are signed numbers."""
+"""Maximum bytes of a message: sizes in the protocol are signed 32-bit numbers."""
 MOST_AT_ONCE = 1_000
-"""Maximum number of messages of a batch read in a few milliseconds."""
+"""Maximum number of messages read from a batch in a row, which takes a few milliseconds."""
 MOST_BYTES_AT_ONCE = 1_048_576
-"""Maximum bytes of a batch read in a few milliseconds, even of metadata only."""
+"""Maximum bytes read from a batch in a row, which takes a few milliseconds."""
 MENDED_BYTES = 128
-"""Cost of a metadata byte with a broken text, in ordinary bytes."""
+"""Cost of reading a byte of metadata with invalid UTF-8, in bytes of valid metadata."""
 MOST_MENDED_BYTES = 16_384
-"""Largest metadata with a broken text to be mended."""
+"""Maximum bytes of metadata with invalid UTF-8 that is repaired."""
 LARGE_METADATA_BYTES = 131_072
-"""Size of metadata beyond which fields are counted before parsing."""
+"""Metadata above this size has its fields counted before it is parsed."""
 MOST_FIELDS = 4_000
 """Maximum number of fields of large metadata: parsed, each takes ten times its memory."""
 LEAST_MESSAGE_BYTES = 6
@@ -60,7 +60,7 @@ def largest_message_bytes(memory_limit_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EntrySource:
-    """The receiving topic's consumer of entries.
+    """The consumer's settings by which its entries are read.
 
     Attributes:
         topic_name: Full name of the topic or partition.
@@ -127,7 +127,7 @@ class Entry:
         return max(1, self.head.batch_size) - self._next_index
 
     def uncompress(self) -> None:
-        """Decompress the payload; otherwise done by ``take``.
+        """Decompress the payload now; otherwise ``take`` does.
 
         Belongs in a thread if ``decompressing_takes_long``.
 
@@ -143,7 +143,7 @@ class Entry:
         self.payload = b""
 
     def take(self, most: int = MOST_AT_ONCE) -> list[Message]:
-        """Read the next messages, except those acknowledged or compacted away.
+        """Read the next messages of the entry, except acknowledged and compacted ones.
 
         Texts with invalid UTF-8 are mended, as by a broker.
 
@@ -270,7 +270,7 @@ def _announced_messages(checked: bytes) -> int:
 
 
 def _mended(metadata: bytes, kind: Descriptor) -> bytes:
-    """Return metadata with the broken parts of its texts replaced.
+    """Return metadata with the invalid parts of its texts replaced.
 
     Raises:
         DecodeError: Mending would take too long.

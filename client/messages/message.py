@@ -77,7 +77,7 @@ class EncryptionContext:
 
 
 class Decoding(Protocol):
-    """The decoding part of a schema."""
+    """The part of a schema that decodes messages."""
 
     def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
         """Return the decoded value of a message."""
@@ -92,7 +92,7 @@ class PlainBytes:
 
 
 class EntryHead:
-    """The fields common to the messages of an entry.
+    """The fields that all messages of an entry share.
 
     Args:
         metadata: The entry's metadata.

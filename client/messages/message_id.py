@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 import proto.PulsarApi_pb2 as pb
 
 Place = tuple[int, int]
-"""Ledger id and entry id."""
+"""A position in a topic: ledger id and entry id."""
 
 _LARGEST = 2**63 - 1
 _UNSIGNED = 2**64
@@ -87,7 +87,7 @@ class MessageId:
         return self._ledger_id, self._entry_id
 
     def to_proto(self) -> pb.MessageIdData:
-        """Return the id in the form of commands."""
+        """Return the id as a protobuf message for commands."""
         data = pb.MessageIdData(
             ledgerId=self._ledger_id % _UNSIGNED, entryId=self._entry_id % _UNSIGNED
         )

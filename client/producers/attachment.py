@@ -50,7 +50,7 @@ def producer_command(
 
 
 async def attach_producer(cnx: ClientCnx, command: pb.CommandProducer) -> pb.CommandProducerSuccess:
-    """Return the broker's answer; for WaitForExclusive, after exclusive access was granted.
+    """Attach a producer, and return the broker's answer once access is granted.
 
     Raises:
         ServerResponseError: The broker refused.

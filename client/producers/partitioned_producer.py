@@ -31,7 +31,7 @@ PARTITIONS_SECONDS = 60.0
 
 
 class PartitionedProducer:
-    """The producers of a topic's partitions, with the routing between them.
+    """The producers of a topic's partitions, and the choice of the partition for each message.
 
     Args:
         context: The client's context.
@@ -58,7 +58,7 @@ class PartitionedProducer:
         self._closed = False
 
     async def open(self, due: float) -> None:
-        """Attach to all partitions until ``due``; with lazy start to none yet.
+        """Attach to all partitions until ``due``; with lazy start, attach to none yet.
 
         Raises:
             PulsarException: A partition refused; no partition is attached.
@@ -134,7 +134,7 @@ class PartitionedProducer:
             producer.withdraw(message)
 
     async def flush(self) -> None:
-        """Wait until all messages submitted before are answered; raises like a topic's producer."""
+        """Wait until all messages submitted before are answered; raise the first failure."""
         self._check_open()
         flushing = (producer.flush() for producer in self._started.values())
         for error in await asyncio.gather(*flushing, return_exceptions=True):

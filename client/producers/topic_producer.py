@@ -1,4 +1,4 @@
-"""A producer of an unpartitioned topic, or of one partition."""
+"""The producer of an unpartitioned topic, or of a single partition."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class TopicProducer:
             attach_again()
 
     def _detach(self) -> None:
-        """Detach from the connection."""
+        """Detach the producer from its lost connection."""
         if self._cnx is not None:
             self._cnx.attached.producers.pop(self._id, None)
             self._cnx = None

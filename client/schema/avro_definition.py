@@ -99,7 +99,7 @@ class AvroDefinition:
         return read_data(_Decoder(data), self.schema, named, schema, {})  # type: ignore[no-untyped-call]
 
     def also_named(self, other: AvroDefinition) -> AvroDefinition:
-        """Return a definition for reading another's values, whatever the outermost name.
+        """Return this definition with the name of another definition's outermost record as alias.
 
         To Pulsar, a renamed class is the same.
         """
@@ -153,7 +153,7 @@ def _kinds(part: Value) -> set[str]:
 
 
 class _Extent:
-    """Smallest size of a value in bytes, and largest depth.
+    """Minimum size in bytes, and maximum depth, of values of a definition.
 
     Args:
         named: The named types.

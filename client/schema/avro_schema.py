@@ -1,4 +1,4 @@
-"""Avro values, read by their producer's schema."""
+"""A schema whose values are sent as Avro, and read by their producer's schema."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class AvroSchema(VersionedSchema):
 
 
 class _AsWritten:
-    """A decoder of a version's values.
+    """A decoder of the values that one schema version's producers wrote.
 
     Args:
         schema: Creates the value.

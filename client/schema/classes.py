@@ -83,7 +83,7 @@ def derived(kind: type, *, as_json: bool) -> Derived:
 
 
 class _Derivation:
-    """A single definition: each class is defined at its first use, and later named."""
+    """Derives the definition of a class; each class within is defined once, then named."""
 
     def __init__(self, others: dict[Kind, Part]) -> None:
         self._words = {**_PRIMITIVES, **others}
@@ -113,7 +113,7 @@ class _Derivation:
         if origin is dict and arguments[0] is str:
             values = self._of(arguments[1], where)
             return Derived({"type": "map", "values": values.definition}, _of_values(values.read))
-        raise TypeError(f"{where}: a schema has no word for {kind!r:.80}: {_REMEDY}")
+        raise TypeError(f"{where}: a schema has no type for {kind!r:.80}: {_REMEDY}")
 
     def _enum(self, kind: type[Enum]) -> Derived:
         name, known = self._name(kind)
@@ -175,7 +175,7 @@ def _fields_of(kind: Kind) -> Iterator[tuple[str, Kind, object]]:
 
 
 def _made(factory: object, default: object) -> object:
-    """Return a field's default; a factory's only if certainly empty."""
+    """Return a field's default; call a factory only if it surely makes an empty value."""
     if factory in (list, dict):
         return [] if factory is list else {}
     return default if factory in (None, dataclasses.MISSING) else _MISSING

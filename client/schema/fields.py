@@ -24,7 +24,7 @@ HeldT_co = TypeVar("HeldT_co", covariant=True)
 
 
 class Holds(Protocol[HeldT_co]):
-    """A field type or record as seen by type checkers: the type of its values."""
+    """A field type or record in the eyes of type checkers, by the type of its values."""
 
     def _held(self) -> HeldT_co: ...
 
@@ -64,11 +64,11 @@ class Element:
         raise TypeError(f"{where} is a Record or a Field such as String(), not {found!r:.80}")
 
     def type(self) -> str:
-        """Return the type's name in Avro."""
+        """Return the name of the element's type in Avro."""
         return self._avro
 
     def python_type(self) -> Value:
-        """Return the class, or classes, of values."""
+        """Return the class, or classes, of the element's values."""
         return self._python
 
     def validate_type(self, name: str, val: Value) -> Value:
@@ -88,11 +88,11 @@ class Element:
         return val
 
     def schema(self) -> Definition:
-        """Return the definition."""
+        """Return the element's Avro definition."""
         return self.schema_info(set())
 
     def schema_info(self, defined_names: set[str]) -> Definition:
-        """Return the definition; only the name if already defined.
+        """Return the Avro definition; only the name if it was already defined.
 
         Args:
             defined_names: Names already defined; new names are added.
@@ -112,7 +112,7 @@ class Element:
 
 
 class Field(Element):
-    """A field type; base class of a program's own types."""
+    """Base class of field types, also of a program's own."""
 
     if TYPE_CHECKING:  # for type checkers, attributes of records have their values' types
 

@@ -1,4 +1,4 @@
-"""Values as JSON: records, dataclasses, pydantic models."""
+"""A schema whose values are sent as JSON: records, dataclasses, pydantic models."""
 
 from __future__ import annotations
 
@@ -112,4 +112,4 @@ def _as_json(value: object) -> object:
         return value.decode()
     if isinstance(value, Record):
         return values_of(value)
-    raise TypeError(f"JSON has no word for {type(value).__name__}: {value!r:.80}")
+    raise TypeError(f"JSON has no form for {type(value).__name__}: {value!r:.80}")

@@ -1,4 +1,4 @@
-"""Values as protobuf messages."""
+"""A schema whose values are protobuf messages."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Record(Element):
         return type(self)
 
     def _converted(self, val: Value) -> Value:
-        """Return a record for a dict of its fields."""
+        """Return a record made of a dict of its fields."""
         return type(self)(**val) if isinstance(val, dict) else val
 
     @classmethod

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 PATIENCE_SECONDS = 30.0
-"""Timeout of a version's request, delaying the messages behind; after a failure, messages of the
-version fail for the same time without a request.
+"""Timeout of a request for a schema version, which delays the messages behind.
+
+After a failure, messages of the version fail for the same time without a request.
 """
 
 MAX_VERSIONS = 100
@@ -90,7 +91,7 @@ class TopicVersions:
         try:
             info = await self._cluster.patience.until(
                 lambda: get_schema(self._cluster, self._topic, version),
-                "the broker did not tell it",
+                "the broker did not send the schema",
                 PATIENCE_SECONDS,
                 attachment_may_pass,
             )
@@ -108,7 +109,7 @@ class TopicVersions:
 
 
 class _Unknown:
-    """The schema of messages with undecodable values."""
+    """The schema of messages whose schema version could not be fetched."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

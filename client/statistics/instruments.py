@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from limiter.metrics.instruments import Labelled, Table
 
     Sources: TypeAlias = Callable[[ClientStatistics], Iterable[tuple[tuple[str, ...], object]]]
-    """Returns the objects that have the attributes, each with its labels' values."""
+    """A function that returns objects to measure, each with its labels' values."""
 
 _LABELS = {
     "memory": (),

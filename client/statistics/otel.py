@@ -35,7 +35,7 @@ def create_instruments(meter: Meter, client: HasStatistics, name: str | None = N
 
 
 class _Readings:
-    """A reading shared by all instruments: a repeated instrument starts a new reading."""
+    """A reading of the statistics that all instruments share within a collection."""
 
     def __init__(self, client: HasStatistics) -> None:
         self._reader = StatisticsReader(client)

@@ -1,4 +1,4 @@
-"""Statistics of a client, and their log: memory, producers, consumers, and waiters."""
+"""Statistics of a client's memory, producers, consumers and waiters, and their periodic log."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _producer_waiting(producer: ProducerStatistics) -> Iterator[Waiting]:
     if not producer.is_connected:
         yield Waiting(who, "a connection", 1)
     if producer.waiting_sends:
-        yield Waiting(who, "a place in its queue, or memory", producer.waiting_sends)
+        yield Waiting(who, "a slot in its queue, or memory", producer.waiting_sends)
     if producer.pending_messages:
         yield Waiting(who, "receipts", producer.pending_messages)
 
@@ -111,7 +111,7 @@ _numbers = count(1)
 
 
 def client_name(client: HasStatistics) -> str:
-    """Return the name of an unnamed client: ``client-1`` and so on, per process."""
+    """Return a name for a client without one: ``client-1`` and so on, per process."""
     if client not in _names:
         _names[client] = f"client-{next(_numbers)}"
     return _names[client]

@@ -1,4 +1,4 @@
-"""An evaluator of the PromQL that alerting rules use, over the scrapes of a run.
+"""An evaluator of the part of PromQL that alerting rules use, over the scrapes of a run.
 
 An expression is parsed once and evaluated at each scrape. Other syntax is refused by name:
 ``promtool`` knows all of PromQL.
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 
 NAME = "__name__"
 _NEAR = 1.1
-"""A series that begins or ends within so many steps of a range's end counts as filling the
-range.
-"""
+"""A series that begins or ends within this many scrape intervals of a range fills the range."""
 
 
 class Scrapes(NamedTuple):
-    """The pages of all targets, one after each interval; the time outside is quiet.
+    """Scraped pages of all targets, one after each interval; outside of the run nothing changes.
 
     A target without an answer has no series in that page, like stale series in Prometheus.
 
@@ -67,7 +65,7 @@ class Scrapes(NamedTuple):
 
 
 def _increase(points: Points, seconds: float) -> float | None:
-    """Return the increase of a counter in a range that ends now, as Prometheus extrapolates.
+    """Return the increase of a counter in the range up to now, as Prometheus extrapolates.
 
     A fall means that the counter began again from 0. The gaps at both ends of the range are
     extrapolated: by half a step at most if the points end early, and never below 0.
@@ -292,7 +290,7 @@ def _unnamed(series: Labels) -> Labels:
 
 
 def _joined(sign: str, left: Operand, right: Operand) -> Operand:
-    """Return an operator's result."""
+    """Return the result of an operator between two operands."""
     if isinstance(left, float) and isinstance(right, float) and sign in _ARITHMETIC:
         return _ARITHMETIC[sign](left, right)
     numbers = isinstance(left, float) + isinstance(right, float)
@@ -325,7 +323,7 @@ def _of_sets(sign: str, one: Vector, other: Vector) -> Vector:
 
 
 def _pairs(sign: str, one: Any, other: Any) -> list[tuple[Labels, float, float]]:  # noqa: ANN401
-    """Return each series with its values at both sides of an operator; a side may be a number."""
+    """Return pairs of matching series at both sides of an operator; a side may be a number."""
     if isinstance(one, float):
         return [(series, one, value) for series, value in other.items()]
     if isinstance(other, float):

@@ -29,9 +29,8 @@ SHIPPED_RULES = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yml"
 SCRAPE_SECONDS = 5.0
 """The interval of scrapes and of rules in deploy/prometheus.yml."""
 QUIET_SECONDS, QUANTILE_SECONDS = 900.0, 600.0
-"""Rules are evaluated for the first of these times after a run; a real Pulsar's quantiles forget a
-wait after the second.
-"""
+"""Rules are evaluated for the first time after a run; a real Pulsar's quantiles forget a wait after
+the second."""
 _MOST_PAGES = 2_000
 _PAGES = """WITH asked AS (
   SELECT process, seconds, metric, value, CAST(floor(seconds / :every) AS BIGINT) AS number
@@ -90,7 +89,7 @@ class Alerts:
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Read the alerts of a rule file.
+    """Read the alerting rules of a file.
 
     Raises:
         UsageError: The file has no alerting rules of Prometheus.
@@ -139,7 +138,7 @@ def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
 
 
 def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:
-    """Return the scrapes of a run by Prometheus, and the number of the first interval."""
+    """Return a run's samples as Prometheus would have scraped them, and the first interval."""
     rows = run.sql(_PAGES, every=every, names=list(names))
     first, last = (rows[0]["number"], rows[-1]["number"]) if rows else (0, 0)
     pages: list[dict[str, Vector]] = [{} for _ in range(first, last + 1)]
@@ -158,7 +157,7 @@ def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes,
 
 
 def _true(rule: Rule, scrapes: Scrapes, first: int) -> Iterator[Alert]:
-    """Yield each time for which a rule was true."""
+    """Yield each period in which a rule was true."""
     if rule.expression is None:
         raise NotEvaluatedError(rule.why)
     if not any(rule.expression.metrics & page.keys() for page in scrapes.pages):

@@ -1,4 +1,4 @@
-"""Rows and sentences on the alerts of a run, and on the memory that scrapes see.
+"""Tables and sentences about the alerts of a run, and about peaks of memory that scrapes miss.
 
 The page and the terminal show the same rows and sentences.
 """
@@ -35,11 +35,11 @@ LEFT JOIN told l ON l.process = t.process AND t.figure LIKE '%used'
 LEFT JOIN told o ON o.process = t.process AND o.figure = split_part(t.figure, '.', 1) || '.timeouts'
 WHERE regexp_matches(t.figure, '^(heap|direct)\\.(used|waiting)$')
 ORDER BY t.process, split_part(t.figure, '.', 1) DESC, t.figure"""
-"""A storm's peaks fall between two scrapes: a scrape sees a single moment of each interval."""
+"""A query for peaks in all samples and in the scraped ones: scrapes miss a storm's short peaks."""
 
 
 def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
-    """Return the most memory and waiting requests of each server, in all and as seen by scrapes."""
+    """Return each server's peak memory and waiting requests, in all and as seen by scrapes."""
     return run.sql(_SEEN, every=SCRAPE_SECONDS)
 
 

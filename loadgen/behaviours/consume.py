@@ -1,4 +1,4 @@
-"""Clients that consume the messages of a publishing group, and judge every message."""
+"""Clients that consume the messages of a publishing group, and verify every message."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class Consume(Group):
     subscription: Annotated[str, Field(min_length=1, max_length=80)] = "loadgen"
     type: Literal["exclusive", "shared", "failover", "key-shared"] = "exclusive"
     publishers: SkipJsonSchema[int] = 0
-    """Clients of ``of``: set when the document is read."""
+    """Number of clients in the group ``of``; set when the document is read."""
     size: SkipJsonSchema[int] = 0
-    """Bytes of the publishers' messages: set likewise."""
+    """Bytes of the publishers' messages; set when the document is read."""
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """See Group: the publisher's namespace."""
+        """Return the number of the namespace in which the client's publisher has its topic."""
         return index % max(1, self.publishers) % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """See Group: the publishers' requests are counted with the publishers."""
+        """Return 0: requests are counted with the publishers that cause them."""
         return 0.0
 
     async def client(self, me: LoadClient) -> None:
-        """Consume until the run ends; a lost consumer subscribes again."""
+        """Consume messages until the run ends; subscribe again after each loss of the consumer."""
         topic = topic_of(me.namespace, self.of, me.plan.index % max(1, self.publishers))
         deliveries = _Deliveries(self, me)
         while not me.stopping.is_set():
@@ -109,7 +109,7 @@ class _Deliveries:
 
     def _received(self, command: pb.CommandMessage, tail: bytes) -> None:
         me, found = self._me, read_message(tail, self._group.size)
-        due, item, problem = None, "", "a message that nobody sent like this"
+        due, item, problem = None, "", "a message that no publisher sent in this form"
         if found is not None:
             due, item = found.due, f"{found.client} {found.number}"
             problem = self._problem(found[:2], redelivered=command.redelivery_count > 0)
@@ -127,10 +127,10 @@ class _Deliveries:
         if self._group.type in ("shared", "key-shared") or redelivered:
             return ""
         last, self._last = self._last, max(self._last, message[1])
-        return "a message came behind a later one" if message[1] < last else ""
+        return "a message arrived after a later one" if message[1] < last else ""
 
     def _acknowledge(self) -> None:
-        """Acknowledge the messages of this turn together."""
+        """Acknowledge the messages received in this event-loop iteration together."""
         ids, self._unacknowledged = self._unacknowledged, []
         connection = self.link.connection
         if connection is None:

@@ -45,16 +45,16 @@ class CreateAndDelete(Group):
     lifetime: Duration = 2.0
 
     def requests_each(self, seconds: float) -> float:
-        """See Group."""
+        """Return the estimated number of requests of a client in a time."""
         return 2 * super().requests_each(seconds)
 
     async def ready(self, me: LoadClient) -> None:
-        """Load the REST client too: the import would make a task late."""
+        """Connect the client; also import the REST client, as a later import delays the task."""
         await super().ready(me)
         from client.admin import pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it
 
     async def client(self, me: LoadClient) -> None:
-        """Create at each moment of the schedule; deletions follow, also after the run's end."""
+        """Create topics on schedule; each is deleted later, if need be after the run's end."""
         lives: list[asyncio.Task[None]] = []
         with me.not_idle():
             async with admin_of(me.context.admin_url, self.timeout) as admin:
@@ -64,7 +64,7 @@ class CreateAndDelete(Group):
                 await asyncio.gather(*lives)
 
     async def _live(self, me: LoadClient, admin: PulsarAdmin, number: int, due: float) -> None:
-        """Create a topic, and delete it at the end of its life."""
+        """Create a topic, and delete it at the end of its lifetime."""
         ends = due + self.lifetime
         name = f"{_PREFIX}-{me.plan.number}-{number}-{_ms(due)}-{_ms(ends)}"
         topic = TopicName.parse(f"persistent://{me.namespace}/{name}")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Family = Literal["polite", "java-watch", "java-poll", "cpp", "go"]
 _TUNNELLING = ("polite", "java-watch", "java-poll")
-"""Families that connect to the broker of their pattern, subscribing or not."""
+"""Families whose clients connect to the broker of their pattern even without a subscription."""
 REOPEN_SECONDS = 0.1
 """Seconds from the broker's closing of a consumer until the new lookup of the topic."""
 _MOST_SECONDS = 60.0
@@ -81,21 +81,21 @@ class Discover(Group):
 
     @property
     def family(self) -> str:
-        """See Group."""
+        """The client library whose schedule the group follows; empty without a library."""
         return self.library
 
     @property
     def connections_each(self) -> int:
-        """See Group: one to list, one to the broker of the pattern by a tunnel."""
+        """Return a client's simultaneous connections: one to list, perhaps one to a broker."""
         return 2 if self.attach or self.library in _TUNNELLING else 1
 
     @property
     def lasts(self) -> bool:
-        """See Group: the run may end when all are back."""
+        """False: the run may end when all clients are back."""
         return False
 
     async def client(self, me: LoadClient) -> None:
-        """Subscribe, and again some time after a final failure."""
+        """Subscribe to the pattern, and again some time after a final failure."""
         me.times_out_late = self.library.startswith("java")
         while True:
             failed = await _Subscription(self, me).run()
@@ -133,7 +133,7 @@ class _Subscription:
         self._last = Failed(pb.UnknownError, "")
 
     async def run(self) -> Failed:
-        """Follow the schedule; return the reason of the subscription's failure."""
+        """Follow the schedule's requests; return the reason if the subscription fails."""
         me = self._me
         me.on_pushed, me.on_lost = self._pushed, self._lost
         self._due = me.started if not self._schedule.listings else None
@@ -198,7 +198,7 @@ class _Subscription:
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Continue after the loss of a connection; a second connection may remain."""
+        """Continue after the loss of a connection; the client may have a second one."""
         listed = link is self._me.service and self._known is not None
         if listed or link is self._watch_link:
             self._close_watch()
@@ -277,7 +277,7 @@ class _Subscription:
             self._schedule.subscribed()
 
     async def _keep_attached(self, number: int, topic: str) -> None:
-        """Subscribe to a topic, and again after each loss.
+        """Subscribe to a topic, and subscribe again after each loss of the consumer.
 
         First attempts end with the operation timeout; a topic attached once is retried for ever.
         """

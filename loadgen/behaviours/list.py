@@ -35,21 +35,21 @@ class List(Group):
     every: Moment = 0.0
 
     def requests_each(self, seconds: float) -> float:
-        """See Group."""
+        """Return the estimated number of requests of a client in a time."""
         return self.pipelined * super().requests_each(seconds)
 
     @property
     def lasts(self) -> bool:
-        """See Group."""
+        """True if clients continue until the run ends, even once they are back."""
         return self.every > 0
 
     @property
     def countable(self) -> bool:
-        """See Group."""
+        """True if the number of requests follows from the schedule alone."""
         return not self.every and not isinstance(self.arrive, Concurrency)
 
     async def client(self, me: LoadClient) -> None:
-        """List at each moment; the first lists decide whether the client is back."""
+        """List topics at each moment of the schedule; the client is back after the first lists."""
         settling: asyncio.Task[None] | None = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):

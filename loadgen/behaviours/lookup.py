@@ -27,7 +27,7 @@ class Lookup(Group):
     topic: str = "loadgen-{n}"
 
     async def client(self, me: LoadClient) -> None:
-        """Look up at each moment."""
+        """Look up a topic at each moment of the schedule."""
         number = 0
         async for due in me.ticks(self.every):
             topic = f"persistent://{me.namespace}/{self.topic.replace('{n}', str(number))}"

@@ -44,7 +44,7 @@ class Publish(Group):
     keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
 
     async def client(self, me: LoadClient) -> None:
-        """Publish at each moment; a lost producer is opened again."""
+        """Publish a message at each moment of the schedule; a lost producer is opened again."""
         producer = _Producer(self, me)
         number = 0
         async for due in me.ticks(self.every):
@@ -81,7 +81,7 @@ class _Producer:
         )
 
     async def _open(self) -> None:
-        """Look up the topic and open a producer; a failure shows in the messages."""
+        """Look up the topic and open a producer; if that fails, the messages' rows show it."""
         me = self._me
         command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)
         link, answer = await me.open(self._topic, "producer", request_frame(command))

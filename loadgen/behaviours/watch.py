@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from loadgen.engine.client import LoadClient
 
 LOOKS, LOOK_SECONDS = 10, 0.4
-"""Number and interval of comparisons with a list before a watch counts as wrong."""
+"""How often, and at what interval, a watch's names are compared with a list before it is wrong."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """The names notified to a client, and the server's hash."""
+    """The names that a watch's updates told a client, and the server's hash of these names."""
 
     names: set[str] = field(default_factory=set)
     topics_hash: str = ""
@@ -61,7 +61,7 @@ class Watch(Group):
                 await self._compare(me, pattern, told)
 
     async def _compare(self, me: LoadClient, pattern: str, told: _Told) -> None:
-        """Compare the names at the end with a list, after changes under way."""
+        """Compare the watched names with a list, once pending changes have arrived."""
         missing = extra = 0
         # Topics created by clients are deleted at the end of their life, also after the run's end.
         await me.sleep(LOOK_SECONDS)
@@ -78,13 +78,13 @@ class Watch(Group):
             await me.sleep(LOOK_SECONDS)
         wrong = (
             f"at the end the watch of {me.namespace} lacks {missing} names that a list has, has "
-            f"{extra} that it has not, or was told another hash than that of the names"
+            f"{extra} that it has not, or got a hash that is not that of its names"
         )
         me.end_row(me.begin_row("update"), wrong=wrong)
 
 
 def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
-    """Write a row for each name of an update: right, or notified again."""
+    """Write a row for each name of an update: correct, or wrong because already known."""
     if command.type != pb.BaseCommand.WATCH_TOPIC_UPDATE:
         return
     update = command.watchTopicUpdate
@@ -94,6 +94,6 @@ def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
             row = me.begin_row("update", due, item=f"{'+' if created else '-'}{topic}")
             row.sent = row.due
             again = (topic in told.names) is created
-            me.end_row(row, wrong="an update told again what the watch had told" if again else "")
+            me.end_row(row, wrong="an update repeated an earlier change" if again else "")
             (told.names.add if created else told.names.discard)(topic)
     told.topics_hash = update.topics_hash

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 _MESSAGE_KEY, _LOOKUPS_KEY = "maxMessageSize", LOOKUP_KEYS["broker"]
 _BEHIND_POLITE = 10.0
 _SEARCH_SHARE, _ALONE_SHARE = 0.6, 0.9
-"""Share of the time for the search in virtual time: the rest is for real storms, or clean-up."""
+"""Share of the time for the search in virtual time; the rest is for storms, or for clean-up."""
 _MEGABYTES = re.compile(r"(\d{1,9})\s*MB")
 
 
@@ -147,7 +147,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
     _require_possible(minutes, confirm_at, no_confirm=no_confirm)
     begun, seconds = time.monotonic(), 60 * minutes
     if target and family:
-        raise UsageError(f"--family is for no scenario: leave it or {target[:80]} out")
+        raise UsageError(f"--family excludes a scenario: leave it or {target[:80]} out")
     asked = wanted(target, settings) if target else families_document(family, settings or ())
     for url in filter(None, (admin_url, confirm_at)):
         require_own_cluster(url, confirmed=is_own)
@@ -197,7 +197,7 @@ def _require_possible(minutes: float, confirm_at: str, *, no_confirm: bool) -> N
     if not minutes > 0:
         raise UsageError(f"--minutes {minutes:g}: must be above 0")
     if confirm_at and no_confirm:
-        raise UsageError("--confirm-at is a storm, and --no-confirm is none: leave one out")
+        raise UsageError("--confirm-at and --no-confirm exclude each other: leave one out")
     if confirm_at and not confirm_at.startswith(("pulsar://", "pulsar+ssl://")):
         raise UsageError(f"--confirm-at {confirm_at[:80]}: write it as pulsar://host:6650")
 
@@ -260,7 +260,7 @@ def namespaces_of(
     if file is not None:
         return shapes_of_file(file, names)
     if names:
-        raise UsageError("--namespace is of --topics or --admin-url: add one of them")
+        raise UsageError("--namespace needs --topics or --admin-url: add one of them")
     if scenario is None:
         raise UsageError(
             "say whose topics: --topics PATH or --admin-url URL; advise takes a scenario, too"
@@ -275,7 +275,7 @@ def question_of(
     profile: Profile,
     files: ServerFiles,
 ) -> Question:
-    """Return the question about a document's clients, with the limits of an operator's files.
+    """Return the question that advice answers: a document's clients, and limits of given files.
 
     Raises:
         UsageError: No client lists, or a server would not start with the file.

@@ -94,7 +94,7 @@ def compare_runs(  # noqa: PLR0913 (each parameter is an option of the command)
         places = [placed(Path(each)) for each in run_directories]
         comparison = compared(places, baseline, force=force)
     elif len(run_directories) != 1:
-        raise UsageError("--beside and --profiles run one document: name that alone")
+        raise UsageError("--beside and --profiles run a single scenario: name only one")
     else:
         require_own_address("--beside", beside, confirmed=confirmed)
         require_own_address("--service-url", service_url, confirmed=confirmed)

@@ -79,7 +79,7 @@ def demo(
 
 
 def _show_demo(result: DemoResult, out: Path) -> None:
-    """Write page and picture; print tables, checks and last words."""
+    """Write the page and the picture; print tables, checks and closing sentences."""
     words = [*result.last_words, *result.notes]
     checks = [(each.mark, each.sentence) for each in result.checks]
     with ExitStack() as stack:
@@ -109,7 +109,7 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
 
 
 def _topics_of_demo(topics: str, namespaces: int | None) -> int:
-    """Return the number of ``--topics``.
+    """Return the number of topics that ``--topics`` states.
 
     Raises:
         UsageError: The text is no number, or below the number of namespaces.

@@ -1,4 +1,4 @@
-"""Options explained by their command's docstring, so that each option is written once."""
+"""Help of options taken from their command's docstring, so that each option is written once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILI
 
 
 def explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command with help of the options from the docstring.
+    """Return a command whose options have the help texts of its docstring.
 
     A row ``name (METAVAR): help`` stands under ``Options:`` for each parameter without an option in
     the annotation. Whole numbers are counts, except for seeds: at least 1.
@@ -53,7 +53,7 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _placed(value: Any) -> Any:  # noqa: ANN401
-    """Return a value with all paths resolved, in stores too; other values unchanged."""
+    """Return a value with absolute paths, also in object stores; other values unchanged."""
     if isinstance(value, list):
         return [_placed(each) for each in value]
     if not isinstance(value, Path):

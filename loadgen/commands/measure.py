@@ -104,7 +104,7 @@ def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
         sizes = " and ".join(f"{each.topics:,}" for each in (shapes[0], shapes[-1]))
         raise UsageError(
             f"--namespace: they have {sizes} topics: name some of which the largest has at least "
-            f"{_LEAST_SPREAD} times as many, or none, and namespaces are made"
+            f"{_LEAST_SPREAD} times as many, or leave the option out"
         )
     return tuple(each.name for each in shapes)
 

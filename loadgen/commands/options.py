@@ -30,7 +30,7 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Return shipped scenarios for the beginning of a word; the shell completes files."""
+    """Complete a word in the shell with names of shipped scenarios; the shell completes files."""
     return [name for name in shipped() if name.startswith(incomplete)]
 
 
@@ -99,7 +99,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 
 def wanted(target: str, settings: Sequence[str] | None) -> Document:
-    """Return the document of a command line, with settings laid over the scenario.
+    """Return the scenario document of a command line, with its settings laid over.
 
     Raises:
         UsageError: The document has a fault; the sentence names the place.
@@ -121,7 +121,7 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
 
 
 def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
-    """Refuse the value of an option that is no service URL, or of a cluster with another owner.
+    """Refuse an option's value that is no service URL, or an unconfirmed address off the loopback.
 
     Raises:
         UsageError: The value is refused.

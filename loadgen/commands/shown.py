@@ -73,7 +73,7 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 
 @contextmanager
 def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callable[[int], None]]:
-    """Show progress by calls of the yielded function.
+    """Yield a function whose calls show progress.
 
     For a program, or without a terminal, progress of long work is a line now and then.
     """
@@ -127,7 +127,7 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def print_page(markdown: str, end: str = "\0") -> None:
-    """Print headings, tables and paragraphs of a page of ours, up to a heading."""
+    """Print the headings, tables and paragraphs of a Markdown page, up to a heading."""
     screen = console()
     for block in markdown.partition(f"\n## {end}")[0].strip().split("\n\n"):
         if block.startswith("|"):
@@ -149,7 +149,7 @@ def _text(markdown: str) -> str:
 
 
 def fail_if_not_fine(verdict: Verdict) -> None:
-    """End with the sentences of the worst findings and their exit code.
+    """Exit with the sentences and the exit code of the worst findings, unless all are fine.
 
     Raises:
         LoadgenError: A finding is not fine.

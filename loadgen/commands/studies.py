@@ -188,6 +188,6 @@ def run_find_limit(  # noqa: PLR0913 (each parameter is an option of the command
         sys.stdout.write(f"{wanted.path}: {limit.sentence}\n")
     if limit.passes is None:
         raise LoadgenError(
-            f"{wanted.path}: {limit.sentence} Give --vary ends of which one passes.",
+            f"{wanted.path}: {limit.sentence} Give --vary two ends, of which one passes.",
             ExitCode.THRESHOLDS,
         )

@@ -161,7 +161,7 @@ def _listed(
 def _executors(
     place: Made, master: str | None, files: int
 ) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
-    """Yield a function to make an executor with progress; hold a common Spark session."""
+    """Yield a function that makes an executor with progress, on a common session if in Spark."""
     if place == "processes":
         yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
         return
@@ -172,7 +172,7 @@ def _executors(
 
 
 def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
-    """Print the figures of a corpus, made since a moment."""
+    """Print the figures of a corpus, with the time since ``started``."""
     manifest = corpus.manifest
     told = {
         "topics": manifest.topics,

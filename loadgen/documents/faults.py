@@ -1,4 +1,4 @@
-"""The faults of a document as sentences: place, key, fault, and the likely meaning."""
+"""The faults of a scenario document as sentences: place, key, fault, and likely meaning."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
 
 
 class _Tag(NamedTuple):
-    """The key and value that choose a model: ``do: list``."""
+    """The key and value that choose a model among several, such as ``do: list``."""
 
     key: str
     value: str

@@ -38,12 +38,12 @@ LENGTH_KEY = "subscriptionPatternMaxLength"
 _PULSARS_LENGTH = 50
 _SHOCK_SECONDS = 3.0
 _SEND_NO_PATTERN = ("cpp", "go")
-"""Client libraries that list whole namespaces, without a pattern."""
+"""Client libraries that list whole namespaces, without sending a pattern."""
 _WIDTH = 100
 
 
 def key_text(value: Any) -> Any:  # noqa: ANN401 - not checked yet
-    """Convert the value of a configuration key to the file's notation: YAML's numbers as words."""
+    """Convert the value of a configuration key to the file's notation: booleans as YAML's words."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool | int | float) else value
@@ -106,7 +106,7 @@ class Topics(Part):
         return TopicPlan(sum(sizes), len(sizes), self.seed, shape, own, self.names)
 
     def expected(self) -> tuple[Namespace, ...]:
-        """Return the namespaces that clients list; empty for a corpus, which has its own."""
+        """Return namespaces with their expected lists; empty for a corpus, which has its own."""
         if self.corpus is not None:
             return ()
         made = () if self.of else plan_namespaces(self.plan())
@@ -257,7 +257,7 @@ class Document(Part):
                 of = publishers.get(group.of)
                 if of is None:
                     raise ValueError(
-                        f"{group.name} consumes of {group.of}, and no group publishes so"
+                        f"{group.name} consumes of {group.of}: no publishing group has that name"
                     )
                 found[number] = group.model_copy(update={"publishers": of.count, "size": of.size})
         return tuple(found)
@@ -285,9 +285,9 @@ class Document(Part):
         names = [each.name for each in self.clients]
         for number, shock in enumerate(self.shocks):
             if self.servers.proxy is None and shock.role == "proxy":
-                yield ("shocks", number), "it is of the proxy, and there is none: add proxy: {}"
+                yield ("shocks", number), "it concerns a proxy, and there is none: add proxy: {}"
             if shock.anew is not None and shock.anew not in names:
-                yield ("shocks", number), f"it is of group {shock.anew}: no group has that name"
+                yield ("shocks", number), f"it concerns group {shock.anew}: no group has that name"
         count = len(self.topics.of or self.topics.sizes)
         for number, group in enumerate(self.clients):
             if self.topics.corpus is None and (said := outside(group, count)):

@@ -25,9 +25,9 @@ def document_schema() -> dict[str, Any]:
         definitions[f"keys of {role}"] = _server_keys(role)
         definitions["Servers"]["properties"][role] = {"$ref": f"#/$defs/keys of {role}"}
     definitions["Shock"]["properties"]["set"] = {"$ref": "#/$defs/keys of broker"}
-    text = "Instead of at: a log with a moment at the beginning of each line."
+    text = "In place of `at`: a log file whose lines begin with a moment."
     definitions["Trace"]["properties"]["file"] = {"type": "string", "description": text}
-    text = "A shipped scenario, or a file relative to this one, that this is laid over."
+    text = "The scenario that this one changes: a shipped name, or a file relative to this one."
     schema["properties"]["extends"] = {"type": "string", "description": text}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -85,7 +85,7 @@ PULSAR = ServiceTimes(
     first_lookup=10e-3,
 )
 SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}
-"""By the word of a document's ``service_times``."""
+"""Service times by their name in a document's ``service_times``."""
 
 
 def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
@@ -97,4 +97,4 @@ def _named(value: Any) -> Any:  # noqa: ANN401 - not checked yet
 
 
 StatedTimes = Annotated[ServiceTimes, Spoken({"enum": sorted(SERVICE_TIMES)}, _named)]
-"""A document's service times: a word, or each time."""
+"""A document's service times: a name of ``SERVICE_TIMES``, or each time in seconds."""

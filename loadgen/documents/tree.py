@@ -31,9 +31,9 @@ false. Read as texts, such words keep their author's meaning, or are refused by 
 
 _NAME = "name"
 _SHARED = {"kind": (), "do": tuple(Group.model_fields)}
-"""Keys kept from a base if the document changes the base's kind."""
+"""Keys kept from an extended document whose ``kind`` or ``do`` the extending document changes."""
 _OPEN = {"broker", "proxy", "properties", "set"}
-"""Keys of mappings whose own keys may have dots, such as a group's name."""
+"""Mappings whose keys may contain dots, which a path would otherwise split."""
 _LONGEST_SETTING = 100
 
 

@@ -45,7 +45,7 @@ class AnswerVerdict(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The content of an answer, not yet verified.
+    """The content of a list answer, not yet verified.
 
     Attributes:
         topics_hash: The server's hash; None without one.
@@ -61,7 +61,7 @@ class Told(NamedTuple):
 
 
 class SharedAnswer:
-    """The longest answer seen to a question.
+    """The longest answer received so far to a list request, shared by equal answers.
 
     Attributes:
         known: Results of reading the bytes, by length and kind of result.
@@ -136,7 +136,7 @@ class AnswerBody:
         return self._verdict
 
     def _read(self, wanted: Hashable, read: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
-        """Return the result of reading the bytes; equal answers share the result, too."""
+        """Return the answer's parsed content, which equal answers share."""
         if self.own is not None:
             return read(bytes(self.own))
         known, key = self.shared.known, (self.size_bytes, wanted)
@@ -146,7 +146,7 @@ class AnswerBody:
 
 
 class AnswerChecker:
-    """The answers of one task, by namespace."""
+    """The answers that one task received, by namespace."""
 
     def __init__(self) -> None:
         # By namespace and kind of question.
@@ -186,7 +186,7 @@ class AnswerChecker:
 
 
 def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Return the response whose bytes after the request id are given.
+    """Parse a listing's answer from its bytes after the request id.
 
     Raises:
         DecodeError: The bytes are no GET_TOPICS_OF_NAMESPACE_RESPONSE.

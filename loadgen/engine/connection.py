@@ -220,7 +220,7 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     @property
     def bytes_wanted(self) -> int:
-        """Return the fewest bytes worth a wake-up."""
+        """Return how many bytes must arrive to be worth a wake-up."""
         return self._stream.wanted
 
     def received(self, chunk: memoryview) -> None:

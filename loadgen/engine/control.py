@@ -1,4 +1,4 @@
-"""The control channel of a run, between tasks and driver: start, totals, early end, facts.
+"""The control channel of a run between tasks and driver: start, totals, early end, final facts.
 
 Each task opens a TCP connection to the driver, wherever the task runs; messages are JSON, an object
 a line. A task identifies itself with a secret of the run, from the task's plan. Before the start
@@ -65,7 +65,7 @@ class Start(NamedTuple):
 
 
 class Control:
-    """A task's end of the channel. Without a driver the task starts alone and never ends early.
+    """A task's end of the control channel; without a driver it starts alone and never ends early.
 
     Args:
         on_start: Called with the start, in seconds of the epoch.
@@ -128,7 +128,7 @@ class ControlClient(Control):
         self._wall: Callable[[], float] = time.time
 
     async def connect(self) -> dict[str, Any]:
-        """Connect to the driver, prove to be a task of the run, return the carried values.
+        """Connect to the driver, prove to be a task of the run, and return the driver's values.
 
         Raises:
             LoadgenError: The driver cannot be reached, or refuses the task.
@@ -149,7 +149,7 @@ class ControlClient(Control):
         )
 
     async def _greet(self, host: str, port: int) -> dict[str, Any]:
-        """Return the values that the driver carries for an admitted task."""
+        """Prove to be a task of the run, and return the values that the driver sends."""
         if self._writer is not None:
             self._writer.close()
         self._reader, self._writer = await asyncio.open_connection(
@@ -177,7 +177,7 @@ class ControlClient(Control):
             self._writer.write(line(**told))
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """See ``Control``."""
+        """Register ``stop`` to be called if the run is to end early."""
         self._listening = asyncio.get_running_loop().create_task(self._listen(stop))
 
     async def _listen(self, stop: Callable[[], None]) -> None:
@@ -198,13 +198,13 @@ class ControlClient(Control):
             self._started.set_exception(LoadgenError(why))
 
     async def start(self, wall: Callable[[], float]) -> Start:
-        """See ``Control``."""
+        """Report that all clients are connected, and wait for the agreed start."""
         self._wall = wall
         self._send(ready=True)
         return await self._started
 
     def report(self, totals: Totals) -> None:
-        """See ``Control``."""
+        """Send totals, or drop them if the channel is not writable."""
         assert self._writer is not None
         if self._writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
             self._send(totals=TOTALS.dump_python(totals, mode="json"))

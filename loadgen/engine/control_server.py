@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MOST_SKEW_SECONDS, MOST_DOUBT_SECONDS = 60.0, 0.025
-"""Clocks further from the driver's are wrong; clocks with more doubt start too far apart."""
+"""Limits of a task's clock: difference from the driver's, and uncertainty of the measurement."""
 LAST_SECONDS = 60.0
-"""After the loss of a task, time for the drain and rows of the remaining tasks."""
+"""Seconds for the remaining tasks to drain and write rows after a task is lost."""
 _READINGS, _TASKS_ASKED_AT_ONCE = 8, 4
 _OBSERVED_SECONDS = 0.2
 _ENDS = (
     *(OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError),
     asyncio.CancelledError,
 )
-"""Ends of a connection: broken, timed out, or an invalid message."""
+"""Exceptions that end a connection: broken, timed out, or an invalid message."""
 _BACKLOG, _MORE_STRANGERS = 1_024, 16
-"""Unproven connections, beside one for each task."""
+"""Listen backlog; connections not proven to be tasks, beside one for each task."""
 
 
 class ControlServer:
@@ -131,7 +131,7 @@ class ControlServer:
                 self._loop.call_soon_threadsafe(self._tell_all, {"stop": True})
 
     def rest(self, error: LoadgenError) -> tuple[list[Any], str]:
-        """Return the facts of the remaining tasks, at their end, and a text of the lost tasks.
+        """Return the facts of the remaining tasks, once they ended, and a text about lost tasks.
 
         Args:
             error: The failure of the run.
@@ -171,7 +171,7 @@ class ControlServer:
                 self._observe()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection of a task to the end; close a stranger's.
+        """Serve a task's connection to its end; close the connection of any other peer.
 
         Raises:
             ValueError: An invalid message; other errors of ``_ENDS`` end the connection likewise.
@@ -186,7 +186,9 @@ class ControlServer:
                 task = await self._greeted(reader, writer)
             self._strangers.pop(writer, None)
             if task in self._writers:
-                writer.write(line(refused=f"task {task} was there before: a load is offered once"))
+                writer.write(
+                    line(refused=f"task {task} has connected before: a load is offered once")
+                )
                 return
             self._writers[task] = writer
             writer.write(line(welcome=self._carried))
@@ -200,7 +202,7 @@ class ControlServer:
             self._strangers.pop(writer, None)
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-        """Return the number of a proven task; the other errors of ``_ENDS`` are strangers.
+        """Return the number of a proven task; raise an error of ``_ENDS`` for any other peer.
 
         Raises:
             ValueError: A stranger.

@@ -35,7 +35,7 @@ CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
 class Patience:
-    """Times out requests, with a single timer for all requests of a client.
+    """Times out a client's requests, with a single timer for all of them.
 
     Mutable state: deadlines in the order of sending, and the timer. Bound: the requests that
     the client has under way.
@@ -143,7 +143,7 @@ class Link:
             connection.close()
 
     def patience_end(self) -> float:
-        """Return the deadline of a request sent now, on the clock."""
+        """Return the deadline, on the clock, of a request sent now."""
         client = self._client
         seconds: float = client.group.timeout
         end: float = client.context.clock.now() + seconds

@@ -60,10 +60,13 @@ class ReadBudget(TokenBucket):
 
 
 class Reader:
-    """Reads all bytes immediately, in virtual time. Offsets count from the stream's beginning."""
+    """A reader in virtual time that reads all bytes immediately.
+
+    Offsets count from the stream's beginning.
+    """
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return the bytes read by now; ``visible`` has not changed since the last call."""
+        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
@@ -72,14 +75,14 @@ class Reader:
 
 
 class Never(Reader):
-    """A stalled reader."""
+    """A reader in virtual time that reads nothing."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """See Reader.read_by."""
+        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
         return read
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """See Reader.moment_of."""
+        """Return the moment of reading ``offset``; None for never, in the current state."""
         return None
 
 
@@ -87,7 +90,7 @@ UNLIMITED, NEVER = Reader(), Never()
 
 
 class Paced(ReadBudget, Reader):
-    """Reads at the speed of a ReadBudget; many quanta in a row cost one division."""
+    """A reader in virtual time with the speed of a ReadBudget; many quanta cost one division."""
 
     def __init__(self, rate: float, now: float) -> None:
         super().__init__(rate, now)
@@ -95,7 +98,7 @@ class Paced(ReadBudget, Reader):
         self._resumes = now  # The next read comes no earlier.
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """See Reader.read_by."""
+        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
         while read < visible and self._resumes <= now + _FUZZ:
             read += self._step(max(self._resumes, self._since), read, visible)
             if self.tokens < 1 and self._resumes <= now:
@@ -118,7 +121,7 @@ class Paced(ReadBudget, Reader):
         return size
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """See Reader.moment_of."""
+        """Return the moment of reading ``offset``; None for never, in the current state."""
         if offset > visible:
             return None
         kept = self.tokens, self._since, self._resumes

@@ -1,4 +1,4 @@
-"""The rows of a task, one for each request and each event, and reasons of failures.
+"""The rows that a task writes for requests and events, and reasons of failures.
 
 A thousand refusals for a single cause carry a thousand request ids, ports and sizes; masked, they
 become one reason with a count.
@@ -141,7 +141,7 @@ def refusal_reason(error: int, message: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Replace addresses, identifiers and numbers by placeholders."""
+    """Replace addresses, identifiers and numbers in a reason by placeholders."""
     text = _ADDRESS.sub("<address>", text)
     text = _HEXADECIMAL.sub("<id>", text)
     return _NUMBER.sub("<n>", text)

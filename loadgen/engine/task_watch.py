@@ -76,7 +76,7 @@ class TaskWatch:
         self._arm()
 
     def _note(self, now_seconds: float) -> None:
-        """Record a probe's delay; a late probe does not delay the next."""
+        """Record by how much a probe of the event loop was late; the next probe stays on time."""
         self._loop_lags.append(max(0.0, now_seconds - self._due_seconds))
         self._due_seconds += PROBE_SECONDS
 

@@ -1,4 +1,4 @@
-"""The totals of a running task, for the screen and for Prometheus; results do not use totals.
+"""The totals of a running task, for screen and Prometheus only; results come from rows.
 
 Latencies are counted in a few buckets, small enough for a datagram: from a millisecond to some ten
 minutes, each a quarter longer than the one before.

@@ -46,7 +46,7 @@ class UnreadConnections:
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def forget(self, name: Hashable) -> None:
-        """Stop watching a socket: read again, or closed."""
+        """Stop watching a socket that is read again, or closed."""
         self._watched.pop(name, None)
 
     async def _look(self) -> None:

@@ -66,7 +66,7 @@ class RowWriter:
 
     @contextmanager
     def not_idle(self) -> Iterator[None]:
-        """Delay the end of the run until a block is done, at most as long as the drain."""
+        """Keep the run from ending during a block, at most for the length of the drain."""
         self._under_way += 1
         try:
             yield

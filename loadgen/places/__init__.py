@@ -1,1 +1,1 @@
-"""A run of a scenario from start to end, and the folder written."""
+"""Runs of scenarios from start to end, and the folders that they write."""

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 RUN_NAME = "run.json"
 _LONGEST_NAME_BYTES = 200
-"""File systems allow 255; the rest is for a repeat's number, or a folder of servers beside."""
+"""Longest name of a run in bytes: file systems allow 255, and suffixes such as -2 are added."""
 _SHOWN = 60
 _LOG = ".log"
 _UNFINISHED = ".unfinished"
 _OF_A_KILLED = re.compile(r"^\.(.+)\.\d+$")
-"""A file left incomplete by a killed command."""
+"""Pattern of names of incomplete files that a killed command may have left."""
 MADE_OF_A_RUN = ("summary.json", "summary.csv", "junit.xml", "README.md", "index.html")
 """Files derived from a run's tables, which can be made again."""
 _OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}

@@ -118,7 +118,7 @@ def _told(
     shocks: Sequence[Mapping[str, Any]],
     **early: str | None,
 ) -> dict[str, Any]:
-    """Return the contents of run.json besides document and machine.
+    """Return the contents of run.json, except for document and machine.
 
     Raises:
         KeyboardInterrupt: An interrupt before the end of any request.
@@ -161,7 +161,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
 
 
 def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
-    """Drive clients against running servers, or against servers started for the run."""
+    """Run clients over sockets, against running servers or servers started for the run."""
     if not options.elsewhere:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:

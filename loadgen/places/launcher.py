@@ -43,7 +43,7 @@ class ServerFiles:
     proxy: OwnServer = field(default_factory=lambda: OwnServer("proxy"))
 
     def over(self, servers: Servers) -> Servers:
-        """Return a document's servers, with the keys of the files taking precedence."""
+        """Return a document's server keys overridden by the keys of the operator's files."""
         proxy = servers.proxy
         if self.proxy.file is not None:
             proxy = {**(proxy or {}), **self.proxy.keys}

@@ -89,7 +89,7 @@ class OwnServer:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings to lay over the file, which itself takes precedence over ``keys``."""
+        """Return the settings to lay over the file; the file wins over the scenario's ``keys``."""
         profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
             **{key: value for key, value in keys.items() if key not in self.keys},
@@ -100,24 +100,24 @@ class OwnServer:
 
     @property
     def _overridden(self) -> dict[str, str]:
-        """Keys of the file whose values every run replaces."""
+        """Keys of the file that every run overrides with values of its own."""
         local = local_broker() if self.role == "broker" else local_proxy("", "")
         return {**_LOCAL_OF[self.role], **local}
 
     def set_aside(self) -> list[str]:
-        """Return the keys of the file that a rehearsal on the loopback cannot keep."""
+        """Return the file's keys that a rehearsal on the loopback cannot keep."""
         said, ours = self.keys, self._overridden
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Check the values that some run keeps, like the server at the start."""
+        """Check the values that a run keeps, as the server does when it starts."""
         overridden = {*self._overridden, _PROFILE_KEY}
         return known_keys(self.role).check(
             {k: v for k, v in self.keys.items() if k not in overridden}
         )
 
     def require(self, problems: Sequence[str]) -> None:
-        """Refuse the file for problems, sentences that begin with their key.
+        """Refuse the file if it has problems, each a sentence that begins with its key.
 
         Raises:
             UsageError: The list is not empty; names the file, and the line of each problem.

@@ -89,7 +89,7 @@ class RunOptions:
 
 
 def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:
-    """Return document and options with all defaults filled in, before the run begins.
+    """Return document and options with all defaults filled in, after all checks.
 
     Raises:
         UsageError: The options do not fit.
@@ -163,7 +163,7 @@ def _check_virtual(document: Document, options: RunOptions) -> None:
     from loadgen.places.virtual import require_virtual
 
     if options.service_url:
-        raise UsageError("--place virtual has servers of its own: leave out --service-url")
+        raise UsageError("--place virtual simulates its own servers: leave out --service-url")
     if options.abort_early is not None:
-        raise UsageError("--place virtual is not ended early: leave out --abort-early")
+        raise UsageError("--place virtual cannot end a run early: leave out --abort-early")
     require_virtual(document)

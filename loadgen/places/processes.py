@@ -101,7 +101,7 @@ def run_in_processes(
 
 
 def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
-    """Return each worker's message; a worker's death is noticed immediately.
+    """Yield each worker's message as it arrives; a worker's death is noticed immediately.
 
     Raises:
         LoadgenError: A worker sent an error, or ended without a report.

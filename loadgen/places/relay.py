@@ -98,7 +98,7 @@ class Relay:
             writer.transport.close()
 
     async def _turn(self, size: int) -> None:
-        """Wait until the link may pass so many bytes."""
+        """Wait until the rate of the link allows so many bytes to pass."""
         await self._whole.wait()
         if self._rate:
             self._free_at = max(self._free_at, self._loop.time()) + size / self._rate

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 SAMPLE_SECONDS = 0.25
 MOST_SHARE = 0.05
-"""Share of a server's time for its page: with 60,000 topics a page takes a tenth of a second."""
+"""Largest share of a server's time for its metrics page, which may take a tenth of a second."""
 REQUEST_TIMEOUT_SECONDS, FIRST_PATIENCE_SECONDS = 2.0, 20.0
 LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _SETTLE_SAMPLES = 24
 """Most samples from the last client's end until the release of memory."""
 _MOST_POINTS = 200_000
-"""14 hours of samples; beyond, every other point of a series is dropped."""
+"""Maximum number of samples, 14 hours; beyond, every other point of a series is dropped."""
 _OF_THE_PROCESS = (
     "process_resident_memory_bytes",
     "process_resident_memory_high_water_bytes",
@@ -196,7 +196,7 @@ class ServerWatch(Samples):
             thread.join()
 
     def restarted(self, process: str, pid: int) -> None:
-        """Sample another process in a server's place."""
+        """Continue a server's samples with the process that replaced it."""
         if process in self._numbered:
             self._books[process] = KernelBooks(process, pid)
 
@@ -256,7 +256,7 @@ def other_labels(labels: Iterable[tuple[str, str]]) -> str:
 
 
 class KernelBooks:
-    """The kernel's figures of a process of this machine. Units: bytes, seconds, counts.
+    """The kernel's figures about a process of this machine. Units: bytes, seconds, counts.
 
     Args:
         process: Name in messages, ``broker`` or ``proxy``.
@@ -269,7 +269,7 @@ class KernelBooks:
         self._directory = proc / str(pid)
 
     def reset_high_water_mark(self) -> None:
-        """Begin a new peak.
+        """Make the kernel record a new peak of the process's memory from now on.
 
         Raises:
             UsageError: The process does not exist, or belongs to another user.

@@ -178,7 +178,7 @@ def log_tail(path: Path) -> str:
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines after a log's last record; an empty list for a trace.
+    """Return the lines after a log's last record; an empty list if they are a stack trace.
 
     Source: server.command_line, on usage errors.
     """
@@ -187,7 +187,7 @@ def _last_sentences(path: Path) -> list[str]:
 
 
 class RestartableServer:
-    """A restartable server; mutable state: the process, a new process after each restart.
+    """A server that can be restarted. Mutable state: the process, replaced by a restart.
 
     Attributes:
         server: Process id and addresses, once the server is ready.

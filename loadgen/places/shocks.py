@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loadgen.places.sampling import ServerWatch
 
 NO_CLIENT = -1
-"""The client of an event without a client."""
+"""The client number in the rows of events that concern no client."""
 _ADMIN_SECONDS = 10.0
 
 
@@ -59,7 +59,7 @@ class Shocks:
         self._performed: list[Future[dict[str, Any] | None]] = []
 
     def agreed(self, t0_epoch_seconds: float) -> None:
-        """Set the beginning of the run; may be called repeatedly."""
+        """Set the agreed start of the run; may be called repeatedly."""
         if not self._performed:
             submit = self._threads.submit
             self._performed = [
@@ -89,7 +89,7 @@ class Shocks:
         return [each for each in found if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
-        """Perform a shock on time and describe the shock; None: the run was over before."""
+        """Perform a shock on time and describe it; None if the run was over before."""
         if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
             return None
         begun = time.time()
@@ -118,12 +118,12 @@ class Shocks:
 
 
 def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
-    """Describe a performed shock: start and end, since the agreed start."""
+    """Describe a performed shock, with start and end since the agreed start."""
     return {"at": at, "what": shock.words, "ready_seconds": ready_seconds}
 
 
 def too_early(shock: Shock) -> str:
-    """Return the sentence for a run that was over before a shock."""
+    """Return the error sentence for a run that ended before a shock."""
     return (
         f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make it longer, "
         "or the shock earlier"
@@ -131,7 +131,7 @@ def too_early(shock: Shock) -> str:
 
 
 def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
-    """Refuse shocks of servers that are not the run's own.
+    """Refuse shocks on servers that the run does not start.
 
     Raises:
         UsageError: Such a shock exists, or a change of a key has no ``--admin-url``.

@@ -1,4 +1,4 @@
-"""Tasks in a barrier stage of Spark: all simultaneously or none, with a common start.
+"""Runs tasks in a barrier stage of Spark: all start simultaneously, or none.
 
 Traps of barrier stages, and the remedies:
 

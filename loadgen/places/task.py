@@ -110,7 +110,7 @@ class TaskPlan(BaseModel):
 
 
 class TaskFacts(BaseModel):
-    """A task's figures of itself.
+    """Figures that a task reports about itself.
 
     Attributes:
         start_error_seconds: The longest delay between a scheduled moment of starts and the first
@@ -262,7 +262,7 @@ class Task:
         await self._drain()
 
     async def _pass_by(self, moment: float) -> None:
-        """Wait for a moment, or until no new request is to begin."""
+        """Wait for a moment, or until the run is told to begin no more requests."""
         if (left_seconds := moment - self.context.time.seconds()) > 0:
             with suppress(TimeoutError):
                 async with deadline(self.context.clock, left_seconds):
@@ -273,7 +273,7 @@ class Task:
             await clock_sleep(self.context.clock, left_seconds)
 
     async def _start_all(self) -> None:
-        """Start each client on time; clients without a moment wait for a free place."""
+        """Start each client on time; a client without a scheduled start waits for a free place."""
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
@@ -294,7 +294,7 @@ class Task:
             client.spawn(self._make_place(client))
 
     async def _make_place(self, client: LoadClient) -> None:
-        """End a settled client, and start the group's next client."""
+        """End a client whose work is done, and start the group's next client."""
         await client.settled.wait()
         waiting = self._places[client.group.name]
         if waiting and not self._stop.is_set():

@@ -43,7 +43,7 @@ _SAMPLES_AT_ONE_PACE = 2_000
 _REMEDY = "measure over sockets, with --place processes"
 _OF_PROCESSES = re.compile(r"\b(?:broker|proxy)\.(?:resident|cpu|descriptors)\b")
 _OF_THE_SIMULATOR = ("process_", "floodgate_event_loop")
-"""Metrics of the simulating process, not of a simulated server."""
+"""Metrics of the simulating process, which say nothing about a simulated server."""
 _SETTLE_SECONDS = 3.0
 
 
@@ -81,7 +81,7 @@ def _of_clients(document: Document) -> Iterator[str]:
         if not group.virtual:
             yield f"group {group.name}: {group.do} does not run in virtual time: {_REMEDY}"
     for text in filter(_OF_PROCESSES.search, document.expect):
-        yield f"expectation {text!r} is of a process, which virtual time has none of: {_REMEDY}"
+        yield f"expectation {text!r} needs a process, which virtual time lacks: {_REMEDY}"
 
 
 def _of_servers(document: Document) -> Iterator[str]:
@@ -182,7 +182,7 @@ async def _simulated(
 async def _all_restarted(
     restarts: Sequence[Shock], restarting: Sequence[asyncio.Task[None]], ended: float
 ) -> None:
-    """Wait until every server is running again.
+    """Wait until every server is running again after its restarts.
 
     Raises:
         LoadgenError: The run was over before a restart.

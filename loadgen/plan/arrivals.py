@@ -132,7 +132,7 @@ class Concurrency(Part):
     count: Count
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return 0 for the first clients; later clients start when a place is free."""
+        """Return 0 for the first clients; each later client starts when another has ended."""
         return [0.0] * min(clients, self.count)
 
 

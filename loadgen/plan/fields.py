@@ -37,7 +37,7 @@ class Part(BaseModel):
 
 
 class Spoken:
-    """Converts texts to values; the schema for editors allows both.
+    """A type written as text or number in documents, such as ``30s``; the schema allows both.
 
     Args:
         schema: JSON schema of the texts.
@@ -59,7 +59,7 @@ class Spoken:
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
-    """Refuse true and false, which are 1 and 0 in Python."""
+    """Refuse true and false, which Python counts as the numbers 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number or a text")  # noqa: TRY004 - pydantic passes it on
     return value
@@ -140,7 +140,7 @@ Moment = Annotated[float, Field(ge=0, le=MOST_SECONDS), _TIME]
 Duration = Annotated[float, Field(gt=0, le=MOST_SECONDS), _TIME]
 Rate = Annotated[float, Field(gt=0, le=1_000_000), _RATE]
 RateOrNone = Annotated[float, Field(ge=0, le=1_000_000), _RATE]
-"""The same, 0 included."""
+"""Requests or starts a second, 0 included."""
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 Bytes = Annotated[int, Field(ge=0, le=1 << 30), _size("a size such as 64KiB or 100kB")]
 Speed = Annotated[float, Field(ge=0), _size("a speed such as 100kB/s", "/s")]

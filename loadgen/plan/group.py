@@ -38,7 +38,7 @@ def _given_by_linux(buffer: int) -> int:
 
 
 class Reader(Part):
-    """The clients' way of reading.
+    """How clients read from their connections: speed, buffer, pauses.
 
     Attributes:
         rate: Bytes a second; None is unlimited.
@@ -55,14 +55,14 @@ class Reader(Part):
 
 
 def _once_or_rarely(period: float) -> float:
-    """Refuse a period too short for a new connection."""
+    """Refuse a period that is too short for clients that reconnect each time."""
     if 0 < period < _SHORTEST_PERIOD:
         raise ValueError(f"must be 0 (once) or at least {_SHORTEST_PERIOD:g}")
     return period
 
 
 class Drops(Part):
-    """Connections that clients drop, and make again at the next request.
+    """Connections that clients drop at stated times, and open again at the next request.
 
     Attributes:
         at: The first time, counted from the agreed start of the run.
@@ -134,7 +134,7 @@ class Group(Part):
 
     @property
     def lasts(self) -> bool:
-        """True if the clients work until the run ends, back or not."""
+        """True if clients continue until the run ends, even once they are back."""
         return True
 
     @property

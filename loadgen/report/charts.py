@@ -127,7 +127,7 @@ def colour_of(number: int) -> str:
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """Return about as many points as the limit: the lowest and the highest of each stretch.
+    """Return about ``limit`` points of a line: the lowest and highest of each stretch.
 
     A peak of a single sample stays visible, unlike with a plain stride.
     """
@@ -163,7 +163,7 @@ def drawable(series: Series, *, log: bool) -> Series:
 
 
 def with_gaps(points: Sequence[Point]) -> list[Point]:
-    """Return points with a gap before each late point: four of the steps around the point."""
+    """Return points with a gap before each point later than four times the usual step."""
     steps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
     found = list(points[:1])
     for number, (step, point) in enumerate(zip(steps, points[1:], strict=True)):

@@ -57,7 +57,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def write_run(run: Results) -> Verdict:
-    """Judge a finished run, write its page and every other file derived from its tables.
+    """Judge a finished run, and write its page and every other file made from its tables.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.

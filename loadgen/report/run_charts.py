@@ -1,4 +1,4 @@
-"""The charts of a run, or of several runs overlaid, from questions to their tables.
+"""The charts of a run, or of several runs overlaid, made from queries of their tables.
 
 ``CHARTS`` has the kinds of charts by their names on pages and in pictures; an empty chart is left
 out.
@@ -70,7 +70,7 @@ def title_of(run: Results) -> str:
 
 
 def labels_of(runs: Sequence[Results]) -> list[str]:
-    """Return the labels of runs beside each other: titles, or names if titles are equal.
+    """Return titles that tell overlaid runs apart: the runs' titles, or names if titles are equal.
 
     Runs of equal names, from several places, are numbered.
     """
@@ -86,7 +86,7 @@ def labels_of(runs: Sequence[Results]) -> list[str]:
 
 
 class _Line(NamedTuple):
-    """The rows of a line in the chart of a run.
+    """The rows that make a line of a chart: of a group, an operation or a run.
 
     Attributes:
         run: The number of the run.
@@ -102,7 +102,7 @@ class _Line(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Number of requests or clients in the line."""
+        """Number of requests or clients in the rows."""
         return int(self.rows[0].get("total", 0))
 
     @property
@@ -209,7 +209,7 @@ def back(runs: Sequence[Results]) -> Iterator[Drawn]:
         series.append(each.series("step", words, points=points))
         if each.total < clients:
             limits[float(clients)] = plural(clients, "client")
-    title = "Clients that were back: had all they came for"
+    title = "Clients that were back: had been served completely"
     if series:
         chart = Chart(title, series, limits=[*limits.items()], y_title="clients")
         yield _over_time(runs, chart)

@@ -37,11 +37,11 @@ _PAGE_WIDTH = 380
 _MOST_CHARTS = 12
 """Most charts of a kind on a page: a run may have ten operations, and a comparison ten runs."""
 NOTE = """Response is from the moment a request was due until the last byte of its answer, service
-from the moment it was sent. Who got no answer waited for ever: a percentile that falls among them
-says never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
+from the moment it was sent. Requests without an answer count as infinite: a percentile among them
+is never. Figures leave out the warm-up; charts over time show it shaded. One MB is 1,048,576
 bytes, as in Pulsar's own configuration."""
 _SCRAPED = """A scrape each 5 s, and the rules of deploy/alerts.yml; times are since the start. The
-servers are taken to have been quiet before, and to go on as they were at the end."""
+servers are assumed to be idle before the run, and unchanged after the run."""
 _PLAIN = """Plain numbers are seconds, bytes, bytes a second, times a second or a share of 1, as
 docs/scenarios.md says of each key."""
 _TABLES: dict[str, Sequence[str]] = {
@@ -63,7 +63,7 @@ _SECTIONS = (
     ("How long they waited", "A line ends where the rest never got an answer.", "distribution", ()),
     (
         "Who came back",
-        "When clients had all they came for, counted from the moment each was to start.",
+        "When clients were served completely, counted from the moment each was to start.",
         "back",
         ("back", "events"),
     ),
@@ -117,7 +117,7 @@ def _drawn(charts: Sequence[Chart | Bars]) -> str:
 
 
 def _asked(run: Results, name: str) -> str:
-    """Render the title and the rows of a question; empty without a row."""
+    """Render a query's title and rows as a table; empty without a row."""
     question = (QUERIES if name in QUERIES else QUESTIONS)[name]
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
@@ -135,7 +135,7 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Show the tables with all columns, and commands that query them."""
+    """Show the run's tables with all columns, and commands that query them."""
     place = run.directory
     tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
@@ -153,7 +153,7 @@ def ask(run: Results) -> str:
 
 
 def origin(run: Results) -> str:
-    """Show the document as written and as resolved, servers, versions and machine."""
+    """Show the scenario as written and as resolved, servers, versions and machine."""
     told = dict(run.run)
     told.pop("missed", None)  # Already among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
@@ -200,7 +200,7 @@ _ITEMS_SHOWN = 5
 """Most items of a list shown: a run has hundreds of namespaces."""
 _MOST_ROWS = 100
 _LONG = 40
-"""Shortest text that is wrapped between words; a name stays on one line."""
+"""A text from this length on is wrapped between words; a shorter one stays on one line."""
 
 
 def table(

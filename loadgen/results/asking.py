@@ -1,4 +1,4 @@
-"""``loadgen sql``: answers to a user's SQL about one or several runs.
+"""``loadgen sql``: runs a user's SQL on the tables of one or several runs.
 
 No statement can write a file or read a foreign file: statements are single queries, and DuckDB may
 open the files of the runs alone.
@@ -34,7 +34,7 @@ _RESERVED = re.compile(r"(?<![\".\w])group\b(?!\s+by)", re.IGNORECASE)
 
 
 class Rows(NamedTuple):
-    """The rows of an answer; ``more`` is true if rows were left out."""
+    """The rows that a query returned; ``more`` is true if further rows were left out."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 def run_sql(directories: Sequence[Path], text: str, most: int = MOST_ROWS) -> Rows:
-    """Return the rows of an SQL question, or of a shipped question by name, run by run.
+    """Return the rows of an SQL query, or of a shipped query by name, run by run.
 
     Raises:
         RunDirectoryError: A directory is no run of this version.

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 MOST_VALUES = 60
 """Most values of two sides together; counting more would take seconds."""
 SHARE, TIME_SHARE, TIME_SECONDS = 0.02, 0.05, 0.001
-"""Margins of agreement: for counts and bytes, for times, and for times of a step of the loop."""
+"""Margins within which sides agree: for counts and bytes, for times, for times near a timer
+step."""
 # Of fewer requests a percentile is the slowest request, which has a row of its own.
 _FEWEST = {"p50": 1, "p90": 10, "p99": 100, "p999": 1000, "max": 1}
 _SERVER_FIGURES = {
@@ -51,13 +52,13 @@ _SERVER_FIGURES = {
     "cpu.seconds": ("processor time", "rise"),
 }
 _OF_ITS_MAKE = ("p999", "processor time", "memory, at most", "JVM heap, at most", "unread at most")
-"""Figures that depend on a server's construction, or need more than a few hundred requests."""
+"""Figures not judged: they depend on how a server is built, or need more requests."""
 _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
-"""Parts of a document that change no request to a server."""
+"""Parts of a document that do not change the requests to a server."""
 
 
 class Word(StrEnum):
-    """The judgement on two sides of a figure."""
+    """The judgement on a figure of two compared sides."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -85,7 +86,7 @@ class FinishedRun(NamedTuple):
 
     @property
     def doubt(self) -> str | None:
-        """The reason why the figures are unreliable; None if they are reliable."""
+        """Why the run's figures are unreliable; None if they are reliable."""
         verdict = self.summary["verdict"]
         return None if verdict["level"] in ("fine", "missed") else str(verdict["word"])
 
@@ -231,7 +232,7 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
 
 
 def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
-    """Return the runs of seeds common to all groups, in one order.
+    """Return the runs of seeds that all groups have, in the same order for each group.
 
     Empty if a run has no seed, or the groups have no seed in common.
     """
@@ -347,7 +348,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _heads(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the common beginning of a sweep's labels, up to a value, and the rest of each."""
+    """Return the common beginning of a sweep's labels, and the varied rest of each label."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
     return labels[0][:end], *(label[end:] for label in labels)
 

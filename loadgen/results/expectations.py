@@ -150,7 +150,7 @@ class Expectation(NamedTuple):
         return self.measure.name.partition(".")[0]
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Return whether the expectation covers an operation of a group."""
+        """Tell whether the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 
@@ -172,7 +172,7 @@ _LONGEST_QUOTE = 80
 def parse_expectations(
     texts: Iterable[str], groups: Sequence[str] | None = None
 ) -> tuple[Expectation, ...]:
-    """Return the expectations of expressions, each once.
+    """Return the expectations that texts state, without repetitions.
 
     Args:
         texts: The expressions.

@@ -142,7 +142,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
 
 
 def made_by(results: Results) -> str:
-    """Return a sentence on the numbers of clients, requests and seconds."""
+    """Return a sentence with the numbers of clients, requests and seconds of a run."""
     clients = sum(row["clients"] for row in results.query("back"))
     count = sum(row["requests"] for row in results.query("all"))
     early = results.value(
@@ -154,7 +154,7 @@ def made_by(results: Results) -> str:
 
 
 def survival(results: Results) -> str:
-    """Return the share of answered requests beside the memory of each JVM; empty without a JVM.
+    """Return sentences on the share of answered requests, beside the memory of each server's JVM.
 
     A broker that refuses no request and runs out of memory has not passed.
     """

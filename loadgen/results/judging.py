@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """An expectation, and the measured figure: in the measure's unit, and in words.
+    """An expectation, and the measured figure, as a number and in words.
 
     Attributes:
         value: None without a measurement; infinite if the event never happened.
@@ -115,7 +115,7 @@ def _value_of(each: Expectation, results: Results) -> float | None:
 def missed_early(
     expectations: Iterable[Expectation], groups: Sequence[Group], totals: Totals
 ) -> str | None:
-    """Return the first expectation that no rest of the run can meet, or None."""
+    """Return the first expectation that the run can no longer meet, or None."""
     if not totals.started:
         return None
     return next((each.text for each in expectations if _is_hopeless(each, groups, totals)), None)

@@ -1,4 +1,4 @@
-"""Merging of a run's table files, one a task, into few: 400 tasks would leave 800."""
+"""Merges the table files that a run's tasks wrote into few files."""
 
 from __future__ import annotations
 

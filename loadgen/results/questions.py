@@ -1,4 +1,4 @@
-"""The shipped questions: SQL by name, in one form for DuckDB and for Spark SQL."""
+"""The shipped queries of a run's tables: SQL by name, in a form for DuckDB and Spark SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTS = {
     "by-tenant": "split_part(r.namespace, '/', 1)",
     "by-second": "CAST(floor(r.due) AS BIGINT)",
 }
-"""The splits of requests, with the expression of each."""
+"""The ways to split requests, with the SQL expression of each."""
 _RISE = """CASE WHEN before IS NULL THEN 0E0 WHEN value < 0.99 * before THEN value
     ELSE greatest(value - before, 0E0) END"""
 """The rise of a counter since ``before``. A sum of floats, or two readers of a process, may make a
@@ -35,7 +35,7 @@ PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 
 
 class Query(NamedTuple):
-    """A question: title and SQL."""
+    """A named query: title and SQL."""
 
     title: str
     sql: str
@@ -47,12 +47,12 @@ class Query(NamedTuple):
 
 
 def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a question: given values, and defaults for the rest."""
+    """Return the values of a query's parameters: given values, and defaults for the rest."""
     return {name: {**_DEFAULTS, **given}[name] for name in PARAMETER.findall(text)}
 
 
 def read_questions(path: Path) -> dict[str, Query]:
-    """Read a file of questions; name and title of a question are the comments above the SQL."""
+    """Read a file of queries; the comments above a query's SQL are its name and title."""
     text = path.read_text(encoding="utf-8").replace("{rise}", _RISE)
     _, *parts = _SECTION.split(text.replace("{ended}", f"'{RUN_ENDED}'"))
     titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
@@ -71,7 +71,7 @@ def split(
     shares: Mapping[str, int] = PERCENTILES,
     rows: str = "measured",
 ) -> str:
-    """Return the SQL of counts and percentiles of each part.
+    """Return the SQL for counts and percentiles of requests, split by an expression.
 
     Args:
         part: An expression over a row ``r``.
@@ -109,4 +109,4 @@ def _queries() -> Iterator[tuple[str, Query]]:
 
 
 QUERIES = dict(_queries())
-"""Every shipped question by name; a question is about one run."""
+"""Every shipped query by name; a query concerns a single run."""

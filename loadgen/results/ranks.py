@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     Distance = tuple[float, tuple[float, float] | None]
-    """The two-sided probability of such a difference between equal sides, and the 90 % interval of
-    the second side's distance from the first; None for fewer than five repeats.
+    """Result of comparing two sides: probability of the difference if both were equal, and
+    interval.
+
+    The 90 % interval is of the second side's distance from the first; None for fewer than five
+    repeats.
     """
 
 LEVEL = 0.05
-"""The probability that equal runs look different, or unlike runs alike."""
+"""Probability at which equal runs are taken for different, or different runs for equal."""
 FEWEST_REPEATS = 5
 
 
@@ -38,7 +41,7 @@ def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
 
 
 def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
-    """Count the ways to choose a number of ranks, by their sum."""
+    """Count the ways to choose a number of ranks, for each sum of these ranks."""
     ways: list[Counter[int]] = [Counter({0: 1}), *(Counter() for _ in range(chosen))]
     for rank in ranks:
         for size in range(chosen, 0, -1):

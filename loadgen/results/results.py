@@ -46,14 +46,16 @@ CREATE TABLE runs AS SELECT (run->>'run') AS run, (run->>'name') AS name, (run->
     + coalesce(CAST(phases->>'hold' AS DOUBLE), 0) AS measured_until
 FROM (SELECT run, run->'document'->'phases' AS phases FROM told);
 DROP TABLE told"""
-"""Tables made of run.json. A ``deaf`` group never reads, or pauses; a ``reads`` group takes all
-bytes immediately. Moments are seconds since the agreed start.
+"""SQL that makes the tables ``groups`` and ``runs`` from run.json.
+
+A ``deaf`` group never reads, or pauses; a ``reads`` group takes all bytes immediately. Moments are
+seconds since the agreed start.
 """
 MEASURED = """SELECT q.* FROM requests q WHERE EXISTS (SELECT 1 FROM runs w
   WHERE w.run = q.run AND q.due >= w.measured_from AND q.due < w.measured_until)"""
-"""Requests due in the seconds of figures; valid in Spark SQL, too."""
+"""SQL for the requests that count in figures, due after the warm-up; valid in Spark SQL, too."""
 VIEWS = (*TABLES, "measured", "groups", "runs")
-"""The tables of questions."""
+"""The tables that queries may use."""
 
 
 class RunDirectoryError(UsageError):
@@ -97,7 +99,7 @@ def files_of(directory: Path, run: Mapping[str, Any], table: str) -> list[Path]:
 
 
 def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
-    """Return the folder with the rows of a run; for a run in a store a copy.
+    """Return the folder with a run's tables; for a run in an object store, a local copy.
 
     Raises:
         RunDirectoryError: A file is missing: named by ``run.json``, or, in an older run, a task's.
@@ -152,7 +154,7 @@ class Results:
             self.close = opened.pop_all().close
 
     def _view_files(self, name: str, files: list[str]) -> None:
-        """View files as a table; columns missing in older files are null."""
+        """Define a view of a table's files; columns missing in older files are null."""
         none = TABLES[name].empty_table()
         if not files:
             self.connection.register(name, none)
@@ -203,14 +205,14 @@ class Results:
         return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped question about one run, cached."""
+        """Return the rows of a shipped query about one run, cached."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
             self._answered[key] = self.sql(QUERIES[name].sql, **parameters)
         return self._answered[key]
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a question in the form of ``queries.sql``.
+        """Return the rows of a query written in the form of ``queries.sql``.
 
         Raises:
             RunDirectoryError: The tables are damaged.
@@ -226,7 +228,7 @@ class Results:
         return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
-        """Return the only value of a question's only row."""
+        """Return the only value that a query yields."""
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found

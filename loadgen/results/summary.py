@@ -1,4 +1,4 @@
-"""``summary.json``: the figures of a run and the facts about its origin, from its tables.
+"""``summary.json``: the figures of a run, computed from its tables, and facts about its origin.
 
 ``python -m loadgen.results.summary`` prints the schema in the file beside this module.
 """
@@ -33,7 +33,7 @@ Figure = Annotated[
 
 
 class Percentiles(BaseModel):
-    """Percentiles by nearest rank; null is never: too few were answered. Units: seconds."""
+    """Percentiles in seconds, by nearest rank; null (never) if too few requests were answered."""
 
     p50: Figure
     p90: Figure
@@ -43,7 +43,7 @@ class Percentiles(BaseModel):
 
 
 class Split(BaseModel):
-    """Requests of a part, due in the seconds of figures."""
+    """Counts and response times of a part of the requests, without those of the warm-up."""
 
     part: str
     requests: Count = 0
@@ -54,11 +54,11 @@ class Split(BaseModel):
     disconnected: Count = 0
     unreachable: Count = 0
     bytes: Count = 0
-    response_seconds: Percentiles | None = Field(None, description="Since due, of all of them.")
+    response_seconds: Percentiles | None = Field(None, description="Since due; of all requests.")
 
 
 class Service(BaseModel):
-    """Seconds since sending of answered requests, by ``GROUP.OPERATION``."""
+    """Seconds from sending to the answer, of answered requests, by ``GROUP.OPERATION``."""
 
     part: str
     answered: Count
@@ -66,7 +66,7 @@ class Service(BaseModel):
 
 
 class Reason(BaseModel):
-    """Reasons of unanswered requests."""
+    """A reason for unanswered requests, with their number."""
 
     outcome: str
     reason: str
@@ -74,7 +74,7 @@ class Reason(BaseModel):
 
 
 class Answers(BaseModel):
-    """Listings of a namespace by a group: least and most."""
+    """Listings of a namespace by a group: the fewest and the most names."""
 
     group: str
     namespace: str
@@ -86,7 +86,7 @@ class Answers(BaseModel):
 
 
 class Back(BaseModel):
-    """Clients of a group that are back: served completely; null seconds are never."""
+    """The number of a group's clients that were served completely, and when; null is never."""
 
     group: str
     family: str
@@ -152,7 +152,7 @@ class Summary(BaseModel):
     clients: Count
     duration_seconds: float
     total: Split
-    splits: dict[str, list[Split]] = Field(description="Of each, those of most requests.")
+    splits: dict[str, list[Split]] = Field(description="In each split, parts with most requests.")
     service: list[Service]
     reasons: list[Reason]
     answers: list[Answers]

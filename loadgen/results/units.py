@@ -47,7 +47,7 @@ _FORMS = {
     Unit.COUNT: (r"(\d[\d,]*)", (1.0,)),
     Unit.RATE: (rf"{_NUMBER}/\s*s", (1.0,)),
 }
-"""The forms of a value in each unit, and the worth of each number in the form."""
+"""The ways to write a value in each unit, as patterns, and the factor of each number."""
 
 
 def value_of(unit: Unit, written: str) -> float:

@@ -173,7 +173,7 @@ _CHECKED = {
 
 
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield findings on answers, agreement of tasks, and single delivery of messages."""
+    """Yield findings on wrong answers, contradicting answers, and lost or repeated messages."""
     (row,) = results.sql(
         "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
         " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
@@ -197,7 +197,7 @@ def _answers(results: Results) -> Iterator[Finding]:
 
 
 def _books(results: Results) -> Iterator[Finding]:
-    """Yield findings on servers' memory held for clients that have left.
+    """Yield findings on memory that servers still account for after all clients have left.
 
     Servers that held memory before the run, for foreign clients, and servers that did not answer
     at the end are left out.
@@ -227,7 +227,7 @@ _FAULT = re.compile(r'fault="((?:[^"\\]|\\.)*)"')
 
 
 def _policies(results: Results) -> Iterator[Finding]:
-    """Yield faults of the servers' admission policies, which were replaced by another policy."""
+    """Yield findings on admission policies that failed and were replaced by ``fifo``."""
     failed = results.sql(
         "SELECT DISTINCT process, metric FROM samples WHERE value > 0 AND "
         "starts_with(metric, 'floodgate_topic_list_policy_faults_total') ORDER BY ALL"
@@ -242,7 +242,7 @@ def _policies(results: Results) -> Iterator[Finding]:
 
 
 def _whole(results: Results) -> Iterator[Finding]:
-    """Yield a finding on the run's completeness."""
+    """Yield a finding on whether the run was complete."""
     run = results.run
     if lost := run.get("lost"):
         yield Finding(Level.UNRELIABLE, "end", f"The load was not whole: {lost}.")
@@ -274,13 +274,13 @@ _LIMITS = (
     ("cpu_share", 0.95, "a task used {} of a core"),
     ("unstarted_share", 0.05, "{} of the requests could not be started"),
 )
-"""Figures of the generator with the limit of each, and words for a value above the limit."""
+"""Figures of the load generator, the limit of each, and a sentence for a value above the limit."""
 # Of fewer than a hundred the 99th percentile would be the maximum, which has other limits.
 FEWEST_MOMENTS = 100
 # In shorter runs the share of a core is meaningless.
 SHORTEST_CPU_SECONDS = 2.0
 _OWN_FAILURES = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
-"""Errors of connecting that this machine caused, not the server."""
+"""Connection errors caused by this machine rather than by the server."""
 
 
 def generator_figures(results: Results) -> dict[str, float | None]:
@@ -307,7 +307,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 
 
 def generator_limits(results: Results) -> str:
-    """Return the generator's exceeded limits in words; empty if it kept its schedule.
+    """Return sentences on exceeded limits of the generator; empty if it kept its schedule.
 
     Failures that a server can cause, such as closed connections, are excluded.
     """
@@ -347,7 +347,7 @@ _ENDS = (
 
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
-    """Yield groups without most of their answers, unless an expectation covers the answers."""
+    """Yield groups with most requests unanswered, unless an expectation covers their answers."""
     rows = results.query("by-group-operation")
     if not rows:
         yield Finding(Level.MISSED, "requests", "No request was due: nothing was measured.")
@@ -372,7 +372,7 @@ def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
         )
         yield Finding(Level.MISSED, "answered", said)
     if not poor:
-        said = "Every group that reads got what is expected, or most answers."
+        said = "Every reading group got most of its answers, or what is expected."
         yield Finding(Level.FINE, "answered", said)
     listed = (row for row in results.query("answers") if row["most_topics"] == 0)
     empty = [row for row in listed if not meant(row["group"], "list", "topics")]

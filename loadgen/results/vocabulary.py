@@ -1,4 +1,4 @@
-"""The names of servers' figures: the same for Floodgate and a real Pulsar, broker and proxy.
+"""Common names for figures of servers, for Floodgate and a real Pulsar, broker and proxy.
 
 A figure is called ``direct.used`` for every server; the table ``samples`` has the scraped name
 beside the figure. Other metrics keep the scraped name.
@@ -46,7 +46,7 @@ FIGURES = {
     "process_open_fds": "descriptors",
     "process_max_fds": "descriptors.limit",
 }
-"""Scraped names, without the label ``cluster``, and the name of the figure."""
+"""The common name of each metric of a server; metric names are without the label ``cluster``."""
 
 # Labels that name the server of a sample.
 _OWN_LABELS = re.compile(r'\{(?:(?:cluster|broker|metric)="(?:[^"\\]|\\.)*",?)+\}$')

@@ -1,4 +1,4 @@
-"""Blocks that protect the process from Spark's changes: signal handlers, logs."""
+"""Blocks that protect the process from changes by Spark: signal handlers, logging."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator[list[int]]:
-    """Collect Ctrl-C for a block that must not be left half done.
+    """Hold back Ctrl-C during a block that must not be left half done.
 
     ``at_once`` is called at a Ctrl-C: it may end the block's wait.
 

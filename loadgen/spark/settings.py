@@ -17,7 +17,7 @@ def by_spark_submit() -> bool:
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether the tasks of a master, or without a master, run on this machine."""
+    """Return whether the tasks of a Spark master, if one is named, run on this machine."""
     if master is None:
         return not by_spark_submit()
     return master.startswith("local") and not master.startswith("local-cluster")

@@ -1,1 +1,1 @@
-"""Studies: experiments run many times, with questions to the tables of each run."""
+"""Studies: experiments run many times, evaluated by queries of each run's tables."""

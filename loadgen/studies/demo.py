@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 LIMIT_MB, SEED, TOPICS_PER_NAMESPACE = 50, 7, 10_000
 CLIENT_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 120.0, 86_400.0
 RETURNING_SECONDS = 60.0
-"""Time for the first clients to be refused after 25 s, to retry, and to wait once more."""
+"""Seconds in which the first clients are refused after 25 s, retry, and wait once more."""
 _LIMIT_KEYS = (KEYS["heap_mb"], KEYS["direct_mb"])
 SUMMARY_NAME, SUMMARY_VERSION = "summary.json", 4
 SOCKET_BUFFER_BYTES = 65_536
 ADVICE_GOAL = Goal(back_within_seconds=60.0)
 _ADVICE_NAMESPACES = 10
-"""Most namespaces of the advice: all are alike, and making the topics of more takes time."""
+"""Maximum number of namespaces for the demo's advice: all are alike, and topics take time."""
 _TOLD = {"title", "verdict", "total", "reasons", "back", "servers"}
 """Parts of each run's summary kept in ``summary.json``."""
 _ALL_AT_ONCE, _BESIDE = "list topics at the same moment", "list topics, one of which reads none"
@@ -111,7 +111,7 @@ class DemoOptions:
 
 
 class DemoResult(NamedTuple):
-    """The answer of the demo.
+    """The result of the demo.
 
     Attributes:
         runs: The judged runs, in order.
@@ -182,7 +182,7 @@ def storm_document(run: DemoRun, options: DemoOptions) -> Document:
 
 
 def stuck_document(run: DemoRun) -> Document:
-    """Return the shipped client without reading, beside which Pulsar answers no other client."""
+    """Return the shipped scenario of a client that never reads, and so blocks all others."""
     document = read_document("stuck", [f"servers.profile={run.profile}"], parse_expectation)
     if run.profile == "floodgate":
         expect = (*document.expect, "clients{group=healthy}.reconnects.max == 0")
@@ -264,7 +264,7 @@ def run_demo(
 
 
 def _returned(ran: Ran) -> str:
-    """Return a sentence on the number of consumers with retries that recover."""
+    """Return a sentence on how many retrying consumers get their list."""
     (back,) = ran.summary.back
     operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
     lists, again = operations["list"], ran.summary.total.refused

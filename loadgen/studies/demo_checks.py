@@ -35,7 +35,7 @@ FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS t
 
 
 class DemoRun(NamedTuple):
-    """A run of the demo; ``does`` describes the clients' behaviour."""
+    """A planned run of the demo; ``does`` describes the clients' behaviour."""
 
     name: str
     label: str
@@ -44,7 +44,7 @@ class DemoRun(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A finished run.
+    """A finished run of the demo.
 
     Attributes:
         beside: Answers of the other clients during the time of a client that never reads.
@@ -78,14 +78,13 @@ class Ran(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Return the reason for rough times, if the generator was late; otherwise empty."""
+        """Return a sentence if the generator was late, which makes times unreliable; else empty."""
         late = [each.sentence for each in self.summary.findings if each.level == "unreliable"]
         if not late:
             return ""
         return (
-            f"“{self.run.label}”: {late[0].rstrip('.')}. Times of this run are rough; the checks "
-            "are of counts and memory, which that does not touch: the exit code is theirs, and "
-            "not 98."
+            f"“{self.run.label}”: {late[0].rstrip('.')}. Times of this run are rough; the "
+            "checks of counts and memory are not affected, and decide the exit code: it is not 98."
         )
 
 
@@ -105,7 +104,7 @@ class Check:
 
 
 def beside_silent(results: Results) -> dict[str, Any]:
-    """Return the answers of all clients beside a silent one; empty without a silent client."""
+    """Return the answers of all clients beside one that never reads; empty without that one."""
     for peer in results.document["clients"]:
         if peer["read"]["never"]:
             when = {"since": peer["after"], "until": peer["drop"]["at"]}
@@ -114,7 +113,7 @@ def beside_silent(results: Results) -> dict[str, Any]:
 
 
 def grown_bytes(results: Results) -> float:
-    """Return the peak of all servers together over idle at one moment; 0 without samples."""
+    """Return by how much all servers together grew at most over idle; 0 without samples."""
     return max((row["y"] for row in results.sql(QUESTIONS["over-idle"].sql)), default=0.0)
 
 

@@ -1,4 +1,4 @@
-"""A dry run: the needs of a run, derived from the document, beside the means of this machine.
+"""A dry run: what a run needs, computed from its document, beside what this machine has.
 
 Requests, memory and disk are estimates. A need above the means is refused before the run starts, a
 sentence each with a remedy.
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
 
 _UNLIMITED, _MB = 1 << 62, 1 << 20
 _OWN_DESCRIPTORS, _SHARED_CONNECTIONS = 64, 8
-"""Files of each process; connections of a ``floodgate`` proxy to the broker, with any clients."""
+"""Open files of each process; connections from a ``floodgate`` proxy to the broker."""
 _IDLE_BYTES = {"worker": 70 * _MB, "broker": 160 * _MB, "proxy": 65 * _MB}
 _PER_CONNECTION_BYTES = 20_000
-"""Measured with 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a broker."""
+"""Memory per connection, from 10,000 sockets of all families: 12 kB in a proxy, 20 kB in a
+broker."""
 _PER_TOPIC_BYTES, _TOPIC_FILE_BYTES, _ROW_BYTES = 150, 30, 60
 _ENTRY_BYTES, _HEAD_BYTES, _SMALL_ANSWER_BYTES = 2, 40, 100
-"""Of an answer: each name's tag and length; ids and hash; the whole answer to a lookup."""
+"""Bytes of an answer: for each name's tag and length; for ids and hash; for a whole lookup
+answer."""
 
 
 class Machine(NamedTuple):
@@ -85,7 +87,7 @@ class GroupSchedule:
 
 @dataclass(frozen=True)
 class Need:
-    """A need of a run, beside the means of this machine.
+    """A resource that a run needs, with the amount that this machine has.
 
     Attributes:
         has: None is unknown.
@@ -106,7 +108,7 @@ class Need:
 
     @property
     def obstacle(self) -> str | None:
-        """The lack, with a remedy; None if the machine has enough."""
+        """A sentence on a missing resource, with a remedy; None if the machine has enough."""
         if self.has is None or self.needed <= self.has:
             return None
         needed, has = self.text(self.needed), self.text(self.has)
@@ -114,7 +116,7 @@ class Need:
 
 
 class DryRun(NamedTuple):
-    """The schedule of a run, and its needs beside the means of the machine."""
+    """The schedule of a run, and its needs beside this machine's resources."""
 
     document: Document
     groups: tuple[GroupSchedule, ...]
@@ -131,7 +133,7 @@ class DryRun(NamedTuple):
         return [each.obstacle for each in self.needs if each.obstacle]
 
     def require_fit(self) -> None:
-        """Refuse a run above the means of the machine.
+        """Refuse a run that needs more than the machine has.
 
         Raises:
             UsageError: The machine lacks something; a line for each need.
@@ -171,7 +173,7 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
 
 
 def this_machine(out: Path) -> Machine:
-    """Return the means of this machine; ``out`` is the folder of the run.
+    """Return the resources of this machine; ``out`` is the folder of the run.
 
     Raises:
         UsageError: The folder cannot be written to.
@@ -299,7 +301,7 @@ def _processes(
 
 
 def told(run: DryRun) -> dict[str, Any]:
-    """Return the object of ``--dry-run --json``."""
+    """Return the JSON object that ``--dry-run --json`` prints."""
     return {
         "scenario": run.document.name,
         "seconds_at_most": run.seconds,

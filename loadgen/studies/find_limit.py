@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from loadgen.studies.points import Experiment, Point, Study, Value
 
 _MOST_PROBES = 60
-"""Bounds a search towards 0, of which no bracket is a small share."""
+"""Maximum number of runs in a search; near 0 the ends may never get close enough to stop."""
 _FAR_APART = 4
 _KINDS = [TypeAdapter[Any](each) for each in (Moment, RateOrNone, Share, Bytes, Speed)]
-"""Numbers of a document with units."""
+"""Types of a document's numbers that have units."""
 _UNIT = re.compile(r"(?<=\d)\s*([a-zA-Z/%]+)$")
 _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
 
@@ -40,11 +40,11 @@ class Range(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """True if only whole numbers are between the ends."""
+        """True if the setting takes only whole numbers."""
         return not self.unit and self.low == int(self.low) and self.high == int(self.high)
 
     def exact(self, value: float) -> float | int:
-        """Return a value rounded as the search tries it."""
+        """Return a value rounded as the search uses it."""
         return round(value) if self.whole else value
 
     def written(self, value: float) -> Value:
@@ -104,7 +104,7 @@ def _ends(first: str, last: str) -> tuple[float, float, str]:
 
 @dataclass(frozen=True)
 class Limit:
-    """The answer.
+    """The result of a search: the last value that passes, and the next that does not.
 
     Attributes:
         kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
@@ -119,7 +119,7 @@ class Limit:
 
     @property
     def sentence(self) -> str:
-        """The answer with the bracket."""
+        """A sentence with the found limit, or the reason why there is none."""
         if self.kind == "all":
             return "Both ends pass: there is no limit between them."
         if self.kind == "none":
@@ -172,7 +172,7 @@ def in_words(point: Point) -> str:
 
 
 def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:
-    """Find the end of passing: the highest value if the low end passes, otherwise the smallest.
+    """Find the limit: the highest passing value if the low end passes, otherwise the lowest.
 
     Args:
         wanted: The ends.

@@ -1,4 +1,4 @@
-"""A point of a study: a document with some values laid over it, the run, verdict and figures.
+"""A point of a study: a document with varied values, its run, verdict and figures.
 
 A complete run of the same document in the same folder is reused.
 """
@@ -60,7 +60,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Study:
-    """The common part of the points of a study.
+    """The document, options and figures that all points of a study share.
 
     Attributes:
         target: The name or the file of a scenario.
@@ -88,7 +88,7 @@ class Study:
 
 
 class Job(NamedTuple):
-    """A point before its run, complete for another process or a Spark task.
+    """A point to be run, with all that another process or a Spark task needs.
 
     Attributes:
         values: By the paths of ``--set``.

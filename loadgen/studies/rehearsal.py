@@ -1,4 +1,4 @@
-"""A rehearsal: the storm of an advice with an event at the servers, and the outcome.
+"""A rehearsal: clients and limits as for an advice, with an event at the servers.
 
 Clients, topics, limits and links are those of :func:`storm_document`, so that a rehearsal and an
 advice of the same files are the same storm.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Event = Literal["restart", "rolling", "proxy", "deploy"]
 _WARM_UP_SECONDS, _LONGEST_WARM_UP_SECONDS = 30.0, 900.0
 _SECONDS_A_NAME, _SECONDS_A_REQUEST = 1.5e-6, 0.002
-"""Rather more than a real broker needs for a listing: no client is to wait before the event."""
+"""Seconds allowed for a list before the event, rather more than a real broker needs."""
 _IN_TIME = 0.8
 _PLACINGS, _FULL, _WORK = 1_000, 0.95, 2_000_000
 _SPREAD = 2.0
@@ -48,7 +48,7 @@ FROM ({clients}) WHERE "group" = :name"""
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """An event at a cluster, with clients and topics.
+    """An event at a cluster, such as a restart, with the cluster's clients and topics.
 
     Attributes:
         question: The whole cluster, with the limits of today.
@@ -73,7 +73,7 @@ class Rehearsal:
 
     @cached_property
     def share(self) -> Question:
-        """Namespaces and clients of the broker in the play."""
+        """The namespaces and clients of the broker that is simulated."""
         return self.question if self.brokers == 1 else fullest(self.question, self.brokers)
 
     @property
@@ -95,7 +95,7 @@ class Rehearsal:
         return tuple(self.warm_up_seconds + step * apart for step in range(steps))
 
     def due_seconds(self, group: Group) -> float:
-        """Return the time of clients to come back: the goal's, plus the absence of a server.
+        """Return the time for clients to be back: the goal's, plus the absence of a server.
 
         A polling client learns of the event with the next poll.
         """
@@ -106,7 +106,7 @@ class Rehearsal:
         return due
 
     def told(self) -> Iterator[str]:
-        """Yield sentences on the largest list's distance to the limits, and on luck."""
+        """Yield sentences on how close the largest list is to the limits, and on chance."""
         largest, today = self.share.largest, self.share.today
         sizes = {"heap": largest.charged_bytes, "direct": largest.answer_bytes}
         near = ", ".join(
@@ -219,7 +219,7 @@ _TITLES: Mapping[Event, str] = {
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """The answer of a rehearsal.
+    """The result of a rehearsal.
 
     Attributes:
         back: A row for each group of clients, of the event with the longest return; with the lists

@@ -113,7 +113,7 @@ def run_sides(
 
 
 def _repeat(side: Side, number: int, of: int) -> Side:
-    """Return a repeat of a side: of several each has a numbered name, and all the same label."""
+    """Return the document and options of a side's repeat; several have numbered names."""
     document, options = side
     full = resolved(document, options)[1]
     options = replace(options, name=full.name)

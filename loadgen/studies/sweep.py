@@ -52,7 +52,7 @@ MOST_POINTS = 10_000
 
 
 class Varied(NamedTuple):
-    """A setting by path, and the values in turn."""
+    """The path of a setting, and the values that it takes one after the other."""
 
     path: str
     values: tuple[Value, ...]

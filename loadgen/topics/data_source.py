@@ -79,7 +79,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for ``format``."""
+        """Return the data source's name for ``spark.read.format``."""
         return NAME
 
     def schema(self) -> str:

@@ -125,7 +125,7 @@ def zipf_weights(count: int, exponent: float) -> npt.NDArray[np.float64]:
 
 
 def dealt(total: int, weights: npt.NDArray[np.float64]) -> list[int]:
-    """Deal items to takers: one each, the rest in proportion to the weights."""
+    """Distribute items: one to each taker, the rest in proportion to the weights."""
     shares = np.cumsum(weights) / weights.sum() * (total - len(weights))
     counts = np.diff(np.rint(shares).astype(np.int64), prepend=0)
     return [1 + int(count) for count in counts]
@@ -181,7 +181,7 @@ def _drawn(name: str, seed: int, stream: int, ids: UInt64s) -> npt.NDArray[np.in
 def length_spread(
     name: str, seed: int, stream: int, ids: UInt64s, mean: float
 ) -> npt.NDArray[np.float64]:
-    """Return for each id the difference of the name's length from the mean, in bytes."""
+    """Return, for each topic id, how far its name's length is from the mean, in bytes."""
     if name == FIXED:
         return np.zeros(len(ids))
     drawn = fractions(seed, stream, ids)

@@ -1,4 +1,4 @@
-"""A corpus from an operator's own list, a text or Parquet, in any order and of any length.
+"""Makes a corpus from an operator's list of topics, in any order and of any length.
 
 Two rounds, each a task for each part: the first reads a piece of the list, checks every name and
 deals the rows to buckets by namespace; the second sorts a bucket and writes a file of the corpus.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from loadgen.topics.manifest import Entry
 
 BUCKET_ROWS = 500_000
-"""Topics of a bucket, if namespaces are much smaller."""
+"""Topics sorted together in memory, in a bucket of whole namespaces."""
 MOST_BUCKETS = 1_000
 
 

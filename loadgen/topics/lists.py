@@ -38,8 +38,9 @@ _READ = {
     "partitions": pa.int32(),
     "properties": pa.map_(pa.binary(), pa.binary()),
 }
-"""Unchecked texts, as bytes. The topic is null on a line without a name, other columns if the list
-does not state them.
+"""Schema of unchecked rows, with texts as bytes.
+
+The topic is null on a line without a name, other columns if the list does not state them.
 """
 _STRINGS = (pa.string(), pa.large_string())
 _PARQUET_MAGIC = b"PAR1"
@@ -262,7 +263,7 @@ def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tupl
 
 
 def _usual(batch: pa.RecordBatch) -> pa.Array:
-    """Tell which rows Arrow can split."""
+    """Tell which rows have names that Arrow can take apart."""
     names, partitions, properties = batch.columns
     usual = pc.match_substring_regex(names, _USUAL)
     large = pc.match_substring_regex(names, _LARGE_NUMBER)

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     Progress = Callable[[int], None]
 
 IMPORT_SECONDS = 86_400.0
-"""Imports have no usual length; a day bounds a server that has died."""
+"""Timeout of an import, a day: imports have no usual length, but a server may have died."""
 IMPORTS_AT_ONCE = 2
 """Two, so that a broker reads a file in a thread while it stores another."""
 LOOK_SECONDS = 1.0
-"""Between two polls of the imports' progress."""
+"""Seconds between two polls of the imports' progress."""
 _NOT_FOUND = (404, 405)
 _EXISTS = 409
 

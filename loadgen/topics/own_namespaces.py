@@ -1,4 +1,4 @@
-"""Temporary namespaces: created by admin REST, and deleted after a block."""
+"""Namespaces created for a block by admin REST, and deleted afterwards."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class TopicShape:
             said = f"The name lengths are {self.name_lengths[:40]!r}"
             raise ValueError(f"{said}; they must be one of {', '.join(LENGTHS)}.")
         if checked_partitions(self.partitions) == ONE_TOPIC and self.plain_share:
-            said = f"With partitions {ONE_TOPIC} no name is without"
+            said = f"With partitions {ONE_TOPIC} every name has a partition"
             raise ValueError(f"{said}; the plain share must be 0.")
         if self.properties not in (USUAL, NONE, *map(str, range(1, MOST_PROPERTIES + 1))):
             known = f"{USUAL}, {NONE} or a number from 1 to {MOST_PROPERTIES}"

@@ -65,7 +65,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now
 
     def look(self) -> None:
-        """End the simulation if it may not go on.
+        """End the simulation if the caller has cut it.
 
         Raises:
             CutError: ``may_go_on`` returned False.

@@ -52,7 +52,7 @@ CUT_BY_TIME = (
     "proto.transport.connection",
     "server.tasks.cooperative",
 )
-"""Modules that read ``perf_counter`` to end a turn."""
+"""Modules that read ``perf_counter`` to end a long event-loop iteration."""
 _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
@@ -160,7 +160,7 @@ async def fill(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Isolate a simulation from the process for a block: turns, logs, garbage collection.
+    """Shield a simulation for a block from time limits, logging and garbage collection.
 
     Turns of the servers' work never end by Python's own time, which must not affect virtual time.
     Logging is off, because simulated servers have no log. Garbage collection waits for the end:

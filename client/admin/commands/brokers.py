@@ -35,7 +35,7 @@ faults = group("faults", "Fault injection, in a broker or proxy with floodgateFa
 
 
 def clear_faults(call: Call, fault_id: str | None) -> None:
-    """Remove a fault, or all; delayed commands continue.
+    """Remove a fault, or all faults; commands that a fault has delayed are still handled.
 
     Examples:
     floodgate-admin faults clear fault-1
@@ -63,7 +63,7 @@ async def _listed(asked: Asked, output: Output) -> None:
 
 
 def parsed_fault(text: str) -> dict[str, Any]:
-    """Parse a fault.
+    """Parse the JSON document of a fault.
 
     Raises:
         typer.BadParameter: The text is not a fault.
@@ -86,10 +86,10 @@ _WAIT = {
 }  # fmt: skip
 add(
     faults,
-    Verb("set", "Inject a fault, from the next command on.", "POST floodgate/faults {fault}",
+    Verb("set", "Inject a fault; it acts on later commands.", "POST floodgate/faults {fault}",
          "set the fault", lines(lambda found: [f"Set {found.get('id')}."]),
          """'{"on": ["SEND"], "do": {"action": "drop"}}'\n@slow-lookups.json""", _FAULT),
-    Verb("wait", "Wait until a fault has acted so often; print it.",
+    Verb("wait", "Wait until a fault has acted --hits times, and print it.",
          "GET floodgate/faults/{fault_id}/wait?hits={hits}&timeoutMs={timeout}",
          "wait for {fault_id}", lines(lambda found: [_line(found)]),
          "fault-1 --hits 3 --timeout 10s", _WAIT),
@@ -107,7 +107,7 @@ floodgate = group("floodgate", "Functions that only a Floodgate broker has.", "l
 
 
 async def _limiter(asked: Asked, output: Output) -> None:
-    """Show the limiter; for people in the server's layout."""
+    """Show the limiter's state; for people, the table that the server renders."""
     if output.as_json:
         output.json(await asked.mapping())
     else:
@@ -123,7 +123,7 @@ def _imported(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _moved(found: dict[str, Any]) -> Iterator[str]:
-    yield f"It is {found.get('time')} for the broker."
+    yield f"The broker's time is now {found.get('time')}."
 
 
 def _count(number: int, thing: str) -> str:

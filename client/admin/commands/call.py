@@ -60,7 +60,7 @@ _REMEDIES = (
 
 
 class Shown(NamedTuple):
-    """References to a call's credentials, from options or variables.
+    """References to the credentials of a command, from its options or environment variables.
 
     Attributes:
         plugin: ``token``, ``basic`` or ``tls``; empty: a token.

@@ -52,7 +52,7 @@ _OPTIONS = {
     "method": Option(str, "", "GET, PUT, POST or DELETE.", "METHOD",
                      parser=one_of("GET", "PUT", "POST", "DELETE")),
     "path": Option(str, "", "Path below /admin/v2, or from its first slash on.", "PATH"),
-    "body": Option(str, "--body", "Body: JSON, or @FILE with it.", "JSON", None, _body),
+    "body": Option(str, "--body", "Body: JSON, or @FILE for a JSON file.", "JSON", None, _body),
     "query": Option(list[str], "--query", "Member of the query. May be repeated.", "K=V", None,
                     _pair),
 }  # fmt: skip
@@ -88,7 +88,7 @@ REQUEST = Function("request", _request, _OPTIONS)
 
 
 _CREDENTIALS = ("AUTH_PLUGIN", "AUTH_PARAMS", "TLS_TRUST_CERTS_FILE_PATH")
-"""Names of client.authentication.access, duplicated to spare --help the import."""
+"""Names defined in client.authentication.access, copied because --help should not import it."""
 
 
 def say_version(asked: bool) -> None:

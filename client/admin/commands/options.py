@@ -69,7 +69,7 @@ class Option:
     at_once: Callable[[bool], None] | None = None
 
     def of(self, value: Any) -> object:  # noqa: ANN401 - depends on the kind
-        """Return a value converted for the verb."""
+        """Return an option's text or texts, converted for the verb."""
         return self.made(value) if self.made else value
 
 
@@ -150,8 +150,8 @@ OPTIONS = {
                         parser=parsed_namespace, example="acme/orders"),
     "tenant": Option(str, "", None, "TENANT", example="acme"),
     "cluster": Option(str, "", None, "CLUSTER", example="standalone"),
-    "any_cluster": Option(str, "", "Name of the cluster; without it any.", "CLUSTER", None),
-    "fault_id": Option(str, "", "Fault to remove; without it all.", "ID", None),
+    "any_cluster": Option(str, "", "Name of the cluster; default: any.", "CLUSTER", None),
+    "fault_id": Option(str, "", "ID of the fault to remove (default: all faults).", "ID", None),
     "subscription": Option(str, "--subscription -s", "Name of the subscription.", "NAME"),
     "subscriptions": Option(str, "--sub -s", "Name of the subscriptions.", "NAME"),
     "only_sub": Option(str, "--sub -s", "Only subscriptions with this name.", "NAME", None),

@@ -73,9 +73,9 @@ def forget_output() -> None:
 T = TypeVar("T")
 UNSET = "-"
 MAX_KEY_COLUMNS = 40
-"""Columns of keys, half of a terminal: some keys have 80 characters."""
+"""Maximum width of the column of keys, half of a terminal: some keys have 80 characters."""
 MAX_BATCHES_AHEAD = 2_048
-"""Most texts, of about 100 KB each, read from the server ahead of the output."""
+"""Maximum number of texts, about 100 KB each, read from the server ahead of the output."""
 _INDENT = 2
 _END = ""
 _NONE = "There are none."
@@ -175,7 +175,7 @@ class Output:
         sys.stdout.write(f"{printable(line)}\n")
 
     def either(self, found: T, lines: Callable[[T], Iterable[str]]) -> None:
-        """Write JSON, or for people the lines made from the value."""
+        """Write a value as JSON; for people, write the lines that ``lines`` makes of the value."""
         if self.as_json:
             self.json(found)
         else:
@@ -183,7 +183,7 @@ class Output:
                 self.say(line)
 
     def changed(self, done: str, details: Mapping[str, object]) -> None:
-        """Write a change, ``created topic``: a sentence, or ``{"created": "topic"}`` and more."""
+        """Report a change, such as ``created topic``: a sentence, or ``{"created": "topic"}``."""
         if self.as_json:
             verb, _, thing = done.partition(" ")
             self.json({verb: thing, **details})
@@ -201,7 +201,7 @@ class Output:
 
 
 async def _put(ahead: asyncio.Queue[str], writing: asyncio.Task[None], text: str) -> None:
-    """Pass text to the writer; raise the writer's error."""
+    """Queue text for the writing task; raise the error of a failed task."""
     putting = asyncio.ensure_future(ahead.put(text))
     await asyncio.wait({putting, writing}, return_when=asyncio.FIRST_COMPLETED)
     if writing.done():

@@ -53,13 +53,13 @@ class Policy:
     in_query: bool = False
 
     def end(self, *, topics: bool) -> str:
-        """Return the end of the path; empty if unavailable."""
+        """Return the last part of the policy's REST path; empty if the policy is unavailable."""
         first, *others = self.name.split("-")
         end = self.topic if topics else self.namespace
         return first + "".join(map(str.capitalize, others)) if end is None else end
 
     def verbs(self, *, topics: bool) -> list[Verb]:
-        """Return the verbs for topics, or for namespaces."""
+        """Return the policy's verbs, for topics or for namespaces."""
         of, path, default = _TOPICS if topics else _NAMESPACES
         own = {_VALUE: self.options} if isinstance(self.options, Option) else self.options
         body = _VALUE if _VALUE in own else "*"
@@ -81,7 +81,7 @@ class Policy:
 
 _TOPICS = ("topic", "{topic}", "that of its namespace")
 _NAMESPACES = ("namespace", "namespaces/{namespace}", "the default of the broker")
-"""Subject, path, and fallback of an unset policy."""
+"""For policies of namespaces: the subject in help, the REST path, the value of an unset policy."""
 _APPLIED = ("", "?applied={applied}")
 _VALUE = "limit"
 _NEVER = (False, False)

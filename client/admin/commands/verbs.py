@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, and the option values behind it."""
+    """A verb's request to the server, with the values of the command line's options."""
 
     rest: AdminRest
     method: str
@@ -36,11 +36,11 @@ class Asked:
     values: Mapping[str, Any]
 
     async def mapping(self) -> dict[str, Any]:
-        """Return the object in the answer."""
+        """Send the request, and return the JSON object of the answer."""
         return await self.rest.mapping(self.path, self.method, self.body)
 
     async def text(self) -> str:
-        """Return the text of the answer."""
+        """Send the request, and return the text of the answer."""
         return await self.rest.text(self.method, self.path, self.body)
 
 
@@ -48,42 +48,42 @@ Show: TypeAlias = "Callable[[Asked, Output], Awaitable[None]]"
 
 
 async def table(asked: Asked, output: Output) -> None:
-    """Show an object."""
+    """Send a request, and show the answer, a JSON object, as a table."""
     output.table(await asked.mapping())
 
 
 async def sorted_table(asked: Asked, output: Output) -> None:
-    """Show an object in the order of its keys."""
+    """Send a request, and show the answer, a JSON object, as a table sorted by key."""
     output.table(dict(sorted((await asked.mapping()).items())))
 
 
 async def set_members(asked: Asked, output: Output) -> None:
-    """Show the set members of an object."""
+    """Send a request, and show those members of the answer, a JSON object, that are set."""
     output.table(await asked.mapping(), hide_unset=True)
 
 
 async def names(asked: Asked, output: Output) -> None:
-    """Show a list of names as it arrives."""
+    """Send a request, and show the answer, a list of names, as it arrives."""
     await output.stream(asked.rest.names([asked.path]))
 
 
 async def sorted_names(asked: Asked, output: Output) -> None:
-    """Show a short list of names, sorted."""
+    """Send a request, and show the answer, a short list of names, sorted."""
     output.names(sorted(await asked.rest.strings(asked.path)))
 
 
 async def value(asked: Asked, output: Output) -> None:
-    """Show any JSON."""
+    """Send a request, and show the answer, any JSON."""
     output.value(await asked.rest.value(asked.method, asked.path, asked.body))
 
 
 async def message(asked: Asked, output: Output) -> None:
-    """Show a message of a topic."""
+    """Send a request, and show the answer, a message of a topic."""
     output.messages([await asked.rest.message(asked.path)])
 
 
 def text(key: str) -> Show:
-    """Return an action showing a text, in JSON under ``key``."""
+    """Return an action that shows an answer's text; with --json, under ``key``."""
 
     async def show(asked: Asked, output: Output) -> None:
         output.text((await asked.text()).strip(), key)
@@ -92,7 +92,7 @@ def text(key: str) -> Show:
 
 
 def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
-    """Return an action showing an object; for people the lines made from the object."""
+    """Return an action that shows an answer, a JSON object; for people, as the lines of ``of``."""
 
     async def show(asked: Asked, output: Output) -> None:
         output.either(await asked.mapping(), of)
@@ -102,7 +102,7 @@ def lines(of: Callable[[dict[str, Any]], Iterable[str]]) -> Show:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A change, and its report.
+    """An action that sends a change, and reports it.
 
     Attributes:
         words: ``created {topic}``: the first word is the key in JSON, the rest its value.
@@ -279,7 +279,7 @@ def _command(row: Verb | Function) -> Callable[..., None]:
 
 
 def taking(options: Mapping[str, Option], function: Callable[..., None]) -> Callable[..., None]:
-    """Replace a function's options for Typer; its first argument is ``context``."""
+    """Declare options as a function's parameters, as Typer reads them, after ``context``."""
     together = [_CONTEXT, *(parameter(name, option) for name, option in options.items())]
     function.__annotations__ = {one.name: one.annotation for one in together}
     function.__signature__ = inspect.Signature(together)  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ Beyond the limit the oldest is dropped, its message is redelivered, and pending 
 MOST_IDS = 1_000
 """Maximum number of message ids in one command."""
 MOST_WORDS = 8_192
-"""Maximum number of bit-set words in one command, below the brokers' size limit."""
+"""Maximum number of words of bit sets in a command, which stays below brokers' size limits."""
 _UNSIGNED = 2**64
 
 
@@ -61,7 +61,7 @@ class Acknowledgements:
         self._group: asyncio.Future[None] | None = None
         self._newest: asyncio.Future[None] | None = None
         self._tasks: dict[asyncio.Task[None], list[pb.CommandAck]] = {}
-        self._cut_off = PulsarException("nobody waits for the answer any more")
+        self._cut_off = PulsarException("the caller no longer waits for the receipt")
         self.partial = PartialBatches()
 
     @property
@@ -70,7 +70,7 @@ class Acknowledgements:
         return len(self._whole) + len(self._parts) + (self._cumulative is not None)
 
     def is_pending(self, entry: Place) -> bool:
-        """Tell whether a whole entry's acknowledgement is unsent."""
+        """Tell whether the acknowledgement of a whole entry is still to be sent."""
         return entry in self._whole or (self._up_to is not None and entry <= self._up_to)
 
     def individual(self, message_id: MessageId) -> bool:
@@ -86,8 +86,8 @@ class Acknowledgements:
             return True
         if size < 1:
             raise InvalidMessage(
-                f"{message_id} is in a batch and does not say of how many messages: acknowledge the"
-                " message itself, or the id that it has"
+                f"{message_id} is in a batch of a size that the id does not give: acknowledge the"
+                " message itself, or its message_id()"
             )
         batch = self.partial.begin(entry, size)
         if batch.acknowledge(index) and batch.left and self._by_index:
@@ -182,7 +182,7 @@ class Acknowledgements:
         task.add_done_callback(self._tasks.pop)
 
     def flush_ahead(self) -> None:
-        """Send the pending acknowledgements ahead of the next command.
+        """Send the pending acknowledgements before another command that depends on them.
 
         Requests with receipts are sent later, by a task: their acknowledgements are sent now, too.
         """
@@ -236,7 +236,7 @@ class Acknowledgements:
                 group.set_result(None)
 
     def receipt(self) -> asyncio.Future[None] | None:
-        """Return the receipt of the acknowledgement just taken.
+        """Return a future of the broker's receipt for the acknowledgement last accepted.
 
         None if receipts are disabled, or the acknowledgement sends no command yet.
         """

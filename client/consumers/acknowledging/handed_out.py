@@ -153,7 +153,7 @@ class Redelivery:
 
     @property
     def watches(self) -> bool:
-        """True with an ack timeout."""
+        """True if entries have an ack timeout."""
         return self._timeout_seconds > 0
 
     @property
@@ -201,7 +201,7 @@ def _step(seconds: float) -> float:
 
 
 MOST_CHUNKED = 10_000
-"""Maximum number of chunked messages with remembered chunks.
+"""Maximum number of chunked messages whose chunks are remembered.
 
 Beyond the limit the oldest is forgotten: only its last chunk gets acknowledged.
 """
@@ -239,7 +239,7 @@ class HandedOut:
         self._simple = freed is None and not self.redelivery.watches
 
     def taken(self, head: EntryHead, size_bytes: int) -> None:
-        """Track a message handed to the program; its bytes count until released."""
+        """Track a message handed to the program; its bytes count in the memory until released."""
         if self._simple and not head.chunk_ids:
             return
         place = head.ledger_id, head.entry_id

@@ -1,4 +1,4 @@
-"""The arriving entries of one topic's consumer, and the assembly of chunks."""
+"""The path of one topic's entries from the connection to the queue, and the joining of chunks."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class Arriving(Protocol):
-    """Callbacks of the consumer."""
+    """Callbacks of the consumer for arriving entries."""
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """Queue an entry, already counted."""
+        """Queue an entry whose permits and bytes are already counted."""
 
     def count_arrived(self, messages: int, size_bytes: int) -> None:
-        """Count used permits, and bytes held from now on."""
+        """Count the permits that an entry used, and its bytes as held from now on."""
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of messages never queued."""
+        """Release the counts of messages that are never queued."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
         """Handle an unreadable entry."""
@@ -43,7 +43,7 @@ class Arriving(Protocol):
 
 
 class Arrivals:
-    """Entries between the connection and the queue.
+    """Entries that are being read or decompressed, before they are queued.
 
     Slow decompression runs in a thread, and an unknown schema version is requested; later entries
     wait meanwhile, to keep the order.

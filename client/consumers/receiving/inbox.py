@@ -24,11 +24,11 @@ class Source(Protocol):
         """Remove and return the first message; None if empty."""
 
     def found_nothing(self) -> None:
-        """React to the program waiting at an empty queue."""
+        """React to a program that waits while the queue is empty."""
 
     @property
     def more_may_come(self) -> bool:
-        """True if the broker has permits."""
+        """True if the broker has permits to send further messages."""
 
 
 class Inbox:
@@ -79,7 +79,7 @@ class Inbox:
             self._always_told[source] = None
 
     def tell_again(self, source: Source) -> None:
-        """Include a source in the next notification of an empty inbox."""
+        """Include a source again in the notification that the program waits."""
         self._untold[source] = None
 
     def remove(self, source: Source) -> None:
@@ -155,7 +155,7 @@ class Inbox:
         return message
 
     async def _something(self) -> None:
-        """Wait for an arrival. A waiter cancelled after its wake-up wakes the next waiter."""
+        """Wait for a message. A waiter cancelled after its wake-up wakes the next waiter."""
         if self.ended is not None:
             raise self.ended
         self.tell_sources()
@@ -174,7 +174,7 @@ class Inbox:
         del waiters[waiter]
 
     def tell_sources(self) -> None:
-        """Notify the topics of a program waiting at an empty inbox.
+        """Notify the sources that the program waits at an empty inbox.
 
         With thousands of topics, notify only the topics not notified since their last arrival, and
         the topic of the latest arrival.

@@ -108,7 +108,7 @@ class Incoming:
         self.arrivals.read(message, frame, dropped=dropped)
 
     def entry_arrived(self, entry: Entry, messages: int, size_bytes: int) -> None:
-        """See Arriving."""
+        """Queue an entry whose permits and bytes are already counted."""
         head, start = entry.head, self.progress.start
         if self._acks.is_pending((head.ledger_id, head.entry_id)):
             self.count_freed(messages, size_bytes)
@@ -120,12 +120,12 @@ class Incoming:
             self._inbox.arrived(self, messages, size_bytes)
 
     def count_arrived(self, messages: int, size_bytes: int) -> None:
-        """See Arriving."""
+        """Count the permits that an entry used, and its bytes as held from now on."""
         self.outstanding -= messages
         self.queue.arrived(messages, size_bytes)
 
     def count_freed(self, messages: int, size_bytes: int) -> None:
-        """See Arriving."""
+        """Release the counts of messages that are never queued."""
         self.queue.taken(messages, size_bytes)
         self.queue.acknowledged(size_bytes)
         if self._inbox.waiting and self.queue.current_size:
@@ -134,13 +134,13 @@ class Incoming:
             self._inbox.tell_again(self)
 
     def gone(self, messages: int, size_bytes: int) -> None:
-        """See Receiving."""
+        """Release the counts of messages dropped from the queue undelivered."""
         if messages or size_bytes:
             self._inbox.left(messages, size_bytes)
             self.count_freed(messages, size_bytes)
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
-        """See Arriving; reports the error to the broker, unless readable by another consumer."""
+        """Handle an unreadable entry; report it to the broker unless another client can read it."""
         logger.warning("%s: entry %d:%d was not delivered: %s", self._link.topic, *place, error)
         self.broken_entries += 1
         self._pass(place)
@@ -157,7 +157,7 @@ class Incoming:
         self._link.acknowledge(ack)
 
     def chunks_dropped(self, ids: Sequence[MessageId], *, acknowledge: bool) -> None:
-        """See Arriving."""
+        """Acknowledge or redeliver the chunks of an abandoned message."""
         if not self._durable:
             for one in ids:
                 self._pass(one.entry)
@@ -169,7 +169,7 @@ class Incoming:
                 self._handed_out.redelivery.refuse(one.entry, 0)
 
     def read(self, entry: Entry) -> list[Message]:
-        """See Receiving: take the next messages of an entry, without the unwanted."""
+        """Return the wanted messages among an entry's next messages."""
         left = entry.left
         messages = entry.take()
         head = entry.head
@@ -196,7 +196,7 @@ class Incoming:
         self.progress.passed = max(self.progress.passed, place)
 
     def _acknowledge_unwanted(self, ids: Iterable[MessageId]) -> None:
-        """Acknowledge messages before the sought position, which would be redelivered for ever."""
+        """Acknowledge messages before the sought position, as the broker would redeliver them."""
         if self._durable:
             for message_id in ids:
                 self._acks.individual(message_id)
@@ -205,21 +205,21 @@ class Incoming:
 
     @property
     def queued(self) -> int:
-        """See Granting."""
+        """Number of messages arrived and not taken."""
         return self.received.queued + self.arrivals.waiting
 
     @property
     def missing(self) -> int:
-        """See Granting."""
+        """Number of messages the application awaits, neither queued nor covered by permits."""
         return self._inbox.waiting - self.queued - self.outstanding
 
     @property
     def more_may_come(self) -> bool:
-        """See Source."""
+        """True if the broker has permits to send further messages."""
         return self.outstanding > 0
 
     def take(self) -> Message | None:
-        """See Source."""
+        """Remove and return the first message; None if empty."""
         taken = self.received.pop()
         if taken is None:
             return None
@@ -234,18 +234,18 @@ class Incoming:
         return message
 
     def found_nothing(self) -> None:
-        """See Source."""
+        """React to a program that waits while the queue is empty."""
         if self._link.cnx is not None:
             self.queue.found_nothing()
 
     def grant(self, permits: int) -> None:
-        """See Granting."""
+        """Grant further permits to the broker (FLOW)."""
         if self._link.cnx is not None and permits > 0:
             self.outstanding += permits
             self._link.grant(permits)
 
     async def more_is_pending(self) -> bool:
-        """See Granting."""
+        """Tell whether the broker holds messages beyond its permits."""
         if self._link.alone:
             last, acknowledged = await self._link.last_message_id()
             newest = self.progress.newest

@@ -31,7 +31,7 @@ class Taken(NamedTuple):
 
 
 class Receiving(Protocol):
-    """Callbacks of the consumer."""
+    """Callbacks of the consumer for queued entries."""
 
     def read(self, entry: Entry) -> list[Message]:
         """Return the wanted messages among an entry's next messages.
@@ -41,7 +41,7 @@ class Receiving(Protocol):
         """
 
     def gone(self, messages: int, size_bytes: int) -> None:
-        """Release the counts of undelivered messages dropped from the queue."""
+        """Release the counts of messages dropped from the queue undelivered."""
 
     def broken(self, place: Place, error: BrokenEntryError) -> None:
         """Handle an entry unreadable in whole or in part."""

@@ -19,9 +19,9 @@ MOST_IN_A_BATCH = 8_192
 """Maximum number of messages in a batch: a receipt answers them all in one event-loop iteration."""
 
 HEAD_BYTES = 64
-"""Upper bound of the bytes written before a batched message, besides keys and properties."""
+"""Maximum bytes a batched message takes besides payload, keys and properties."""
 WRITTEN_FOR_HELD = 7
-"""Upper bound of the bytes written per byte of keys and properties, possibly very short."""
+"""Maximum bytes written per byte of keys and properties, which may be very short."""
 
 
 class OpenBatch(NamedTuple):
@@ -76,7 +76,7 @@ class OpenBatches:
         return size_bytes < self._most_bytes
 
     def has_room(self, message: PendingMessage, most_written_bytes: int) -> bool:
-        """Return False if a message needs a new batch.
+        """Return False if a message does not fit the open batch and needs a new one.
 
         A deduplicating broker judges a batch as a whole: its numbers must rise, and be either all
         repeated or all new (apache/pulsar 6326).

@@ -50,7 +50,7 @@ class Compressing:
         return self._made is not None and self._made[0] is message
 
     def made(self, message: PendingMessage, writer: EntryWriter) -> Made | None:
-        """Return a message's entry or chunks; None while a thread compresses.
+        """Return a message's entry or chunks; None while a thread compresses the message.
 
         Raises:
             Exception: The entry cannot be made.
@@ -155,7 +155,7 @@ class EntryWriter:
 
 
 def _let_go(messages: Sequence[PendingMessage]) -> int:
-    """Clear the contents of messages, now held by entries; return the payload bytes."""
+    """Clear the contents of messages that an entry now holds; return the payload bytes."""
     size_bytes = 0
     for message in messages:
         size_bytes += message.size_bytes

@@ -1,4 +1,4 @@
-"""Entries without a receipt: written, unwritten, and rewritten after a reconnection."""
+"""A producer's entries without a receipt, written again after a reconnection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Answers:
-    """A builder of a topic's message ids, completing the messages' futures.
+    """Completes the futures of answered messages with their message ids.
 
     Args:
         topic: Full name; of a partition, with its suffix.
@@ -70,7 +70,7 @@ class Answers:
 
 
 class Flushers:
-    """The callers of ``flush``, each with its newest awaited message.
+    """The waiting callers of ``flush``, each with the newest message it waits for.
 
     Bounded: one item per caller, removed on cancellation.
     """
@@ -103,7 +103,7 @@ class Flushers:
                 self._errors.setdefault(done, error)
 
     def oldest_is(self, serial: int | None) -> None:
-        """Wake the waiters without older unanswered messages; all if None."""
+        """Wake the callers that wait for no message older than this; all callers if None."""
         for done, newest in self._waiting.items():
             if serial is not None and newest >= serial:
                 return  # Later waiters await newer messages.
@@ -215,7 +215,7 @@ class PendingEntries:
         self._unsent.clear()
 
     def _write(self) -> None:
-        """Write until backpressure; continue when writable."""
+        """Write entries until the connection is not writable; continue when it is again."""
         cnx = self._cnx
         if cnx is None:
             return

@@ -1,4 +1,4 @@
-"""A submitted message without an answer."""
+"""A message submitted by the program and not yet answered by the broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ONLY_HERE = "__local__"
 """Upstream's cluster name for messages excluded from replication."""
 BYTES_AS_TEXT = "surrogateescape"
-"""Encoding of ordering keys: non-text bytes come back from ``Message.ordering_key`` this way."""
+"""Encoding of ordering keys as text: bytes that are no UTF-8 survive the round trip."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 

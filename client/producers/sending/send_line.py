@@ -34,7 +34,7 @@ _CLOSED = "the client was closed"
 
 
 class SendLine:
-    """A line of messages waiting for a queue slot, then for memory, in order of arrival.
+    """A producer's queue of messages waiting for a slot, then for memory, in order of arrival.
 
     Only the first in line requests memory: each producer of a client has one request in the
     controller's queue, so producers alternate regardless of their numbers of sends.
@@ -122,7 +122,7 @@ class SendLine:
 
     @property
     def _all_are_admitted(self) -> bool:
-        """True if the waiting messages are fully admitted, needing only another iteration.
+        """True if all waiting messages have a slot and memory, and only await the next iteration.
 
         A chunked message has precedence for freed slots.
         """
@@ -190,7 +190,7 @@ class SendLine:
         self._turn_came()
 
     def _has_memory(self, message: PendingMessage) -> bool:
-        """Request memory for the first in line, which keeps its slot meanwhile."""
+        """Request memory for the first waiting message, which keeps its slot meanwhile."""
         try:
             request = self._memory.request(message.needs_bytes)
         except MemoryReserveError as error:
@@ -223,7 +223,7 @@ class SendLine:
     # -- leaving ------------------------------------------------------------------------------
 
     def leave(self, message: PendingMessage) -> bool:
-        """Remove a message from the line, and release its resources; return false if absent."""
+        """Remove a waiting message, and release its resources; return false if absent."""
         if message not in self._line:
             return False
         if self._request is not None and self.first is message:
@@ -237,7 +237,7 @@ class SendLine:
         return True
 
     def begin_with(self, messages: Sequence[PendingMessage]) -> None:
-        """Put admitted messages before all others, and go on."""
+        """Put admitted messages before all waiting messages, and continue admitting."""
         if self._request is not None:
             # The former first requests again later: the new messages hold the awaited memory, and
             # the answer would go to the wrong message.

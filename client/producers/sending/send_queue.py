@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 
 LARGE_PART_BYTES = 1 << 20
-"""Size of a slow chunk: after such a chunk the next waits for another event-loop iteration."""
+"""Size of a chunk so slow to write that the next waits for another event-loop iteration."""
 MOST_AT_ONCE = 8_192
 """Maximum number of messages timed out in one event-loop iteration."""
 
 
 class SendQueue:
-    """The pending messages of a producer: admitted, grouped into entries, each settled once.
+    """The pending messages of a producer, admitted, grouped into entries, and each settled once.
 
     A message is in one place at a time: in the line, in the queue before the first attachment, in
     an open batch, or in an entry without a receipt. A settled message first releases its slot and
@@ -160,7 +160,7 @@ class SendQueue:
         self._entries.detach()
 
     def _take(self, message: PendingMessage) -> bool:
-        """Send an admitted message, or its next chunk; see SendLine."""
+        """Send an admitted message, or its next chunk; called by SendLine."""
         writer = self._writer
         if writer is None:
             self._early.append(message)
@@ -244,7 +244,7 @@ class SendQueue:
         self._entries.add(entry)
 
     def _hold_frame(self, entry: PendingEntry, messages: Sequence[PendingMessage]) -> None:
-        """Reserve the frame's memory beyond its messages' reservations."""
+        """Reserve memory for those bytes of a frame that its messages have not reserved."""
         reserved = sum(one.reservation.size for one in messages if one.reservation is not None)
         more = sum(map(len, entry.parts)) - reserved
         first = messages[0].reservation
@@ -294,7 +294,7 @@ class SendQueue:
         self._go_on()
 
     def stop(self, error: PulsarException) -> None:
-        """Accept no more messages; fail the waiting, send the admitted."""
+        """Accept no more messages; fail those that wait, and send those already admitted."""
         self._end = error
         waiting = [one for one in self._line if one.chunks is None and not one.is_admitted]
         for message in waiting:
@@ -303,7 +303,7 @@ class SendQueue:
         self._send_batches()
 
     def end(self, error: PulsarException) -> None:
-        """Accept no more messages; fail all, over several event-loop iterations. Idempotent."""
+        """Accept no more messages, and fail all, over several event-loop iterations. Idempotent."""
         if self._end is None:
             self._end = error
         self.detach()
@@ -340,7 +340,7 @@ class SendQueue:
         return out + left
 
     def _out_until(self, moment: float) -> list[PendingMessage]:
-        """Remove messages submitted until ``moment``, sent or in line; a limited number at once."""
+        """Remove messages submitted until ``moment``, sent or waiting; few per call."""
         out = self._admitted_until(moment, MOST_AT_ONCE)
         while len(out) < MOST_AT_ONCE and (first := self._line.first) is not None:
             if first.created_at > moment:
@@ -441,5 +441,5 @@ class SendQueue:
 
 
 def _given(messages: Sequence[PendingMessage]) -> float:
-    """Return the submission time of the first message."""
+    """Return when the first message of an entry was submitted."""
     return messages[0].created_at

@@ -1,4 +1,4 @@
-"""The advice: obstacles first, then a search in virtual time, then real storms to confirm.
+"""The search for limits: obstacles first, then storms in virtual time, then real storms.
 
 Advised limits stay away from the growth stall and withstand growth, more clients and slow servers.
 The edge, limits that only just pass, is shown and never advised.
@@ -49,7 +49,7 @@ MOST_CLIENTS = 20_000
 _STORMS, _NAMED = 3, 3
 HERE = RunOptions()
 MOST_ROOM = 2.5
-"""Most memory for slow servers, relative to the edge; a larger need is reported."""
+"""Largest memory advised for slow servers, as a multiple of the smallest limits that pass."""
 _AROUND_SECONDS = 15.0
 """Seconds for topics, servers and connections before a storm, and for the report after."""
 
@@ -65,7 +65,7 @@ class Confirmation:
 
 @dataclass(frozen=True)
 class Advice:
-    """The answer.
+    """The result of the search for limits.
 
     Attributes:
         setting: The advised limits; None: no limits help.
@@ -103,7 +103,7 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if the advised limits surely meet the goal: every trial has met it."""
+        """True if the advised limits met the goal in every trial."""
         tried = [each.met for each in self.confirmations[-1:]]
         if self.outcome is not None:
             tried.append(not self.question.goal.misses(self.outcome))
@@ -111,7 +111,7 @@ class Advice:
 
     @property
     def passes_today(self) -> bool:
-        """True if the present limits meet the goal as stated."""
+        """True if the present limits meet the goal under the load as stated."""
         return self.today is not None and not self.question.goal.misses(self.today)
 
     @property
@@ -126,7 +126,7 @@ class Advice:
 def run_storm(
     question: Question, setting: Setting, options: RunOptions, run: Experiment = experiment
 ) -> Outcome:
-    """Run the storm of a setting at the place of the options, and return the outcome.
+    """Run the storm with a setting of limits, as the options say, and return the outcome.
 
     Raises:
         OutOfTimeError: The storm was cut in virtual time.
@@ -205,7 +205,7 @@ def advise(
 
 
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
-    """Return the advice with limits that withstand all strains, as far as time permits."""
+    """Return the advice, with limits for harder loads as well, as far as time permits."""
     question, borne, breaks = found.question, list[str](), dict[str, Outcome]()
     setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)
@@ -239,14 +239,14 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
 
 
 def _all_memory(found: Advice) -> Iterator[Setting]:
-    """Yield all memory of the goal in several splits, also with waits in force that pass."""
+    """Yield settings with all memory of the goal, split differently, some with today's waits."""
     yield from splits(found.question)
     if found.passes_today:
         yield from (with_waits(each, found.question.today) for each in splits(found.question))
 
 
 def _first(found: Advice, tries: Tries, setting: Setting, *, kept: bool) -> Setting:
-    """Return the first limits to try, never below the present limits where these are kept."""
+    """Return the first limits to try; not below the present limits if these are to be kept."""
     question = found.question
     if kept:
         setting = larger_of(setting, question.today, question.goal.accounted_mb)
@@ -263,7 +263,7 @@ def _first(found: Advice, tries: Tries, setting: Setting, *, kept: bool) -> Sett
 def _as_far_as_tried(
     found: Advice, tries: Tries, tried: Sequence[Question], most: Setting
 ) -> Advice:
-    """Return a cut search with the smallest limits not known to break where all memory holds."""
+    """Complete an advice whose search was cut, with the smallest limits that no trial refuted."""
     start, knobs = found.setting, memory_knobs(most)
     assert start is not None
 
@@ -286,14 +286,14 @@ def _as_far_as_tried(
 
 
 def _may_be_kept(question: Question) -> bool:
-    """Return whether the present limits bound memory, by no more than may be accounted."""
+    """Return whether the present limits are finite, and within the memory that the goal allows."""
     today, budget = question.today, question.goal.accounted_mb
     limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
 
 
 def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
-    """Yield by how much all accountable memory misses the goal, and which other key interferes."""
+    """Yield sentences on how far even all allowed memory misses the goal, and why."""
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]

@@ -1,4 +1,4 @@
-"""Bounds of the keys, known before the first storm.
+"""Bounds of the advised keys that are known before the first storm.
 
 A limit is at least the largest single answer; direct memory holds the bytes of readers times the
 time of reading (Little's law for bytes); a queue takes the burst; and all waits on the way of a
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from loadgen.studies.advise.question import NamespaceShape, Question
 
 SERVED_PER_SECOND = 50.0
-"""Answers of 1 MB that a first guess expects of a server, with any limits."""
+"""Answers of 1 MB per second that a first guess expects of a server, with any limits."""
 SHORTEST_WAIT_MILLIS = 1_000
 _MARGIN_SECONDS = 1.0
 _QUEUE_AS_SHIPPED = 10_000
@@ -40,7 +40,7 @@ class Least(NamedTuple):
 
 
 def safe_limits(question: Question) -> Least:
-    """Return the limits, in MB, out of reach of the growth stall at any speed of the broker.
+    """Return limits, in MB, with which the growth stall is impossible at any speed of the broker.
 
     A request for a namespace of unknown size holds a first guess, and waits for the rest behind all
     other requests. If first guesses fill the heap, no request ever grows (scenario
@@ -55,7 +55,7 @@ def safe_limits(question: Question) -> Least:
 
 
 def start(question: Question) -> Setting:
-    """Return the first limits of a search: safe limits, and the direct memory of readers."""
+    """Return the first limits of a search: without growth stall, and with memory for readers."""
     safe, budget = safe_limits(question), question.goal.accounted_mb
     heap_mb = min(safe.heap_mb, budget - 1)
     direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
@@ -67,7 +67,7 @@ def start(question: Question) -> Setting:
 
 
 def splits(question: Question) -> list[Setting]:
-    """Return all memory of the goal, split between heap and direct in several ways."""
+    """Return settings with all memory of the goal, split differently between heap and direct."""
     budget, least = question.goal.accounted_mb, least_limits(question.largest)
     shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
     most = budget - least.direct_mb
@@ -86,7 +86,7 @@ def needed_queue(clients: int) -> int:
 
 
 def _pinned_mb(question: Question) -> int:
-    """Return the direct memory that readers hold: bytes of an answer times the time of reading.
+    """Return the direct memory that unread answers occupy: their rate times the time of reading.
 
     All readers start together, so all memory is free again together: whole rounds of readers pass
     within the goal's time, less the servers' own time. Readers that never read stay.

@@ -78,7 +78,7 @@ class Goal:
         )
 
     def misses(self, outcome: Outcome) -> list[str]:
-        """Return the shortfalls of an outcome; empty: the goal is met."""
+        """Return sentences on the goal's parts that an outcome missed; empty if the goal is met."""
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
@@ -129,7 +129,7 @@ _STALLED = """WITH told AS (SELECT floor(seconds) AS second,
     AND (SELECT coalesce(sum(n), 0) FROM answers a
       WHERE a.second BETWEEN since AND looks.second - 1) <= :share * mean * (second - since)"""
 _STALL = {"waiting": 100, "busy": 0.4, "share": 0.2}
-"""Requests waiting for heap, seconds of a processor's second, share of the mean pace."""
+"""Thresholds of a stall: waiting requests, busy share of the processor, share of the mean rate."""
 _ALIKE, _MOST_REASONS = 0.02, 100
 
 

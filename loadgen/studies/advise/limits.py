@@ -17,7 +17,7 @@ _LIST, _CHANNEL = "maxTopicListInFlight", "pulsarChannel"
 _HEAP, _DIRECT = (f"{_LIST}{kind}MemSizePermitsAcquire" for kind in ("Heap", "Direct"))
 _SWITCH = f"{_CHANNEL}PauseReceivingRequestsIfUnwritable"
 MEMORY = ("direct_mb", "heap_mb")
-"""Keys of the search, in the order in which limits bind: direct memory waits for readers."""
+"""Keys whose values the search changes; direct memory comes first, as it waits for readers."""
 
 WAITS = ("heap_timeout_millis", "direct_timeout_millis")
 
@@ -52,7 +52,7 @@ class Limits:
 
     @property
     def accounted_mb(self) -> int:
-        """The most memory in the limiter."""
+        """Maximum memory, in MB, that the limiter accounts for: heap and direct memory."""
         return self.heap_mb + self.direct_mb
 
     def keys(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ KEYS: dict[str, str] = {each.name: each.metadata["key"] for each in fields(Limit
 TITLES = {each.name: title for each in fields(Limits) if (title := each.metadata["title"])}
 """Advised fields of :class:`Limits` -> their names in a table."""
 FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
-"""Keys that a Pulsar proxy lacks, and Floodgate's has."""
+"""Keys of flow control that Floodgate's proxy has, and Pulsar's proxy has not."""
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
@@ -90,7 +90,7 @@ class Setting:
     proxy: Limits | None = None
 
     def __str__(self) -> str:
-        """Return the memory of each server as text, once if both are the same."""
+        """Return the memory limits of both servers as text, once if both are the same."""
         each = {server: str(self.of(server)) for server in self.servers}
         if len({*each.values()}) == 1:
             return each["broker"]
@@ -104,7 +104,7 @@ class Setting:
 
     @property
     def servers(self) -> tuple[Role, ...]:
-        """The servers, in the order of a request."""
+        """The servers, in the order in which a request passes them."""
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
     def keys(self) -> dict[str, dict[str, str]]:
@@ -113,7 +113,7 @@ class Setting:
 
 
 class Knob(NamedTuple):
-    """A key of a server."""
+    """A key of a server whose value the search changes."""
 
     server: Role
     name: str
@@ -137,7 +137,7 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
 
 
 def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
-    """Return a setting with a multiple of the memory, or with all that may be accounted."""
+    """Return a setting with memory limits multiplied, or with all memory that the goal allows."""
     for knob in memory_knobs(setting):
         value = knob.value(setting)
         room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
@@ -146,7 +146,7 @@ def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
 
 
 def capped(setting: Setting, most: Setting) -> Setting:
-    """Return a setting with no limit above the most."""
+    """Return a setting with each limit reduced to the corresponding limit of another."""
     for knob in memory_knobs(most):
         setting = knob.set(setting, min(knob.value(setting), knob.value(most)))
     return setting
@@ -168,12 +168,12 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
 
 
 def with_waits(setting: Setting, other: Setting) -> Setting:
-    """Return a setting with the waits of another."""
+    """Return a setting with the timeouts of another."""
     for knob in (Knob(server, name) for server in setting.servers for name in WAITS):
         setting = knob.set(setting, knob.value(other))
     return setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:
-    """Return the keys of the search: the limits of each server, in the order of binding."""
+    """Return the keys that the search changes: the memory limits of each server."""
     return [Knob(server, name) for server in setting.servers for name in MEMORY]

@@ -1,4 +1,4 @@
-"""The namespaces of a question: of a list of topics, a running cluster, or a scenario."""
+"""The namespaces that an advice is for: from a list, a running cluster, or a scenario."""
 
 from __future__ import annotations
 

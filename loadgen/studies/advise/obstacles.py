@@ -1,4 +1,4 @@
-"""Obstacles: figures by which no limit meets the goal, and warnings of the switch of PIP-434."""
+"""Reasons why no limits can meet a goal, and warnings about the switch of PIP-434."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POLITE_PERIODS = 1.5
 
 
 def obstacles(question: Question) -> tuple[str, ...]:
-    """Return the reasons why no limit meets the goal; empty: no obstacle is known."""
+    """Return sentences on why no limits can meet the goal; empty if no reason is known."""
     return (
         *_too_large_for_frames(question),
         *_too_large_for_goal(question),
@@ -57,7 +57,7 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
 
 
 def latest_polite_seconds(groups: Sequence[Group]) -> float:
-    """Return the time of the last polite client by design; 0 without polite clients."""
+    """Return when the last ``polite`` client is back, by its design; 0 without such clients."""
     found = [each for each in groups if isinstance(each, Discover)]
     return _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
 
@@ -98,7 +98,7 @@ def _too_slow(question: Question) -> Iterator[str]:
 
 
 def _too_many_slow(question: Question) -> Iterator[str]:
-    """Yield a sentence if readers holding memory for the goal's whole time can hold all memory."""
+    """Yield a sentence if slow readers together can hold all memory for the goal's whole time."""
     goal, answer = question.goal, question.mean.answer_bytes
     slow = sum(
         each.count

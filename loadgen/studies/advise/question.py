@@ -1,4 +1,4 @@
-"""The question of an advice, topics, clients and a goal, and the document of its storms."""
+"""The load and the goal that an advice is for, and the scenario documents of its storms."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ LOOKUP_REFUSALS = {
     "broker": "too many pending lookup requests",
     "proxy": "Too many concurrent lookup",
 }
-"""Words of refusals for want of such a permit."""
+"""Text of refusals that are caused by too few permits for lookups, by server."""
 ONCE = "once"
 """Family of clients that list once without retries; all other families are libraries."""
 WATCHING = frozenset({"polite", "java-watch"})
 """Families whose clients request a watch after the first list."""
 MOST_SIZES = 16
-"""Most sizes kept exactly; more become as many groups of at most two sizes each."""
+"""Maximum number of sizes kept exactly; more become groups of at most two sizes each."""
 RECEIVE_BUFFER_BYTES, LEAST_BUFFER_BYTES = 65_536, 4_096
 LONGEST_NAME_BYTES, LONGEST_ONE_BYTE_LENGTH, ANSWER_HEAD_BYTES = 512, 127, 40
 _KEPT = {"name", "count", "arrive", "after", "read", "timeout", "library", "period", "restart"}
-"""Keys of a group that affect a storm, for groups that list, or discover."""
+"""Keys of a listing or discovering group that the storm's document keeps."""
 _ALIKE, _WIDTH = 0.02, 100
 _LONGER = 1.5
-"""Length of a storm in the goal's times, to measure by how much a goal is missed."""
+"""Length of a storm, as a multiple of the goal's time, to measure how far a goal is missed."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class NamespaceShape:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A load, and a goal for limits; a question is equal to itself alone.
+    """A load, and a goal for limits; equal only to itself.
 
     Attributes:
         groups: Clients that list or discover: in each group namespaces are listed in turn, the
@@ -111,7 +111,7 @@ class Question:
 
     @property
     def stated_times(self) -> str | None:
-        """The profile whose stated times these are; None: times of a file."""
+        """The profile whose service times the storms use; None if they come from a file."""
         return next((name for name, each in SERVICE_TIMES.items() if each == self.times), None)
 
     @property
@@ -136,7 +136,7 @@ class Question:
 
     @property
     def usual(self) -> Group:
-        """The largest group of clients, whose patience and speed decide waits."""
+        """The largest group of clients, for whose timeout and speed the waits are chosen."""
         return max(self.groups, key=lambda group: group.count)
 
     @property
@@ -153,7 +153,7 @@ class Question:
         return min(seconds, LONGEST_SECONDS)
 
     def held_seconds(self, read: Reader, answer_bytes: int) -> float:
-        """Return how long an answer stays in direct memory: until the last byte has left."""
+        """Return how long an answer stays in direct memory: until the client has read it."""
         return reading_seconds(read, max(0, answer_bytes - self.network_bytes))
 
     # -- namespaces ---------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _evened(ordered: Sequence[int]) -> Iterator[int]:
-    """Yield sizes, averaged within groups of about equal numbers of names."""
+    """Yield sizes replaced by at most two sizes for each group of like sizes."""
     groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
     total, before = sum(ordered), 0
     for size in ordered:

@@ -56,7 +56,7 @@ class KeyFinding:
 
 
 def findings(advice: Advice) -> Iterator[KeyFinding]:
-    """Yield a finding for each advised key."""
+    """Yield a finding for each advised key: present value, advised value, reason."""
     question, setting = advice.question, advice.setting
     if setting is None:
         return
@@ -92,7 +92,7 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
 
 
 def heads(advice: Advice) -> tuple[str, ...]:
-    """Return the heads of the table of keys, with the order of values of two servers."""
+    """Return the heads of the table of keys; with two servers, the order of their values."""
     return (" / ".join(advice.question.today.servers) if advice.question.proxy else "key", *_CELLS)
 
 
@@ -185,7 +185,7 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> list[str]:
-    """Return a sentence each on the outcome of today and of the advice."""
+    """Return sentences on whether the present limits and the advised limits meet the goal."""
     question, told, found = advice.question, advice.question.goal.told, []
     if advice.today is not None:
         luck = said("shaky", band=question.times.band) if advice.shaky else ""
@@ -201,7 +201,7 @@ def verdict(advice: Advice) -> list[str]:
 
 
 def sure(advice: Advice) -> list[str]:
-    """Return sentences on the strains that the advice withstands or not, and the certainty."""
+    """Return sentences on the harder loads under which the advised limits pass or fail."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []

@@ -1,4 +1,4 @@
-"""The search: limits that withstand every strain, and the edge, limits that just pass as stated.
+"""The search for limits that meet a goal also under harder loads, and for the smallest limits.
 
 Limits that only just pass a simulation are no advice: a namespace grows, a deploy adds clients, and
 a cold or busy broker takes longer than any stated time. These are the strains.
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     OnTry = Callable[[int, Question, Setting, Outcome], None]
 
 STEP = 1.5
-"""The next try's memory, relative to limits that do not hold."""
+"""Factor between the memory of failing limits and that of the next try."""
 _STEPS, _EDGE_STEPS = 16, 6
 GROWTH, MORE_CLIENTS, SLOWER = 1.5, 1.25, 3.0
-"""Errors to withstand: of the largest namespace, the clients and a server's times."""
+"""Errors in a stated load to allow for: larger namespace, more clients, slower servers."""
 _FURTHER = (1.5, 2.0, 3.0, 5.0)
-"""Factors of a single strain, for finding the breaking point."""
+"""Factors by which a load is made harder, to find where the advised limits fail."""
 
 
 def strains(question: Question) -> tuple[Question, ...]:
-    """Return the question as stated, and harder questions: likely reasons for limits to break.
+    """Return the load as stated, and harder loads (strains) that may occur instead.
 
     The first two are the question itself, with a usual and a slower broker.
     """
@@ -51,13 +51,13 @@ def strains(question: Question) -> tuple[Question, ...]:
 
 
 def directions(question: Question) -> list[list[Question]]:
-    """Return lists of ever harder questions: more clients, growth, slow processors."""
+    """Return lists of ever harder loads: more clients, growth, slow processors."""
     kinds = (more_clients, larger, slower)
     return [[harder(question, factor) for factor in _FURTHER] for harder in kinds]
 
 
 def more_clients(question: Question, factor: float) -> Question:
-    """Return a question with a multiple of the clients of each group."""
+    """Return the load with the clients of each group multiplied."""
     groups = (
         each.model_copy(update={"count": math.ceil(factor * each.count)})
         for each in question.groups
@@ -66,7 +66,7 @@ def more_clients(question: Question, factor: float) -> Question:
 
 
 def larger(question: Question, factor: float) -> Question:
-    """Return a question with a multiple of the names in the largest namespace."""
+    """Return the load with the names in the largest namespace multiplied."""
     largest = question.largest
     grown = replace(
         largest,
@@ -78,7 +78,7 @@ def larger(question: Question, factor: float) -> Question:
 
 
 def slower(question: Question, factor: float) -> Question:
-    """Return a question to servers with a multiple of the service times."""
+    """Return the load on a server whose service times are multiplied."""
     how = f"{factor:g}x as slow" if factor >= 1 else f"{1 / factor:g}x as fast"
     return _strained(question, f"a broker {how}", times=question.times.scaled(factor))
 
@@ -88,7 +88,7 @@ def _strained(question: Question, name: str, **said: Any) -> Question:  # noqa: 
 
 
 def reseeded(question: Question, further: int) -> Question:
-    """Return a question with another seed."""
+    """Return the load with another seed."""
     return replace(question, seed=question.seed + further)
 
 
@@ -101,7 +101,7 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Tries:
-    """The storms of a search; each setting is tried once under a question.
+    """The storms of a search; each setting is run once under each load.
 
     Args:
         storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.
@@ -115,7 +115,7 @@ class Tries:
     done: dict[tuple[Question, Setting], Outcome] = field(default_factory=dict)
 
     def outcome(self, question: Question, setting: Setting) -> Outcome:
-        """Return the outcome of a setting.
+        """Return the outcome of a storm with a setting.
 
         Raises:
             OutOfTimeError: The setting was not tried yet, and the time is over.
@@ -126,16 +126,16 @@ class Tries:
         return self.done[question, setting]
 
     def misses(self, question: Question, setting: Setting) -> list[str]:
-        """Return the shortfalls of a setting; empty: the goal is met."""
+        """Return the parts of the goal that a setting missed; empty if it met the goal."""
         return self.goal.misses(self.outcome(question, setting))
 
     def known_miss(self, question: Question, setting: Setting) -> bool:
-        """Say if a setting was tried under a question, and missed the goal."""
+        """Tell whether a setting was run under a load, and missed the goal."""
         outcome = self.done.get((question, setting))
         return outcome is not None and bool(self.goal.misses(outcome))
 
     def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
-        """Return whether a setting meets the goal under a strain, or does as well as all memory."""
+        """Return whether a setting meets a load's goal, or does as well as all memory."""
         outcome = self.outcome(strain, setting)
         if not self.goal.misses(outcome):
             return True
@@ -143,7 +143,7 @@ class Tries:
         return bool(self.goal.misses(largest)) and outcome.as_good_as(largest)
 
     def climb(self, start: Setting, most: Setting, strains: Sequence[Question]) -> Setting:
-        """Return limits that bear all strains: the start, larger limits in steps, or the most."""
+        """Return limits that meet the goal under all loads: the start, or larger ones."""
 
         def all_borne(setting: Setting) -> bool:
             return all(self.bears(each, setting, most) for each in strains)
@@ -158,7 +158,7 @@ class Tries:
     def edge(
         self, strains: Sequence[Question], passing: Setting, least: Setting, most: Setting
     ) -> Setting:
-        """Return the smallest limits found to bear strains, in the proportions of passing limits.
+        """Return the smallest limits found to meet the goal, in proportion to passing limits.
 
         Args:
             strains: The strains to bear.

@@ -1,4 +1,4 @@
-"""The sentences of an advice, by name in ``sentences.yaml``, with placeholders for figures."""
+"""The sentences of an advice, read by name from ``sentences.yaml``, with placeholders."""
 
 from __future__ import annotations
 

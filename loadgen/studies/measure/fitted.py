@@ -1,4 +1,4 @@
-"""Service times from the rows of probes: least squares over sizes, medians of repeats."""
+"""Service times fitted to measured requests: least squares over sizes, medians of repeats."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ROUNDS = """SELECT regr_slope(first_byte - sent, topics) AS name,
 FROM requests WHERE operation = 'list' AND outcome = 'answered'
 GROUP BY client // :sizes HAVING count(*) = :sizes AND min(topics) < max(topics)
 ORDER BY min(sent)"""
-"""A round is a request for each namespace, in turn: a line is fitted through the times of first
-bytes, because later bytes take the time of the network and the generator.
+"""SQL for a line through the times of first bytes of a round: a request for each namespace.
+
+Later bytes take the time of the network and the generator.
 """
 _WINDOWS = """SELECT count(*) AS requests, sum(topics) AS names, sum(bytes) AS bytes,
   max(done) - min(before) AS seconds
@@ -29,7 +30,7 @@ FROM (SELECT topics, bytes, done, lag(done) OVER (ORDER BY done) AS before,
         ntile(6) OVER (ORDER BY done) AS part
       FROM requests WHERE operation = 'list' AND outcome = 'answered')
 WHERE part > 1 GROUP BY part ORDER BY part"""
-"""Five parts of a load in turn, without the first sixth, which waited for connections."""
+"""SQL for five parts of a parallel load, without the first sixth, which waited for connections."""
 _LOOKUPS = """SELECT service_seconds AS seconds,
   row_number() OVER (PARTITION BY client ORDER BY sent) = 1 AS first
 FROM requests WHERE operation = 'lookup' AND outcome = 'answered'"""
@@ -39,11 +40,13 @@ _COUNTS = """SELECT count(*) AS asked, count_if(outcome = 'answered') AS answere
   coalesce(mode(reason) FILTER (WHERE outcome <> 'answered'), '') AS reason FROM requests"""
 _FEWEST = 3
 _LEAST_BAND, _MOST_BAND = 2.0, 20.0
-"""Recorded storms took up to twice the times of single requests: garbage is collected, and threads
+"""Least and greatest ratio by which a broker may be slower than measured.
+
+Recorded storms took up to twice the times of single requests: garbage is collected, and threads
 wait for a processor.
 """
 _ONE_BY_ONE, _AT_ONCE = ("alone", "pattern"), ("small-64", "lists-8", "lists-64", "pattern-64")
-"""Probes by manner of requests: in rounds, and in parallel."""
+"""Probes that send requests one by one, and probes that send them in parallel."""
 _REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
 """The time of a list in virtual time on a connection of its own, without names. The rest of the
 measured time is the time of names, so that the sum is the measured time.
@@ -61,13 +64,13 @@ class Figure:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Figure:
-        """Return the figure of some samples; negative samples count as 0."""
+        """Return the figure of measured samples; negative samples count as 0."""
         kept = [max(0.0, each) for each in samples]
         cuts = quantiles(kept, n=20, method="inclusive") if len(kept) > 1 else kept * 2
         return cls(median(kept), cuts[0], cuts[-1], len(kept))
 
     def times(self, factor: float) -> Figure:
-        """Return a multiple of the figure."""
+        """Return the figure multiplied by a factor."""
         return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
 
     def over(self, *others: Figure) -> Figure:
@@ -92,7 +95,7 @@ class Fitted(NamedTuple):
 
     @property
     def band(self) -> float:
-        """The largest ratio of a name's time in an answer to the median: listed, and matched."""
+        """The largest ratio of the time for a name to the median time: listed, and matched."""
         listed = self.times["list_name"]
         answers = [(listed, self.times[f"{each}_name"]) for each in ("match", "watch")]
         ratios = (

@@ -1,4 +1,4 @@
-"""Measures a broker by probes: small loads in turn, a document each."""
+"""Measures a broker by small loads, one after the other, each with its own document."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The assumed times of profile ``pulsar``, which were not measured."""
+        """The service times that were not measured but taken from profile ``pulsar``."""
         measured = {*self.fitted.times, "band"}
         return tuple(each for each in type(self.times).model_fields if each not in measured)
 

@@ -1,4 +1,4 @@
-"""A client's end of a simulated connection: the client's code is that of a real run.
+"""A client's end of a simulated connection, used by the same client code as in a real run.
 
 The client gets the sent pieces by reference, at the moments of its reader.
 """
@@ -91,7 +91,7 @@ class ClientEnd(asyncio.Transport):
             self._pieces.extend(buffers)
 
     def arriving(self) -> None:
-        """Read the bytes visible until now, as far as the reader's speed allows."""
+        """Read the bytes that have arrived, as far as the reader's speed allows."""
         incoming = self.incoming
         read = self._reader.read_by(self._loop._now, incoming.read, incoming.visible)
         if read > incoming.read:
@@ -111,7 +111,7 @@ class ClientEnd(asyncio.Transport):
             self._arm()
 
     def _arm(self) -> None:
-        """Wait for the moment of the client's next work, or for the end."""
+        """Set a timer for the next moment at which the client has to act, or for the end."""
         incoming = self.incoming
         wanted = incoming.read + self._client.bytes_wanted
         if self._server_ended:

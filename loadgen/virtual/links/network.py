@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 _FIRST_CLIENT_PORT = 10_000
 _CLIENT_SENDS_BYTES = 1 << 21
-"""A server's receive buffer for a client: requests always fit."""
+"""A server's receive buffer for a client's bytes, so large that requests always fit."""
 _Connected = tuple[asyncio.Transport, asyncio.BaseProtocol]
 
 

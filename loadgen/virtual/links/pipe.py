@@ -46,7 +46,7 @@ LARGEST_SEGMENT_BYTES = 65_483
 SEGMENT_OVERHEAD_BYTES = 832
 ACKNOWLEDGE_SECONDS = 0.041
 LATENCY_SECONDS = 20e-6
-"""From kernel to kernel."""
+"""Seconds that bytes need from one simulated kernel to the other."""
 
 
 class KernelBuffers:
@@ -104,10 +104,10 @@ class Sink(Protocol):
         """Take the sent bytes, before any byte may be read."""
 
     def arriving(self) -> None:
-        """Read the bytes due by now: more bytes become visible next."""
+        """Read the bytes that have arrived until now, before more become visible."""
 
     def arrived(self) -> None:
-        """Continue: more bytes are visible."""
+        """React to newly visible bytes."""
 
     def ended(self, *, reset: bool) -> None:
         """Handle the stream's end; after a reset no unread byte is read either."""
@@ -170,7 +170,7 @@ class Pipe:
         self.go_on()
 
     def go_on(self) -> None:
-        """Let the kernel take as many bytes as fit."""
+        """Pass the kernel as many waiting bytes as fit."""
         before, buffers = self.taken, self.buffers
         space = buffers.first_send_bytes if self._is_new else buffers.send_bytes
         while (taking := min(self.sent - self.taken, space - self.taken + self.moved)) > 0:
@@ -258,7 +258,7 @@ class Pipe:
         return self.sent > self.taken and self.unacknowledged <= self.buffers.writable_bytes
 
     def _heard(self) -> None:
-        """Resume the sender after an acknowledgement."""
+        """Resume the sender once the receiver has acknowledged bytes."""
         if self._unheard:
             self._unheard = self._delayed = False
             if self._lets_write():

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from loadgen.virtual.processor import Processor
 
 READ_BYTES = 262_144
-"""Most bytes of a loop's read."""
+"""Maximum bytes of a single read."""
 JOINED_BYTES = 16_384
-"""Pieces with a smaller sum are handed over in one."""
+"""Pieces that together have fewer bytes are handed over as one."""
 HANGUP_SECONDS = 0.1
-"""The servers detect departed peers of unread connections five times a second."""
+"""Interval at which servers detect departed peers of unread connections."""
 
 
 class ServerTransport(asyncio.Transport):
@@ -134,7 +134,7 @@ class ServerTransport(asyncio.Transport):
     # -- receiving: the sink of ``incoming`` --------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Keep the pieces for reading."""
+        """Keep the sent pieces until the process reads them."""
         self._pieces.extend(buffers)
 
     def arriving(self) -> None:

@@ -40,8 +40,8 @@ class Opened:
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"io_threads": 2}, OperationNotSupported, "io_threads is 1: everything runs on the"),
-        ({"message_listener_threads": 2}, OperationNotSupported, "message_listener_threads is 1"),
+        ({"io_threads": 2}, OperationNotSupported, "io_threads must be 1: everything runs on the"),
+        ({"message_listener_threads": 2}, OperationNotSupported, "_listener_threads must be 1"),
         ({"operation_timeout_seconds": "1"}, InvalidConfiguration, "not '1'"),
         ({"connection_timeout_ms": 0}, InvalidConfiguration, "connection_timeout_ms is a number"),
         ({"concurrent_lookup_requests": 0}, InvalidConfiguration, "from 1 on, not 0"),

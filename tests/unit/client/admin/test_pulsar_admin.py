@@ -318,7 +318,7 @@ async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> No
         )
         token = AuthenticationToken("a.b.c")
         async with PulsarAdmin(stand_in.url, 5, token, files.trust) as admin:
-            with pytest.raises(AdminCredentialsError, match="leads from https to http"):
+            with pytest.raises(AdminCredentialsError, match="redirects from https to http"):
                 await admin.topics.delete(TOPIC)
         assert plain.asked == []
 

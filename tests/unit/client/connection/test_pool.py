@@ -257,7 +257,7 @@ async def test_credentials_that_never_come_are_given_up() -> None:
     asking = await started(current_auth_data(AuthenticationToken(never), clock, 30.0))
     await settle()
     clock.advance(30.0)
-    with pytest.raises(ErrorGettingAuthenticationData, match="did not come in 30 s"):
+    with pytest.raises(ErrorGettingAuthenticationData, match="did not arrive in 30 s"):
         await asking
 
 

@@ -157,12 +157,12 @@ def test_names_become_members_where_there_are_enums() -> None:
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        (complex, "Odd.one: a schema has no word for <class 'complex'>: take another type, or"),
-        (set[int], "Odd.one: a schema has no word for set"),
-        (dict[int, str], "Odd.one: a schema has no word for dict"),
-        (list, "Odd.one: a schema has no word for <class 'list'>"),
-        (dict, "Odd.one: a schema has no word for <class 'dict'>"),
-        (Decimal, "Odd.one: a schema has no word for <class 'decimal.Decimal'>"),
+        (complex, "Odd.one: a schema has no type for <class 'complex'>: take another type, or"),
+        (set[int], "Odd.one: a schema has no type for set"),
+        (dict[int, str], "Odd.one: a schema has no type for dict"),
+        (list, "Odd.one: a schema has no type for <class 'list'>"),
+        (dict, "Odd.one: a schema has no type for <class 'dict'>"),
+        (Decimal, "Odd.one: a schema has no type for <class 'decimal.Decimal'>"),
         (Size | int | None, "Odd.one: in a union an enum stands only with None"),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_client_has_the_figures_of_its_parts() -> None:
 def test_who_waits_for_what_is_said() -> None:
     said = [str(one) for one in OneClient().statistics().waiting()]
     assert said == [
-        "producer 'p' of t waits for a place in its queue, or memory (2)",
+        "producer 'p' of t waits for a slot in its queue, or memory (2)",
         "producer 'p' of t waits for receipts (5)",
         "consumer 'c' of 's' waits for messages (1)",
         "consumer 'c' of 's' on t waits for a connection (1)",

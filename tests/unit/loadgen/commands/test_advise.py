@@ -61,7 +61,7 @@ def test_a_setting_that_is_wrong_is_no_fault_of_the_families(tmp_path: Path) -> 
 
 
 def test_a_scenario_has_its_own_clients() -> None:
-    with pytest.raises(UsageError, match="--family is for no scenario"):
+    with pytest.raises(UsageError, match="--family excludes a scenario"):
         advise("storm", family=["cpp=5"])
 
 

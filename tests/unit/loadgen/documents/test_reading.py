@@ -245,7 +245,7 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) 
             ["arrive needs a kind; there are at-once, con"],
         ),
         ("count: 5", "count: 5, arrive: {kind: trace, file: no.log}", ["the trace no.log cannot"]),
-        ("do: list", "do: consume, of: orders", ["cpp consumes of orders, and no group publishe"]),
+        ("do: list", "do: consume, of: orders", ["cpp consumes of orders: no publishing group h"]),
         ("every: 1m", "every: 10ms", ["clients.cpp.drop.every '10ms': must be 0 (once) or at lea"]),
         (
             "jitter",
@@ -263,7 +263,7 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) 
         (
             "phases",
             "shocks: [{at: 1, anew: g}]\nphases",
-            ["line 8: shocks[0] is not possible: it is of group g: no group has"],
+            ["line 8: shocks[0] is not possible: it concerns group g: no group has"],
         ),
         ("phases", "shocks: [{at: 1, set: {a: 1}}]\nphases", ["shocks[0].set.a is unknown to the"]),
     ],

@@ -107,7 +107,7 @@ async def test_where_a_task_is_lost_the_others_end_and_tell_what_they_have() -> 
             rest = asyncio.create_task(asyncio.to_thread(server.rest, failed))
             await told.wait()
             again = ControlClient(1, address)
-            with pytest.raises(LoadgenError, match="task 1 was there before"):
+            with pytest.raises(LoadgenError, match="task 1 has connected before"):
                 await again.connect()
             await again.close()
             left.end({"task": 0})

@@ -61,13 +61,13 @@ CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
         ({}, replace(NAMED, service_url="http://x"), "not of the form pulsar://host:port"),
         ({}, replace(NAMED, service_url="pulsar://x:0"), "a port is a number from 1 to 65535"),
         ({}, replace(NAMED, files=FILES), "--proxy-conf is for a scenario's own proxy"),
-        ({}, replace(NAMED, place="virtual"), "virtual has servers of its own"),
+        ({}, replace(NAMED, place="virtual"), "virtual simulates its own servers"),
         ({"clients": CHURN}, NAMED, "group churn creates topics by admin REST: name"),
         ({"shocks": [{"at": 1, "kill": "broker"}]}, NAMED, "the broker is not this run's own"),
         (
             {},
             RunOptions(place="virtual", abort_early=lambda totals: None),
-            "--place virtual is not ended early",
+            "--place virtual cannot end a run early",
         ),
     ],
 )

@@ -144,8 +144,8 @@ def test_shocks_are_events_of_no_client() -> None:
 @pytest.mark.parametrize(
     ("shocks", "told"),
     [
-        ([{"at": 1, "restart": "proxy"}], "it is of the proxy, and there is none"),
-        ([{"at": 1, "anew": "others"}], "it is of group others: no group has that name"),
+        ([{"at": 1, "restart": "proxy"}], "it concerns a proxy, and there is none"),
+        ([{"at": 1, "anew": "others"}], "it concerns group others: no group has that name"),
         ([{"at": 1}], "must say one of kill, .* and says none"),
         ([{"at": 1, "kill": "broker", "cut": "link"}], "and says kill and cut"),
     ],
