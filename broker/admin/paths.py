@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from functools import partial, update_wrapper
+from functools import lru_cache, partial, update_wrapper
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -169,20 +170,12 @@ class FoundPath:
 class _Template:
     parts: tuple[str, ...]
     variables: dict[str, str]
-    methods: dict[str, list[Endpoint]]
+    methods: dict[str, list[int]]
 
     @property
     def shape(self) -> tuple[str, ...]:
         """The template without the names of its variables."""
-        names = (REST if part == REST else "{}" for part in self.parts)
-        return tuple(
-            name if _is_variable(part) else part
-            for name, part in zip(names, self.parts, strict=True)
-        )
-
-    @property
-    def literal_characters(self) -> int:
-        return sum(len(part) for part in self.parts if not _is_variable(part))
+        return tuple("{}" if _is_variable(one) and one != REST else one for one in self.parts)
 
     def fits(self, segments: Sequence[str]) -> bool:
         parts = self.parts
@@ -198,18 +191,17 @@ class PathTable:
     """All paths."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
-        found: dict[tuple[str, ...], _Template] = {}
-        for endpoint in endpoints:
-            for template in _templates(endpoint):
-                kept = found.setdefault(template.shape, template)
-                kept.variables.update(template.variables)
-                kept.methods.setdefault(endpoint.method, []).append(endpoint)
-        self._templates = sorted(found.values(), key=lambda one: -one.literal_characters)
+        self._endpoints = list(endpoints)
+        self._templates = _compiled(tuple((one.method, one.path) for one in self._endpoints))
 
     def templates(self) -> Iterator[tuple[str, Mapping[str, Sequence[Endpoint]]]]:
         """Yield each path, with its variables in braces, and its endpoints by method."""
         for template in self._templates:
-            yield "/" + "/".join(template.parts), template.methods
+            yield "/" + "/".join(template.parts), self._methods(template)
+
+    def _methods(self, template: _Template) -> Mapping[str, Sequence[Endpoint]]:
+        places = template.methods.items()
+        return {method: [self._endpoints[one] for one in them] for method, them in places}
 
     def find(self, raw_path: str, *, takes_nul: bool = True) -> list[FoundPath]:
         """Return the resources of a path, the most literal first.
@@ -231,7 +223,7 @@ class PathTable:
             # Upstream decodes the domain as a name here; below /admin/v2/ the domain is literal.
             segments[3:4] = [unquote(one) for one in segments[3:4]]
         return [
-            FoundPath(template.methods, _variables(template, segments))
+            FoundPath(self._methods(template), _variables(template, segments))
             for template in self._templates
             if template.fits(segments)
         ]
@@ -246,14 +238,24 @@ def _is_variable(part: str) -> bool:
     return part.startswith("{")
 
 
-def _templates(endpoint: Endpoint) -> Iterator[_Template]:
-    parts = tuple(endpoint.path.split("/")[1:])
-    if DOMAIN not in parts:
-        yield _Template(parts, {}, {})
-        return
-    for domain in _DOMAINS:
-        named = tuple(domain if part == DOMAIN else part for part in parts)
-        yield _Template(named, {"domain": domain}, {})
+@lru_cache(maxsize=2)  # Brokers of a process have the same calls.
+def _compiled(calls: tuple[tuple[str, str], ...]) -> Sequence[_Template]:
+    """Return the templates of calls, of which each is a method and a path; most literal first."""
+    found: dict[tuple[str, ...], _Template] = {}
+    for place, (method, path) in enumerate(calls):
+        for template in _templates(path):
+            kept = found.setdefault(template.shape, template)
+            kept.variables.update(template.variables)
+            kept.methods.setdefault(method, []).append(place)
+    return sorted(
+        found.values(), key=lambda one: -sum(map(len, filterfalse(_is_variable, one.parts)))
+    )
+
+
+def _templates(path: str) -> Iterator[_Template]:
+    for domain in _DOMAINS if DOMAIN in path else ("",):
+        parts = tuple(path.replace(DOMAIN, domain).split("/")[1:])
+        yield _Template(parts, {"domain": domain} if domain else {}, {})
 
 
 def _check_encoding(raw_path: str) -> None:

@@ -235,7 +235,7 @@ class DynamicConfiguration:
         }
         fitting = {**held, **waiting}
         try:
-            return self._with(fitting), fitting
+            return self._with(fitting) if fitting else self._started_with, fitting
         except ConfigError:
             fitting = dict(held)
         # A value may depend on another, as the low watermark on the high: repeat while some fit.

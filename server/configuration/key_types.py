@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from server.configuration.loaded_class import is_class_path
@@ -28,7 +29,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?[dD
 _SUFFIX_BYTES = {"k": 1024, "m": 1024 * 1024}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KnownKey:
     """A configuration key with type, range and default.
 
@@ -58,7 +59,7 @@ class KnownKey:
     suffixes: bool = False
     or_class: bool = False
 
-    @property
+    @cached_property
     def default_value(self) -> Value:
         """The default as a value."""
         return None if self.default is None else self._typed(self.default.strip())
