@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
@@ -27,6 +30,11 @@ settings.register_profile("repeatable", derandomize=True, max_examples=40, **_PA
 settings.register_profile("searching", print_blob=True, database=None, **_PATIENT)
 settings.load_profile("repeatable")
 
+# PyArrow looks for this package, which few have, at each array that is made.
+if find_spec("dateutil") is None:
+    sys.modules["dateutil"] = None  # type: ignore[assignment]
+# A program makes its commands once; tests run each program in their own process again and again.
+typer.main.get_command = lru_cache(maxsize=8)(typer.main.get_command)
 
 _shared: list[SharedSpark] = []
 

@@ -17,6 +17,7 @@ from loadgen.topics.manifest import MANIFEST_NAME, expected_namespaces, namespac
 from loadgen.topics.plan import TopicPlan, TopicShape
 from loadgen.topics.reading import read_topics
 from proto.topic_hash import topics_hash
+from tests.support.examples import many
 
 PLAN = TopicPlan(1000, 7, seed=7)
 
@@ -179,7 +180,7 @@ NAMES = st.lists(
 
 
 @given(NAMES)
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 def test_an_entry_is_the_hash_of_java_and_tells_persistent_topics_apart(names: list[str]) -> None:
     names.sort()
     entry = namespace_entry(pa.chunked_array([names[:1], names[1:]], pa.string()))

@@ -18,6 +18,7 @@ from loadgen.topics.listed import ListedCorpus, write_listed_corpus
 from loadgen.topics.lists import batches_of, pieces_of
 from loadgen.topics.plan import TopicPlan, TopicShape
 from proto.parquet_versions import version_metadata
+from tests.support.examples import many
 
 HERE = in_this_process(lambda done: None)
 
@@ -154,7 +155,7 @@ def test_a_list_without_topics_is_refused(tmp_path: Path, lines: list[str]) -> N
 
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=40),
        st.integers(1, 50))  # fmt: skip
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 def test_pieces_of_a_text_have_every_line_once(tmp_path_factory, lines, piece_bytes) -> None:
     path = tmp_path_factory.mktemp("list") / "x"
     path.write_bytes(b"".join(line.replace(b"\0", b"0") + b"\n" for line in lines))

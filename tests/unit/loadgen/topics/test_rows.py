@@ -19,6 +19,7 @@ from loadgen.topics.plan import TopicPlan, TopicShape, plan_parts
 from loadgen.topics.rows import namespace_rows
 from proto.names import TopicName
 from proto.topic_hash import java_order, topics_hash
+from tests.support.examples import many
 
 
 @st.composite
@@ -62,7 +63,7 @@ def names_of(plan: TopicPlan) -> list[str]:
 
 
 @given(plans(), st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(60), deadline=None)
 def test_every_shape_makes_as_many_valid_names_in_order_whatever_the_parts(plan, parts) -> None:
     table = all_rows(plan)
     assert all_rows(plan, parts).equals(table)
