@@ -26,7 +26,7 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     java, fuzz = ("\n".join(project["optional-dependencies"][one]) for one in ("java", "fuzz"))
     everything = "Every dependency, pinned with its hashes."
-    extras = [word for name in ("dev", "loadgen", "postgresql") for word in ("--extra", name)]
+    extras = [word for name in ("dev", "spark", "postgresql") for word in ("--extra", name)]
     resolve([*extras, "pyproject.toml"], "", "requirements.lock", everything)
     resolve(["-"], fuzz, "requirements-fuzz.lock", "Coverage-guided fuzzing, for make fuzz.")
     resolve(["-"], java, "requirements-java.lock", "A Java runtime for machines without one.")

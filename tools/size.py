@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_CODE_LINES = {
-    "limiter": 4_660,
+    "limiter": 4_680,
     "proto": 2_000,
-    "server": 6_650,
+    "server": 6_760,
     "client": 11_650,
-    "broker": 26_200,
+    "broker": 26_230,
     "proxy": 2_500,
     "loadgen": 14_400,
 }

@@ -7,10 +7,12 @@ import inspect
 import logging
 from typing import TYPE_CHECKING
 
+from broker.columns import EXTRA
 from broker.configuration.plugin_keys import CLASS_KEY
-from broker.plugins.result import UnusableAnswerError, listing_of_names
+from broker.plugins.errors import UnusableAnswerError
 from broker.topic_lists.listing import TopicListing
 from limiter.clock import Clock, LoopClock, deadline
+from limiter.extras import SERVERS, extra
 from server.configuration.loaded_class import told
 from server.tasks.cooperative import Steps
 
@@ -63,6 +65,9 @@ class ResourceCalls:
         timeout_seconds: float,
         clock: Clock | None = None,
     ) -> None:
+        with extra(EXTRA, SERVERS):
+            from broker.plugins.result import listing_of_names
+        self._listing_of_names = listing_of_names
         self._resources = resources
         self._name = f"{CLASS_KEY}={name}"
         self._timeout_seconds = timeout_seconds
@@ -100,7 +105,7 @@ class ResourceCalls:
         if isinstance(answer, _NotAwaitable):
             raise self._failed(f"answered with {answer} at once; write it as async def")
         try:
-            return await listing_of_names(answer, namespace, mode, self._steps)
+            return await self._listing_of_names(answer, namespace, mode, self._steps)
         except UnusableAnswerError as error:
             raise self._failed(f"answered {error}") from None
         except Exception as error:

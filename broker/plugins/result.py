@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import proto.PulsarApi_pb2 as pb
+from broker.plugins.errors import UnusableAnswerError as UnusableAnswerError
 from broker.topic_lists.block import Block
 from broker.topic_lists.listing import TopicListing
 from broker.topic_lists.sequence import TopicSequence
@@ -49,10 +50,6 @@ _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.ALL: "(?:non-)?persistent",
 }
 _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
-
-
-class UnusableAnswerError(Exception):
-    """An unusable list; the text continues the word "answered"."""
 
 
 async def listing_of_names(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from dataclasses import dataclass
 
 from server.tls.ciphers import CipherChoice
 
 NEWEST_PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 """The supported protocols, oldest first."""
+ANY_CIPHERS = CipherChoice()
 
 
-class TlsFiles(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class TlsFiles:
     """PEM files of one side, and the prefix of Pulsar's keys for them.
 
     Attributes:
@@ -19,8 +21,6 @@ class TlsFiles(BaseModel):
         key: The certificate's private key, without a passphrase.
         trust: Trusted certificates for verifying the other side; empty for none of its own.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prefix: str = "tls"
     certificate: str = ""
@@ -52,17 +52,17 @@ class TlsFiles(BaseModel):
         return {key: path for key, path in files.items() if path}
 
 
-class _TlsSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+@dataclass(frozen=True, kw_only=True)
+class _TlsSettings:
     files: TlsFiles
     protocols: tuple[str, ...] = NEWEST_PROTOCOLS
     """Allowed protocols of NEWEST_PROTOCOLS, oldest first; never empty."""
-    ciphers: CipherChoice = CipherChoice()
+    ciphers: CipherChoice = ANY_CIPHERS
     refresh_seconds: int = 300
     """tlsCertRefreshCheckDurationSec: interval of checking files; 0: for each connection."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ServerTlsSettings(_TlsSettings):
     """The TLS of a port."""
 
@@ -78,6 +78,7 @@ class ServerTlsSettings(_TlsSettings):
     """floodgateTlsHandshakeTimeoutMs."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ClientTlsSettings(_TlsSettings):
     """The TLS of connections to brokers."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from broker.admin.resources import imports
+from broker.imports import importer
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.errors import LoadgenError
 from loadgen.topics import loading
@@ -50,7 +50,7 @@ async def test_an_import_tells_how_far_it_is_within_a_file(
 ) -> None:
     told: list[int] = []
     seen = asyncio.Event()
-    whole = imports.import_topics
+    whole = importer.import_topics
 
     async def import_topics(store: Any, path: Path, progress: Any, **more: Any) -> Any:
         progress(7)
@@ -62,7 +62,7 @@ async def test_an_import_tells_how_far_it_is_within_a_file(
         if count:
             seen.set()
 
-    monkeypatch.setattr(imports, "import_topics", import_topics)
+    monkeypatch.setattr(importer, "import_topics", import_topics)
     monkeypatch.setattr(loading, "LOOK_SECONDS", 0.0)
     folder = {"floodgateImportDirectory": str(corpus.directory)}
     async with cluster(broker=folder) as parts:
