@@ -229,6 +229,7 @@ class Part:
             for name, one in known.items()
             if name in document and not (document[name] is None and one.default is None)
         }
+        values: dict[str, Any] = {}
         try:
             values = dict(zip(given, _of_places(given.values()), strict=True))
         except DocumentError as error:

@@ -34,13 +34,15 @@ _PARTITION_SUFFIX = rf"-partition-(?:{_INDEX})\z"
 _DOMAIN_PREFIX = r"\A(?:non-)?persistent://"
 
 
-def entry_column(wire: bytes, offsets: Offsets) -> pa.BinaryArray:
+def entry_column(wire: bytes, offsets: Offsets | npt.NDArray[np.int32]) -> pa.BinaryArray:
     """Return entries as a column over their bytes, without copying."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(wire)]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
 
 
-def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArray:
+def name_column(
+    wire: bytes, offsets: Offsets | npt.NDArray[np.int32], skipped: int = 0
+) -> pa.BinaryArray:
     """Return the names of entries as a column, skipping the first ``skipped`` bytes of each."""
     entries = entry_column(wire, offsets)
     sizes = np.diff(np.frombuffer(offsets, np.int32))

@@ -113,8 +113,10 @@ class PlainProperties:
                 found.append(name)
             if count % _NAMES_PER_STEP == 0:
                 yield
-        kinds = ((snapshot.non_persistent, pb.CommandGetTopicsOfNamespace.PERSISTENT),)
-        kinds += ((snapshot.persistent, pb.CommandGetTopicsOfNamespace.NON_PERSISTENT),)
+        kinds = (
+            (snapshot.non_persistent, pb.CommandGetTopicsOfNamespace.PERSISTENT),
+            (snapshot.persistent, pb.CommandGetTopicsOfNamespace.NON_PERSISTENT),
+        )
         yield
         return TopicListing(
             *(
