@@ -71,6 +71,12 @@ FROM plain AS servers
 
 COPY --from=packages /opt/floodgate /opt/floodgate
 COPY deploy/healthcheck.py /opt/floodgate/healthcheck.py
+# In the place of Apache Pulsar's image: the same command lines and variables, from the same folder.
+USER root
+RUN install -d -o floodgate -g floodgate /pulsar /pulsar/data
+COPY --chown=floodgate:floodgate deploy/pulsar /pulsar
+USER 10001:10001
+WORKDIR /pulsar
 EXPOSE 6650 8080
 # SIGTERM drains; the process answers everything that is in flight before it ends.
 STOPSIGNAL SIGTERM

@@ -8,7 +8,7 @@ from broker.plugins.plugin import (
     DefaultPulsarResourcesExtended,
     PulsarResourcesExtended,
 )
-from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicListing
 
 __all__ = [
     "BrokerContext",

@@ -11,9 +11,7 @@ from broker.admin.authorizing import RequestAuthorization
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
 from broker.admin.listing_response import ListingResponses
 from broker.admin.openapi.operations import admin_operations
-from broker.admin.resources.clock import clock_routes
-from broker.admin.resources.imports import import_routes
-from broker.admin.resources.reset import reset_routes
+from broker.admin.resources.floodgate import clock_routes, import_routes, reset_routes
 from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.authorization.grants import forget_grants
 from broker.authorization.parts import AuthorizationParts, authorization_parts
@@ -26,9 +24,9 @@ from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
 from broker.listing.rules import AnswerRules
-from broker.load_usage import LoadUsage
 from broker.messages.loading.loaded_topics import TopicParts
 from broker.messaging import Messaging
+from broker.metrics import LoadUsage
 from broker.ownership.open_ownership import is_shared, shared_ownership, sole_ownership
 from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.cache import ListingCache

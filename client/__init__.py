@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from client.exceptions import *  # noqa: F403
     from client.interceptors import ConsumerInterceptor as ConsumerInterceptor
     from client.interceptors import ProducerInterceptor as ProducerInterceptor
+    from client.messages.batch import MessageBatch as MessageBatch
     from client.messages.enums import BatchingType as BatchingType
     from client.messages.enums import CompressionType as CompressionType
     from client.messages.enums import ConsumerCryptoFailureAction as ConsumerCryptoFailureAction
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from client.messages.message import EncryptionContext as EncryptionContext
     from client.messages.message import EncryptionKey as EncryptionKey
     from client.messages.message import Message as Message
-    from client.messages.message_batch import MessageBatch as MessageBatch
     from client.messages.message_id import MessageId as MessageId
     from client.producers.producer import Producer as Producer
     from client.pulsar_client import LookupResult as LookupResult
@@ -117,7 +117,7 @@ _MODULES = {
         "EncryptionKey",
         "Message",
     ),
-    ".messages.message_batch": ("MessageBatch",),
+    ".messages.batch": ("MessageBatch",),
     ".messages.message_id": ("MessageId",),
     ".producers.producer": ("Producer",),
     ".pulsar_client": (

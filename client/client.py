@@ -8,8 +8,14 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from client.arguments import check_arguments, full_name, options_of
-from client.client_options import connect_options, log_to, refuse_decryption
+from client.arguments import (
+    check_arguments,
+    connect_options,
+    full_name,
+    log_to,
+    options_of,
+    refuse_decryption,
+)
 from client.connection.connect_options import MAX_PENDING_REQUESTS
 from client.connection.errors import ClientClosedError
 from client.connection.service_url import ServiceInfo
@@ -35,8 +41,7 @@ from client.messages.message_id import MessageId
 from client.producers.options import ProducerOptions
 from client.producers.producer import Producer, open_producer
 from client.pulsar_client import LookupResult, PulsarClient
-from client.statistics.statistics import ClientStatistics, client_statistics
-from client.statistics_log import StatisticsLog
+from client.statistics.statistics import ClientStatistics, StatisticsLog, client_statistics
 from client.table_view import TableView, open_table_view
 from limiter.client_memory.memory_limit_controller import (
     DEFAULT_LIMIT_BYTES,

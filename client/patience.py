@@ -204,10 +204,3 @@ async def all_of(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         if error is not None:
             raise error
     return [task.result() for task in tasks if not task.cancelled()]
-
-
-async def ended(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task (None: a no-op), and wait for its end."""
-    if task is not None and task is not asyncio.current_task():
-        task.cancel()
-        await asyncio.wait([task])

@@ -11,6 +11,7 @@ from client.consumers.options import ReaderOptions
 from client.consumers.reader import open_reader
 from client.exceptions import PulsarException, Timeout
 from client.messages.message_id import MessageId
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,11 +152,8 @@ class TableView(Mapping[str, Any]):
     async def close(self) -> None:
         """Stop the updates; the table keeps its content. Idempotent."""
         self._context.parts.discard(self)
-        task = self._task
         try:
-            if task is not None:
-                task.cancel()
-                await asyncio.wait([task])
+            await ended(self._task)
         finally:
             await self._reader.close()
 

@@ -44,6 +44,12 @@ def build_wheel(
         return str(build_meta.build_wheel(target))
 
 
+def build(folder: Path) -> None:
+    """Build the wheels of all distributions, for a release."""
+    for name in distributions():
+        build_wheel(str(folder), {"distribution": name})
+
+
 def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: Mapping[str, Any] | None = None
 ) -> str:

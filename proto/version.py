@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 FLOODGATE_VERSION = f"Floodgate-{VERSION}"
 """The broker's version in the admin REST, and the client's in CONNECT."""
 SERVER_VERSION = f"Pulsar Server-{FLOODGATE_VERSION}"

@@ -8,7 +8,7 @@ from client.connection.pool import ConnectionPool
 from limiter.memory.size_estimate import SizeEstimate
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES
 from proxy import metrics
-from proxy.brokers import Address, BrokerConnections, ServiceAddresses, connect_options
+from proxy.brokers import Address, BrokerConnections, RolePools, ServiceAddresses, connect_options
 from proxy.cnx import ClientAuthentication, ProxyConnection, ProxyParts, ProxyRules
 from proxy.commands.table import COMMANDS
 from proxy.credentials import broker_credentials
@@ -21,7 +21,6 @@ from proxy.listing.pulsar_charging import PulsarCharging
 from proxy.lookup_handler import LookupProxyHandler, PulsarLookupProxyHandler
 from proxy.pipe.allowed_targets import BrokerTargets
 from proxy.pipe.direct_handler import BrokerAccess, DirectProxyHandler
-from proxy.role_pools import RolePools
 from server import instruments
 from server.configuration.common import ResponseBuffers
 from server.connection.listener import Listen, listen

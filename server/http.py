@@ -20,8 +20,7 @@ from server.http_connection import HttpConnection, no_http
 from server.json_answers import JSON_TYPE, RestError, json_bytes, json_response
 from server.limits.http import HttpBounds, HttpLimits
 from server.logs import shown_path, with_request_fields
-from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
-from server.metrics.scrape import Scrapes
+from server.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, Scrapes, wants_openmetrics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from server.connection.web_handshake import ListenerTls
-    from server.metrics.scrape import Gather
+    from server.metrics.exposition import Gather
 
 __all__ = [
     "JSON_TYPE",

@@ -15,8 +15,7 @@ from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
 from limiter.permits.ledger import Ledger
 from limiter.slow_peers.eviction import SlowPeers
-from proto.transport.hangup_watch import HangupWatch
-from proto.transport.process_flow import ProcessFlow
+from proto.transport.process_flow import HangupWatch, ProcessFlow
 from server.authentication.refused import RefusedOperations
 from server.authentication.service import open_service
 from server.configuration.addresses import ServerUrls, host_port
@@ -31,8 +30,7 @@ from server.faults.registry import FaultRegistry
 from server.http import Readiness
 from server.limiter_report.report import owner_name
 from server.limits.clients import ClientLimits
-from server.limits.connections import ConnectionLimits
-from server.limits.refusals import Refusals
+from server.limits.connections import ConnectionLimits, Refusals
 from server.limits.unfinished_frames import UnfinishedFrames
 from server.tls.contexts import ServerTls
 from server.tls.handshakes import TlsHandshakes

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from limiter.clock import deadline
 from limiter.permits.ledger import UnbalancedLedgerError, check_all_balanced
-from server.faults.connection import ConnectionFaults
+from server.faults.connection import ConnectionFaults, OutgoingFaults
 from server.faults.holds import Incoming
-from server.faults.outgoing import OutgoingFaults
 from server.http import ProcessState
 from server.parts import CnxT
 from server.tls.handshakes import AcceptedTls

@@ -9,16 +9,14 @@ from limiter.extras import SERVERS, extra
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import Instruments, TopicListMetrics
 from server import instruments
-from server.authentication.own_routes import superusers_only
-from server.authentication.requests import authentication_middleware, open_paths
+from server.authentication.requests import authentication_middleware, open_paths, superusers_only
 from server.connection.web_handshake import ListenerTls
 from server.cross_site import CrossSiteRule
 from server.faults.routes import fault_routes
 from server.front_page import Place, front_page_route
 from server.http import MAX_REQUEST_BYTES, HttpPort, application, serve_http
-from server.limiter_report.history import LimiterHistory
 from server.limiter_report.report import LimiterReporter, StoredMessages
-from server.limiter_report.routes import limiter_routes
+from server.limiter_report.routes import LimiterHistory, limiter_routes
 from server.limits.http import HttpBounds, HttpLimits
 from server.metrics.otel_settings import telemetry_settings
 from server.metrics.process import EventLoopLag, ProcessMetrics
@@ -27,8 +25,7 @@ from server.seeing.audit import audited
 from server.seeing.connections import ConnectionReports
 from server.seeing.openapi import openapi_route
 from server.seeing.own_operations import own_operations
-from server.seeing.page import page_routes
-from server.seeing.status import status_route
+from server.seeing.page import page_routes, status_route
 from server.server_info import info_sentence
 from server.tasks.freed_memory import FreedMemory, c_heap
 
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
 
     from limiter.metrics.instruments import SourceT, Table
     from limiter.metrics.prometheus import MetricPrefix
-    from server.metrics.scrape import Gather
+    from server.metrics.exposition import Gather
     from server.seeing.openapi import Operation
 
 logger = logging.getLogger(__name__)

@@ -1,21 +1,58 @@
-"""Fixtures that tests of every kind may ask for."""
+"""Fixtures that tests of every kind may ask for, and the order in which workers run files."""
+
+from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 import tests.support.clocks.hurried  # noqa: F401 - may let time run faster
 from proto.transport import process_flow
 from tests.support.processes.postgresql import PostgresqlServer
 
-# A run of the tests finds what the one before it found. New examples are the business of a proof,
-# tests.proof.soaks.tests, which runs them under the other profile. A slow machine fails none.
+if TYPE_CHECKING:
+    from tests.support.runs.shared_spark import SharedSpark
+
+# A run of the tests finds what the one before it found, so few examples suffice. Many new ones
+# are the business of a proof, tests.proof.soaks.tests, which has the other profile. A
+# slow machine fails none.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("repeatable", derandomize=True, **_PATIENT)
+settings.register_profile("repeatable", derandomize=True, max_examples=40, **_PATIENT)
 settings.register_profile("searching", print_blob=True, database=None, **_PATIENT)
 settings.load_profile("repeatable")
+
+
+_shared: list[SharedSpark] = []
+
+
+class _WholeFiles(LoadFileScheduling):
+    """Gives a worker whole files, and to one worker all files that share a Spark session.
+
+    Files keep their order: those that start processes come first, and many small ones last.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "spark" if _needs_spark(self.config.rootpath / file) else file
+
+
+@cache
+def _needs_spark(file: Path) -> bool:
+    return "pytest.mark.spark" in file.read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    if config.option.dist != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return _WholeFiles(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,6 +83,25 @@ def seldom_collected() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def shared_spark() -> Iterator[SharedSpark]:
+    """A Spark session for tests in a row."""
+    from tests.support.runs.shared_spark import SharedSpark
+
+    shared = SharedSpark()
+    _shared.append(shared)
+    yield shared
+    shared.end()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End Spark behind the last test in a row that needs it: its variables are not for others."""
+    if item.get_closest_marker("spark") and not (nextitem and nextitem.get_closest_marker("spark")):
+        for shared in _shared:
+            shared.end()
 
 
 @pytest.fixture(scope="session")

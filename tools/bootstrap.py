@@ -1,8 +1,9 @@
-"""Create .venv from the lock, using only the standard library.
+"""Create .venv from its lock; with a name, the environment of that lock's tools in .tools.
 
-Runs under the system's interpreter. Handles three obstacles: a Debian without python3-venv
-(installed when this runs as root, otherwise requested in a sentence), an incomplete environment
-(created again), and a machine without Java 17 (a runtime is installed as a wheel).
+Runs under the system's interpreter, with the standard library alone. Handles three obstacles: a
+Debian without python3-venv (installed when this runs as root, otherwise requested in a sentence),
+an incomplete environment (created again), and a machine without Java 17 (a runtime is installed as
+a wheel).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENVIRONMENT = ROOT / ".venv"
 OLDEST_PYTHON = (3, 11)
 OLDEST_JAVA = 17
 
@@ -28,24 +28,33 @@ def main() -> None:
         sys.exit(
             f"Floodgate needs Python 3.11 or newer; this is {found}. Try: make PYTHON=python3.12"
         )
-    make_environment()
-    install("requirements.lock")
+    for name in sys.argv[1:]:
+        make_environment(tools := ROOT / ".tools" / name)
+        install(tools, f"requirements-{name}.lock")
+    if not sys.argv[1:]:
+        set_up(ROOT / ".venv")
+
+
+def set_up(environment: Path) -> None:
+    """Create or complete the environment in which everything of the checkout runs."""
+    make_environment(environment)
+    install(environment, "requirements.lock")
     if java_version() < OLDEST_JAVA:
         print("No Java 17 or newer found: installing a runtime into .venv", flush=True)
-        install("requirements-java.lock")
-    python = str(ENVIRONMENT / "bin" / "python")
+        install(environment, "requirements-java.lock")
+    python = str(environment / "bin" / "python")
     run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "-e", "."])
 
 
-def make_environment() -> None:
-    """Create .venv with pip, replacing any earlier environment."""
-    if (ENVIRONMENT / "bin" / "pip").exists():
+def make_environment(environment: Path) -> None:
+    """Create an environment with pip, replacing an incomplete one."""
+    if (environment / "bin" / "pip").exists():
         return
-    print("Making .venv", flush=True)
+    print(f"Making {environment.relative_to(ROOT)}", flush=True)
     if not has_ensurepip():
         install_venv_package()
-    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-    venv.create(ENVIRONMENT, with_pip=True, symlinks=True)
+    shutil.rmtree(environment, ignore_errors=True)
+    venv.create(environment, with_pip=True, symlinks=True)
 
 
 def has_ensurepip() -> bool:
@@ -67,10 +76,10 @@ def install_venv_package() -> None:
         sys.exit("This Python cannot make environments. As root, run: apt-get install python3-venv")
 
 
-def install(lock: str) -> None:
+def install(environment: Path, lock: str) -> None:
     """Install exactly the packages of ``lock``, with hash checks."""
     print(f"Installing {lock} (the first time takes some minutes)", flush=True)
-    python = str(ENVIRONMENT / "bin" / "python")
+    python = str(environment / "bin" / "python")
     run([python, "-m", "pip", "install", "-qq", "--require-hashes", "-r", str(ROOT / lock)])
 
 

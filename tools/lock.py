@@ -8,6 +8,12 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SEPARATE = {
+    "fuzz": "Coverage-guided fuzzing, for make fuzz.",
+    "java": "A Java runtime for machines without one.",
+    "docs": "The documentation as a site, for make site.",
+    "release": "What builds and audits releases, for make release and make audit.",
+}
 OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--no-header"]
 
 
@@ -21,15 +27,15 @@ def resolve(arguments: list[str], stdin: str, target: str, title: str) -> None:
 
 
 def main() -> None:
-    """Write requirements.lock (everything), and the locks of the Java runtime and of fuzzing."""
+    """Write requirements.lock (everything), and a lock for each extra that few need."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    java, fuzz = ("\n".join(project["optional-dependencies"][one]) for one in ("java", "fuzz"))
     everything = "Every dependency, pinned with its hashes."
     extras = [word for name in ("dev", "spark", "postgresql") for word in ("--extra", name)]
     resolve([*extras, "pyproject.toml"], "", "requirements.lock", everything)
-    resolve(["-"], fuzz, "requirements-fuzz.lock", "Coverage-guided fuzzing, for make fuzz.")
-    resolve(["-"], java, "requirements-java.lock", "A Java runtime for machines without one.")
+    for name, title in SEPARATE.items():
+        wanted = "\n".join(project["optional-dependencies"][name])
+        resolve(["-"], wanted, f"requirements-{name}.lock", title)
 
 
 if __name__ == "__main__":

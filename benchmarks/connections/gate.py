@@ -22,8 +22,7 @@ from benchmarks.processes import BenchError
 from benchmarks.result import BenchOptions, BenchResult, Figure
 from limiter.clock import LoopClock
 from limiter.flow.causes import PauseCause
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowRules
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
 from limiter.slow_peers.eviction import SlowPeers

@@ -21,8 +21,7 @@ from benchmarks.listings.corpus import (
 from benchmarks.processes import run_json, yardstick
 from benchmarks.result import BenchOptions, BenchResult, Figure
 from broker.listing.responses import topics_response
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from loadgen.places.server_process import ServerLaunch, running_server
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from broker.authorization.operations import (
 from broker.authorization.service import namespace_named
 from broker.authorization.tenant_admins import TenantMissingError
 from broker.stores.changes import StoreError
-from server.authentication.own_routes import SUPERUSER_NEEDED
-from server.authentication.requests import REQUIRED, session_of_request
+from server.authentication.requests import REQUIRED, SUPERUSER_NEEDED, session_of_request
 from server.http import RestError
 from server.logs import shown_path
 

@@ -10,8 +10,8 @@ from broker.admin.negotiation import accepted_type, allowed, taking
 from broker.admin.owners import ServedElsewhereError, redirect_to
 from broker.admin.paths import PathTable
 from broker.admin.requests import answered
-from broker.admin.resources.brokers import BrokerAdmin
-from broker.admin.resources.constants import ConstantAdmin
+from broker.admin.resources.brokers import BrokerAdmin, OwnershipAdmin
+from broker.admin.resources.constants import ConstantAdmin, NotImplementedAdmin
 from broker.admin.resources.lookup import LookupAdmin
 from broker.admin.resources.messages.cursors import CursorAdmin
 from broker.admin.resources.messages.lifecycle import LifecycleAdmin
@@ -20,8 +20,6 @@ from broker.admin.resources.messages.reading import ReadingAdmin
 from broker.admin.resources.messages.stats import StatsAdmin
 from broker.admin.resources.messages.subscriptions import SubscriptionAdmin
 from broker.admin.resources.namespaces import NamespaceAdmin
-from broker.admin.resources.not_implemented import NotImplementedAdmin
-from broker.admin.resources.ownership import OwnershipAdmin
 from broker.admin.resources.policies.endpoints import PolicyAdmin
 from broker.admin.resources.policies.others import OtherPolicyAdmin
 from broker.admin.resources.policies.permissions import PermissionAdmin

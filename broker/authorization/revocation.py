@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from broker.authorization.operations import NamespaceOperation, TopicOperation
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
+from limiter.tasks import ended
 from proto.names import NamespaceName, TopicName
 
 if TYPE_CHECKING:
@@ -106,9 +107,7 @@ class Revocation:
 
     async def close(self) -> None:
         """Stop checking."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+        await ended(self._looking)
 
     async def _look(self) -> None:
         while self._waiting:

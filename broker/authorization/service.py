@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.authorization.grants import NO_GRANTS, Grants, read_grants
+from broker.authorization.grants import (
+    NO_GRANTS,
+    Grants,
+    namespace_allows,
+    read_grants,
+    topic_allows,
+)
 from broker.authorization.operations import (
     BrokerOperation,
     ClusterOperation,
@@ -21,7 +27,6 @@ from broker.authorization.operations import (
     TenantOperation,
     TopicOperation,
 )
-from broker.authorization.rules import namespace_allows, topic_allows
 from broker.authorization.tenant_admins import TenantMissingError
 from proto.names import NamespaceName, TopicName
 from server.authentication.peers import (

@@ -7,30 +7,29 @@ unless a row says otherwise.
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from broker.configuration import policy_keys, store_keys
-from broker.configuration.message_store_keys import SHOWN_KEYS, MessageStoreKeys
-from broker.configuration.metric_keys import MetricKeys
-from broker.configuration.missing_parts import warn_of_missing_parts
 from broker.configuration.plugin_keys import (
     DEFAULT_CLASS_NAME,
     PropertyBounds,
     resources_class_name,
 )
-from broker.configuration.publishing_keys import DispatchSettings, PublishingConfig
-from broker.configuration.watch_keys import WatchSettings
+from broker.configuration.publishing_keys import (
+    DispatchSettings,
+    PublishingConfig,
+    default_policies,
+)
+from broker.configuration.store_keys import SHOWN_KEYS, MessageStoreKeys, metadata_store_url
 from broker.patterns.filter import PatternRules
 from server.configuration.addresses import plain_port
 from server.configuration.authentication import AuthenticationSettings, authentication_settings
 from server.configuration.authorization import AuthorizationSettings, authorization_settings
 from server.configuration.common import Profile, ServerConfig
 from server.configuration.known_keys import CheckedKeys, KnownKeys
-from server.configuration.settings import Group, Key, Read, megabytes, milliseconds
+from server.configuration.settings import Group, Key, Read, Settings, megabytes, milliseconds
 from server.configuration.tls_keys import port_tls
 from server.limits.connections import ConnectionBounds
 from server.module_names import module_name
@@ -41,14 +40,52 @@ if TYPE_CHECKING:
     from broker.policies.effective import EffectivePolicies
     from server.tls.settings import ServerTlsSettings
 
+
+class MetricKeys(Settings):
+    """Subjects with metrics of their own."""
+
+    topics: bool = Key("exposeTopicLevelMetricsInPrometheus")
+    """Topics and subscriptions instead of namespaces."""
+    consumers: bool = Key("exposeConsumerLevelMetricsInPrometheus")
+    producers: bool = Key("exposeProducerLevelMetricsInPrometheus")
+    most_subjects: int = Key("floodgateMaxMetricSubjects")
+    """Most topics, subscriptions, consumers and producers with metrics of their own; the rest
+    counts for its namespace."""
+
+
+class WatchSettings(Settings):
+    """Bounds of watches; 0 is unlimited. Upstream's watches are not charged."""
+
+    max_bytes: int = Key("floodgateTopicWatchMaxBytes", floodgate=256 << 20, pulsar=0)
+    """Most memory of watches."""
+
+
+MISSING_PARTS: Mapping[str, str] = {
+    "transactionCoordinatorEnabled": "there are no transactions here, they are refused",
+    "functionsWorkerEnabled": "there are no functions, sources and sinks here, they are refused",
+    "enablePackagesManagement": "there are no packages here, they are refused",
+    "webSocketServiceEnabled": "WebSockets are not served here",
+    "managedLedgerOffloadDriver": "nothing is offloaded here",
+    "entryFilterNames": "there are no entry filters here, every entry is delivered",
+    "brokerInterceptors": "Java's classes are not loaded here, nothing is intercepted",
+    "brokerEntryMetadataInterceptors": "entries have no metadata of the broker here",
+    "messagingProtocols": "no protocol but Pulsar's own is served here",
+    "additionalServlets": "Java's classes are not loaded here, no servlet is added",
+}
+"""Keys, and the behaviour regardless of their values."""
+
+
+def warn_of_missing_parts(checked: CheckedKeys) -> None:
+    """Warn of each key that switches on a missing part."""
+    for key, sentence in MISSING_PARTS.items():
+        value = checked.value(key)
+        if value:
+            names = ",".join(value) if isinstance(value, tuple) else str(value)
+            shown = names.lower() if value is True else names[:100]
+            checked.warn(f"{key}={shown}: {sentence}")
+
+
 _PORT_KEY = "brokerServicePort"
-
-
-class TopicType(Enum):
-    """The kind of an automatically created topic."""
-
-    PARTITIONED = "partitioned"
-    NON_PARTITIONED = "non-partitioned"
 
 
 class BrokerConfig(ServerConfig):
@@ -77,8 +114,6 @@ class BrokerConfig(ServerConfig):
     resources_timeout_seconds: float = Key("floodgateResourcesTimeoutMs", milliseconds)
     """Time limit of a plug-in's call."""
     listing_properties: PropertyBounds = Group(PropertyBounds)
-    allow_auto_topic_creation: bool = Key("allowAutoTopicCreation")
-    allow_auto_topic_creation_type: TopicType = Key("allowAutoTopicCreationType", TopicType)
     default_num_partitions: int = Key("defaultNumPartitions")
     max_num_partitions_per_partitioned_topic: int = Key("maxNumPartitionsPerPartitionedTopic")
     """0 or less is unlimited, also for the next three fields."""
@@ -88,7 +123,7 @@ class BrokerConfig(ServerConfig):
     default_number_of_namespace_bundles: int = Key("defaultNumberOfNamespaceBundles")
     force_delete_namespace_allowed: bool = Key("forceDeleteNamespaceAllowed")
     force_delete_tenant_allowed: bool = Key("forceDeleteTenantAllowed")
-    metadata_store_url: str = Read(store_keys.metadata_store_url)
+    metadata_store_url: str = Read(metadata_store_url)
     """floodgateMetadataStoreUrl, otherwise metadataStoreUrl if Floodgate supports its store.
 
     ``memory:local`` is the default and ends with the process; ``sqlite:///path`` survives
@@ -121,7 +156,7 @@ class BrokerConfig(ServerConfig):
         "floodgateImportDirectory", lambda path: Path(path) if path else None
     )
     """Source of imports at run time."""
-    policies: EffectivePolicies = Read(policy_keys.default_policies)
+    policies: EffectivePolicies = Read(default_policies)
     """The policies about messages without policies of topic and namespace."""
     publishing: PublishingConfig = Group(PublishingConfig)
     metrics: MetricKeys = Group(MetricKeys)

@@ -17,9 +17,11 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from broker.configuration.config import BrokerConfig, known_keys
-from broker.configuration.runtime_values import masked, runtime_values
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
+from broker.stores.store_url import OUR_STORES, without_password
+from limiter.tasks import ended
+from server.configuration.authentication import SECRET_KEY
 from server.configuration.common import Profile
 from server.errors import ConfigError
 
@@ -29,6 +31,34 @@ if TYPE_CHECKING:
     from broker.stores.store import MetadataStore
 
     Check = Callable[[BrokerConfig], object]
+
+MASK = "******"
+_SECRET_IN_URL = re.compile(r"(://[^/?#]*?:)[^/?#]*@")
+
+
+def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str, str]:
+    """Return every known key with its effective value.
+
+    Args:
+        config: The effective configuration.
+        dynamic: The effective values set at run time.
+    """
+
+    def value(key: str) -> str:
+        text = dynamic.get(key, "").strip()
+        return text if text not in ("", "null") else config.keys.as_given(key)
+
+    return {known.key: masked(known.key, value(known.key)) for known in known_keys()}
+
+
+def masked(key: str, text: str) -> str:
+    """Return a value with its secrets masked."""
+    if text and SECRET_KEY.search(key):
+        return MASK
+    if text.lower().startswith(OUR_STORES):
+        return without_password(text, MASK)
+    return _SECRET_IN_URL.sub(rf"\1{MASK}@", text)
+
 
 logger = logging.getLogger(__name__)
 
@@ -115,9 +145,7 @@ class DynamicConfiguration:
 
     async def close(self) -> None:
         """Stop following changes by peers."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
+        await ended(self._following)
 
     async def set(self, key: str, value: str, check: Check = _anything) -> None:
         """Store and apply a value.

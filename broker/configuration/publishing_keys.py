@@ -1,9 +1,19 @@
-"""The configuration keys of publishing, dispatch, and the periodic maintenance of topics."""
+"""The configuration keys of topics: publishing, dispatch, policies, periodic maintenance."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from broker.policies.effective import (
+    ALL_TYPES,
+    AutoTopicCreation,
+    BacklogQuota,
+    DeleteMode,
+    EffectivePolicies,
+    InactiveTopics,
+    QuotaAction,
+)
+from broker.policies.table import TABLE, UNDEFINED
 from server.configuration.settings import Key, Read, Settings, megabytes, minutes
 
 if TYPE_CHECKING:
@@ -55,3 +65,59 @@ class DispatchSettings(Settings):
 UPSTREAMS_DISPATCH = DispatchSettings(
     round_robin_messages=20, look_ahead_per_consumer=2_000, look_ahead=20_000
 )
+
+
+_GIBIBYTE = 1024**3
+_INACTIVE_KEY = "brokerDeleteInactiveTopicsEnabled"
+_STRATEGY_KEY = "schemaCompatibilityStrategy"
+_TYPES_KEY = "subscriptionTypesEnabled"
+
+
+def default_policies(checked: CheckedKeys) -> EffectivePolicies:
+    """Return the effective policies without policies of namespaces and topics."""
+    regular: dict[str, Any] = {}
+    for policy in TABLE:
+        regular |= policy.by_default(checked)
+    action = QuotaAction(checked.text("backlogQuotaDefaultRetentionPolicy"))
+    strategy = checked.text(_STRATEGY_KEY) or UNDEFINED
+    return EffectivePolicies(
+        **regular,
+        subscription_types=_subscription_types(checked),
+        size_quota=BacklogQuota(_quota_bytes(checked), action),
+        age_quota=BacklogQuota(checked.integer("backlogQuotaDefaultLimitSecond"), action),
+        delayed_strict=checked.flag("isDelayedDeliveryDeliverAtTimeStrict"),
+        schema_strategy="FULL" if strategy == UNDEFINED else strategy,
+        auto_topic_creation=_auto_topic_creation(checked),
+        inactive_topics=_inactive_topics(checked),
+    )
+
+
+def _subscription_types(checked: CheckedKeys) -> frozenset[str]:
+    types = frozenset(checked.names(_TYPES_KEY))
+    if types - ALL_TYPES:
+        expected = ", ".join(sorted(ALL_TYPES))
+        checked.refuse(f"{_TYPES_KEY}={','.join(types)}: expected some of {expected}")
+    return types or ALL_TYPES
+
+
+def _quota_bytes(checked: CheckedKeys) -> int:
+    gibibytes = checked.value("backlogQuotaDefaultLimitGB")
+    if isinstance(gibibytes, float) and gibibytes > 0:
+        return int(gibibytes * _GIBIBYTE)
+    return checked.integer("backlogQuotaDefaultLimitBytes")
+
+
+def _auto_topic_creation(checked: CheckedKeys) -> AutoTopicCreation:
+    partitioned = checked.text("allowAutoTopicCreationType") == "partitioned"
+    partitions = checked.integer("defaultNumPartitions") if partitioned else 0
+    return AutoTopicCreation(checked.flag("allowAutoTopicCreation"), partitions)
+
+
+def _inactive_topics(checked: CheckedKeys) -> InactiveTopics:
+    """Return the deletion of unused topics; profile floodgate deletes only if the key is set."""
+    if not checked.pulsar_compatible and not checked.is_set(_INACTIVE_KEY):
+        checked.choose(_INACTIVE_KEY, value=False)
+    longest = "brokerDeleteInactiveTopicsMaxInactiveDurationSeconds"
+    seconds = longest if checked.is_set(longest) else "brokerDeleteInactiveTopicsFrequencySeconds"
+    mode = DeleteMode(checked.text("brokerDeleteInactiveTopicsMode"))
+    return InactiveTopics(checked.flag(_INACTIVE_KEY), checked.integer(seconds), mode)

@@ -1,16 +1,15 @@
-"""The configuration key of the metadata store."""
+"""The configuration keys of the metadata store and of the message store."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from broker.stores.store_url import (
-    EXPECTED_STORES,
-    OUR_STORES,
-    usable_store_url,
-    without_password,
-)
+from broker.stores.store_url import EXPECTED_STORES, OUR_STORES, usable_store_url, without_password
 from server.configuration.secret_sources import PLACES, KeySourceError, read_source
+from server.configuration.settings import Key, Read, Settings, megabytes
 
 if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys
@@ -76,3 +75,104 @@ def _usable_store_url(checked: CheckedKeys, key: str, url: str) -> str:
     if not usable_store_url(url):
         checked.refuse(f"{key}={without_password(url)!r}: expected {EXPECTED_STORES}")
     return url
+
+
+STORE_KEY = "floodgateMessageStore"
+FSYNC_KEY = "floodgateMessageStoreFsync"
+MAX_KEY = "floodgateMessageStoreMaxMB"
+MAX_NAMESPACE_KEY = "floodgateMessageStoreMaxNamespaceMB"
+MAX_TOPIC_KEY = "floodgateMessageStoreMaxTopicMB"
+
+MOST_MEMORY_BYTES = megabytes(1024)
+"""Most bytes of messages in memory, at most a quarter of the machine's memory."""
+MOST_DATABASE_BYTES = megabytes(10 * 1024)
+"""Most bytes of messages in a database; in a temporary database at most half of the disk's free
+space."""
+
+TEMPORARY, MEMORY = "temporary", "memory"
+_SQLITE_SCHEME = "sqlite:///"
+_OLD_LOG = (
+    "logs were replaced by databases, and are not read any more; let consumers take what it holds "
+    "from a broker of the version that wrote it, then set sqlite:///path/messages.db"
+)
+
+
+class Place(NamedTuple):
+    """The place of a message store: memory, a database, or a temporary database in a folder."""
+
+    database: Path | None = None
+    temporary_in: Path | None = None
+
+
+def _place(checked: CheckedKeys) -> Place:
+    """Parse floodgateMessageStore; a database's URL may set floodgateMessageStoreFsync, too."""
+    url = checked.text(STORE_KEY) or TEMPORARY
+    if url in (MEMORY, "memory:local"):
+        checked.choose(STORE_KEY, MEMORY)
+        return Place()
+    # The path is absolute: sqlite:////path with a fourth slash is equivalent.
+    path, _, option = url.removeprefix(_SQLITE_SCHEME).lstrip("/").partition("?")
+    if url.startswith(_SQLITE_SCHEME) and path and option in _FSYNC_OPTIONS:
+        checked.choose(STORE_KEY, f"{_SQLITE_SCHEME}{path}")
+        checked.choose(FSYNC_KEY, _FSYNC_OPTIONS[option] or checked.flag(FSYNC_KEY))
+        return Place(database=Path("/", path))
+    if url.startswith("log://"):
+        checked.refuse(f"{STORE_KEY}={url!r}: {_OLD_LOG}")
+    elif url != TEMPORARY:
+        checked.refuse(
+            f"{STORE_KEY}={url!r}: expected temporary, memory, sqlite:///path/messages.db or "
+            "sqlite:///path/messages.db?fsync=true"
+        )
+    return Place(temporary_in=temporary_place())
+
+
+def _max_bytes(checked: CheckedKeys) -> int:
+    if checked.is_set(MAX_KEY):
+        return megabytes(checked.integer(MAX_KEY))
+    most = _most_bytes(_place(checked))
+    checked.choose(MAX_KEY, most // megabytes(1))
+    return most
+
+
+class MessageStoreKeys(Settings):
+    """The configured message store; a bound of 0 is unlimited."""
+
+    place: Place = Read(_place)
+    fsync: bool = Key(FSYNC_KEY)
+    """Confirm a message once it is on disk."""
+    drop_damaged: bool = Key("floodgateMessageStoreDropDamaged")
+    """Skip damaged data."""
+    max_bytes: int = Read(_max_bytes)
+    """floodgateMessageStoreMaxMB."""
+    max_namespace_bytes: int = Key(MAX_NAMESPACE_KEY, megabytes)
+    max_topic_bytes: int = Key(MAX_TOPIC_KEY, megabytes)
+    max_entries_per_ledger: int = Key("managedLedgerMaxEntriesPerLedger")
+
+
+SHOWN_KEYS = (STORE_KEY, FSYNC_KEY, MAX_KEY, MAX_NAMESPACE_KEY, MAX_TOPIC_KEY)
+"""The store and its bounds, in the broker's info."""
+_FSYNC_OPTIONS = {"": False, "fsync=false": False, "fsync=true": True}
+
+
+def temporary_place() -> Path:
+    """Return the folder of temporary databases: on a disk, as /tmp is often memory."""
+    named = os.environ.get("TMPDIR")
+    if named:
+        return Path(named)
+    disk = Path("/var/tmp")
+    return disk if os.access(disk, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _most_bytes(place: Place) -> int:
+    if place == Place():
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return min(MOST_MEMORY_BYTES, machine // 4)
+    if place.temporary_in is None:
+        return MOST_DATABASE_BYTES
+    try:
+        disk = os.statvfs(place.temporary_in)
+    except OSError:
+        return MOST_DATABASE_BYTES  # The broker's start reports the missing folder.
+    # Whole megabytes, at least 1: 0 would be unlimited.
+    free = max(1, disk.f_bavail * disk.f_frsize // 2 // megabytes(1)) * megabytes(1)
+    return min(MOST_DATABASE_BYTES, free)

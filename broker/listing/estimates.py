@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from broker.listing.lister import TopicLister
     from broker.stores.store import Mode
-    from broker.topic_lists.listing import TopicListing
+    from broker.topic_lists.sequence import TopicListing
     from proto.names import NamespaceName
 
 

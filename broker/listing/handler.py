@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from broker.listing.rules import AnswerRules
     from broker.patterns.filter import PatternFilter
     from broker.stores.store import Mode
-    from broker.topic_lists.listing import TopicListing
+    from broker.topic_lists.sequence import TopicListing
     from limiter.memory.response_memory import DirectAhead, ResponseMemory
     from proto.names import NamespaceName
     from proto.topics_response import TopicsResponse

@@ -10,8 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.configuration.plugin_keys import UNBOUNDED, PropertyBounds, as_mapping
 from broker.plugins.calls import ResourceCalls
 from broker.plugins.plugin import BrokerContext, DefaultPulsarResourcesExtended, open_resources
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing, TopicSequence
 from limiter.single_flight import SingleFlight
 
 if TYPE_CHECKING:

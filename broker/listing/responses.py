@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.listing.lister import NO_PROPERTIES
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing
 from proto.topics_response import TopicsResponse, encode_topics_response
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from broker.errors import (
     too_large,
     too_large_for_a_frame,
 )
-from broker.topic_lists.listing import EMPTY_LISTING
+from broker.topic_lists.sequence import EMPTY_LISTING
 from limiter.memory.dual_limiter import LimitType
 from proto.frames import DEFAULT_MAX_MESSAGE_BYTES, FRAME_PADDING_BYTES, LENGTH_FIELD_BYTES
 from proto.topics_response import COPY_BYTES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.listing.estimates import ListingEstimate
     from broker.patterns.errors import InvalidPatternError
     from broker.stores.store import Mode
-    from broker.topic_lists.listing import TopicListing
+    from broker.topic_lists.sequence import TopicListing
     from limiter.errors import PermitTooLargeError
     from proto.names import NamespaceName
     from proto.topics_response import TopicsResponse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.message_metrics.subscription_figures import sent_figures
+from broker.message_metrics.figures import sent_figures
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.loading.topic_index import IN_BYTES, OUT_BYTES, SYSTEM, is_system
 from broker.messages.statistics import LATENCY_BUCKETS_MS, Histogram
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from broker.messages.subscriptions.consumer import AnySubscription
     from broker.messages.topic import Topic
     from limiter.metrics.instruments import Table
-    from server.metrics.sample_table import Families, SampleTable
+    from server.metrics.exposition import Families, SampleTable
 
 _SUMS = (
     "subscriptions_count",

@@ -183,9 +183,14 @@ class Deduplication:
 
     # -- the snapshot -------------------------------------------------------------------------
 
+    @property
+    def unsaved(self) -> bool:
+        """True if sequence ids changed since the last snapshot."""
+        return self.enabled and bool(self._since_snapshot)
+
     def save(self) -> None:
         """Store the sequence ids, if changed since the last snapshot."""
-        if self.enabled and self._since_snapshot:
+        if self.unsaved:
             self._save()
 
     def _save(self) -> None:

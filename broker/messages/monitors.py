@@ -6,7 +6,6 @@ compaction, and rates.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from contextlib import suppress
 from inspect import isawaitable
@@ -15,10 +14,12 @@ from typing import TYPE_CHECKING
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
 from broker.messages.errors import MessageStoreError
+from broker.messages.resting import next_work, unused_at
 from broker.messages.topic import PersistentTopic
-from broker.policies.effective import DeleteMode
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
+from limiter.tasks import BackgroundTasks
+from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -31,17 +32,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_TOPICS_AT_ONCE, _NAMES_AT_ONCE = 16, 1_000
-
 
 class TopicMonitors:
-    """Runs the periodic work on loaded topics."""
+    """Runs the periodic work on loaded topics, except topics at rest."""
 
     def __init__(self, topics: LoadedTopics, config: PublishingConfig, clock: Clock) -> None:
         self._topics = topics
         self._config = config
         self._clock = clock
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = BackgroundTasks()
+        # Topics at rest whose rates of the last period are not yet over.
+        self._settling: list[Topic] = []
 
     def start(self) -> None:
         """Start the monitors; each first runs after an interval."""
@@ -59,8 +60,7 @@ class TopicMonitors:
         self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
     ) -> None:
         if seconds() > 0:
-            loop = asyncio.get_running_loop()
-            self._tasks.append(loop.create_task(self._repeat(seconds, work)))
+            self._tasks.start(self._repeat(seconds, work))
 
     async def _repeat(
         self, seconds: Callable[[], float], work: Callable[[], Coroutine[object, object, None]]
@@ -74,21 +74,12 @@ class TopicMonitors:
 
     async def close(self) -> None:
         """Stop the monitors."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
-
-    async def _in_turns(self) -> AsyncIterator[Topic]:
-        """Yield each topic, with pauses for the event loop."""
-        for number, topic in enumerate(self._topics, 1):
-            yield topic
-            if number % _TOPICS_AT_ONCE == 0:
-                await asyncio.sleep(0)
+        self._tasks.cancel()
+        await self._tasks.finished()
 
     async def _each(self, work: Callable[[PersistentTopic], object]) -> None:
         """Call a function for each persistent topic not being closed."""
-        async for topic in self._in_turns():
+        async for topic in in_turns(self._topics.resting.awake()):
             if isinstance(topic, PersistentTopic) and not topic.closing:
                 try:
                     done = work(topic)
@@ -100,10 +91,18 @@ class TopicMonitors:
     # -- the work -----------------------------------------------------------------------------
 
     async def update_rates(self) -> None:
-        """End a period of the statistics."""
-        async for topic in self._in_turns():
+        """End a period of the statistics; topics without further work rest from now on."""
+        seconds, resting = self._config.statistics_seconds, self._topics.resting
+        settling, self._settling = self._settling, []
+        async for topic in in_turns(settling):
+            if topic.rests:
+                topic.update_rates(seconds)
+        async for topic in in_turns(self._topics.resting.awake()):
             if not topic.closing:
-                topic.update_rates(self._config.statistics_seconds)
+                topic.update_rates(seconds)
+                resting.rest(topic, next_work(topic, self._config.rollover_seconds))
+                if topic.rests:
+                    self._settling.append(topic)
 
     async def expire(self) -> None:
         """Acknowledge messages older than the topic's TTL."""
@@ -143,17 +142,16 @@ class TopicMonitors:
 
     async def _unused(self) -> AsyncIterator[TopicName]:
         """Yield the topics unused for long, loaded or not."""
-        async for topic in self._in_turns():
+        self._topics.resting.looked_at = self._clock.now()
+        async for topic in in_turns(self._topics.resting.awake()):
             if topic.in_use:
                 topic.idle_since = self._clock.now()
-            elif self._is_unused(topic):
+            elif unused_at(topic) <= self._clock.now():
                 yield topic.name
-        for number, (name, since) in enumerate(self._topics.made.unused(), 1):
+        async for name, since in in_turns(self._topics.made.unused()):
             rule = self._topics.policies_of(name).inactive_topics
             if rule.delete and self._clock.now() - since >= rule.after_seconds:
                 yield name
-            if number % _NAMES_AT_ONCE == 0:
-                await asyncio.sleep(0)
 
     async def _delete_unused(self, name: TopicName) -> None:
         if not self._topics.serves(name):
@@ -163,18 +161,6 @@ class TopicMonitors:
             await self._topics.delete(name)
         except (RefusedError, StoreError, MessageStoreError) as error:
             logger.info("%s is not deleted: %s", name, error)
-
-    def _is_unused(self, topic: Topic) -> bool:
-        rule = topic.policies.inactive_topics
-        if not rule.delete or not topic.made_by_use or topic.closing:
-            return False
-        if self._clock.now() - topic.idle_since < rule.after_seconds:
-            return False
-        if rule.mode is not DeleteMode.CAUGHT_UP:
-            return not len(topic.subscriptions)
-        return isinstance(topic, PersistentTopic) and not any(
-            one.cursor.backlog for one in topic.subscriptions
-        )
 
 
 async def _expire(topic: PersistentTopic) -> None:
@@ -191,6 +177,6 @@ def _expire_subscriptions(topic: PersistentTopic) -> None:
     if minutes <= 0:
         return
     for subscription in topic.subscriptions:
-        if not subscription.internal and subscription.unused_for(60 * minutes):
+        if topic.clock.now() - subscription.unused_since > 60 * minutes:
             logger.info("deleting %s of %s, which expired", subscription.name, topic.name)
             subscription.delete()

@@ -7,6 +7,7 @@ import logging
 from abc import abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
@@ -71,6 +72,7 @@ class TopicContext:
     Attributes:
         policies_of: Returns the effective policies of a topic.
         broken: Unloads a topic after its ledger failed.
+        woken: Ends a topic's rest from periodic work.
         make_room: Drops unneeded messages of other topics.
         rules: The broker's configuration of subscriptions.
         turns: Schedules the dispatchers of all topics.
@@ -80,6 +82,7 @@ class TopicContext:
     clock: Clock
     policies_of: Callable[[TopicName], EffectivePolicies]
     broken: Callable[[Topic], object]
+    woken: Callable[[Topic], object] = lambda _: None
     make_room: Callable[[], object] = lambda: None
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
     turns: SharedTurns = field(default_factory=SharedTurns)
@@ -101,6 +104,7 @@ class Topic(ProducedTopic):
         closing: Being unloaded or deleted.
         idle_since: The clock's time of the last producer's end, or of a monitor's last sight of a
             client.
+        rests: Periodic work skips the topic (see RestingTopics).
         made_by_use: Not imported: a monitor may delete the topic when unused.
         rate: The publish rate.
         read_rate: Entries per second fetched from the store, in the last period (upstream:
@@ -132,6 +136,7 @@ class Topic(ProducedTopic):
         self.closing = False
         self.made_by_use = False
         self.idle_since = self.clock.now()
+        self.rests = False
         self.rate = PublishRate(self.policies.publish_rate, self.clock)
         self.read_rate = 0.0
 
@@ -147,13 +152,20 @@ class Topic(ProducedTopic):
         """True with a producer or a consumer."""
         return bool(self.producers or self.producers.waiting or self.subscriptions.consumer_count)
 
+    def touched(self) -> None:
+        """End a rest: figures, entries, cursors, clients or policies may have changed."""
+        if self.rests:
+            self._context.woken(self)
+
     def producer_left(self, producer: Producer) -> None:
         """Forget a producer."""
+        self.touched()
         self.producers.left(producer)
         self.idle_since = self.clock.now()
 
     def policies_changed(self) -> None:
         """Follow the effective policies."""
+        self.touched()
         self.policies = self._context.policies_of(self.name)
         self.rate.change(self.policies.publish_rate)
         self.subscriptions.policies_changed()
@@ -334,13 +346,23 @@ class PersistentTopic(Topic):
         Raises:
             MessageStoreError: The ledger is closed to writes.
         """
-        open_one = self.ledger.ledgers[-1]
-        is_due = opened_before_ms is None or open_one.opened_at < opened_before_ms
-        if open_one.entries and is_due and self.subscriptions.slowest > self.ledger.last_confirmed:
+        if self._unneeded_since_ms() < (inf if opened_before_ms is None else opened_before_ms):
+            self.touched()
             # The sequence ids of the dropped entries must be saved first.
             self.deduplication.save()
             self.ledger.roll()
         self.subscriptions.moved()
+
+    def _unneeded_since_ms(self) -> float:
+        """Return when the open ledger was opened, if its entries are unneeded; otherwise inf."""
+        open_one, end = self.ledger.ledgers[-1], self.ledger.last_confirmed
+        is_unneeded = open_one.entries and self.subscriptions.slowest > end
+        return open_one.opened_at if is_unneeded else inf
+
+    def unneeded_at_ms(self, rollover_seconds: float) -> float:
+        """Return when ledgers may next be dropped, in ms since 1970; inf for never."""
+        rolls_at = self._unneeded_since_ms() + 1000 * rollover_seconds
+        return min(rolls_at, self.subscriptions.trimmed_at_ms())
 
     def _evict(self) -> None:
         evict_oldest(self)
@@ -393,6 +415,7 @@ class PersistentTopic(Topic):
 
     def _tell(self) -> None:
         self._telling = False
+        self.touched()
         if not self.closing:
             self.subscriptions.entries_added()
 
@@ -492,6 +515,7 @@ class NonPersistentTopic(Topic):
         whole: bool = True,
     ) -> None:
         """Send a message to consumers; the receipt always names (0, 0)."""
+        self.touched()
         self._count(producer, len(data), digest.message_count)
         producer.received(sequence_id, 0, 0, highest_sequence_id)
         self.subscriptions.publish(Entry(0, 0, data, digest))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import LATEST
+from limiter.tasks import ended
 from proto.names import InvalidNameError, TopicName
 from server.tasks.cooperative import TURN_SECONDS, in_turns
 
@@ -149,6 +150,4 @@ class RoomMaker:
 
     async def close(self) -> None:
         """Stop."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await ended(self._task)

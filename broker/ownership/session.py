@@ -16,6 +16,7 @@ from broker.ownership.tables import CHANNEL, Registration, leave, make_tables, r
 from broker.stores.changes import StoreError
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep, deadline
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -111,18 +112,16 @@ class BrokerSession:
 
     async def close(self) -> None:
         """End the session and release all bundles immediately."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await ended(self._task)
         self._disarm()
-        ended, self._id = self._id, ""
+        own, self._id = self._id, ""
         self._ready.clear()
-        if ended:
+        if own:
             with contextlib.suppress(*self._failures):
                 async with deadline(self._clock, CLOSE_SECONDS):
                     connection = await self._connect()
                     try:
-                        await leave(connection, ended)
+                        await leave(connection, own)
                     finally:
                         connection.terminate()
 

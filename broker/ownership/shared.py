@@ -22,12 +22,13 @@ from broker.ownership.tables import Registration
 from broker.stores.changes import StoreError
 from broker.stores.name_locks import NameLocks, to_its_end
 from limiter.clock import clock_sleep
+from limiter.tasks import BackgroundTasks
 from proto.names import InvalidNameError, NamespaceName
 from server.configuration.addresses import ServerUrls
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from broker.ownership.session import BrokerSession
@@ -84,7 +85,7 @@ class SharedOwnership:
         self._locks: NameLocks[Bundle] = NameLocks()
         self._when_lost: list[Callback] = []
         self._when_moved: list[Callback] = []
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks = BackgroundTasks(_told_failure)
         self._forgetting = asyncio.Lock()
         self._leaving = False
         self.moved_total = 0
@@ -120,10 +121,8 @@ class SharedOwnership:
         self._leaving = True
         self._owned.take_all()
         await self._session.close()
-        for task in list(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        self._tasks.cancel()
+        await self._tasks.finished()
 
     async def hand_over(self) -> Callable[[TopicName], ServerUrls]:
         """Release all bundles at shutdown, and offer movable bundles to peers.
@@ -313,7 +312,7 @@ class SharedOwnership:
             namespace = NamespaceName.parse(name)
             if len(numbers) == 1:
                 if numbers != [self._session.id]:
-                    self._run(self._forget(namespace))
+                    self._tasks.start(self._forget(namespace))
                 return
             low, high, *heirs = numbers
             bundle = Bundle(namespace, BundleRange(int(low), int(high)))
@@ -321,9 +320,9 @@ class SharedOwnership:
             return
         if heirs:
             if heirs == [self._session.id] and not self._leaving:
-                self._run(self._take_over(bundle))
+                self._tasks.start(self._take_over(bundle))
         elif bundle in self._owned and bundle not in self._locks:
-            self._run(self._release(bundle))
+            self._tasks.start(self._release(bundle))
 
     async def _take_over(self, bundle: Bundle) -> None:
         """Own an offered bundle, unless a peer was faster."""
@@ -336,17 +335,7 @@ class SharedOwnership:
         """Report all bundles as lost in this turn, and finish the callbacks' work in tasks."""
         for bundle in self._owned.take_all():
             for callback in self._when_lost:
-                self._run(_waited(callback(bundle)))
-
-    def _run(self, work: Coroutine[object, object, object]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[object]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.warning("a bundle's topics were not closed as they should: %s", task.exception())
+                self._tasks.start(_waited(callback(bundle)))
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
         """Make all brokers forget deleted namespaces. See Ownership."""
@@ -385,3 +374,7 @@ class SharedOwnership:
 
 async def _waited(work: Awaitable[object]) -> object:
     return await work
+
+
+def _told_failure(error: BaseException) -> None:
+    logger.warning("a bundle's topics were not closed as they should: %s", error)

@@ -25,8 +25,7 @@ from broker.patterns.pattern import (
     compiled_before,
     pattern_length,
 )
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 from limiter.clock import LoopClock
 from limiter.single_flight import SingleFlight
 from server.configuration.settings import Key, Read, Settings, milliseconds

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from broker.columns import EXTRA
 from broker.configuration.plugin_keys import CLASS_KEY
 from broker.plugins.errors import UnusableAnswerError
-from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicListing
 from limiter.clock import Clock, LoopClock, deadline
 from limiter.extras import SERVERS, extra
 from server.configuration.loaded_class import told

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.configuration.plugin_keys import CLASS_KEY, DEFAULT_CLASS_NAME
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing
 from limiter.clock import Clock, deadline
 from server.configuration.loaded_class import UnusableClassError, loaded_class, told
 from server.errors import StartError

@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import proto.PulsarApi_pb2 as pb
-from broker.plugins.errors import UnusableAnswerError as UnusableAnswerError
+from broker.plugins.errors import UnusableAnswerError
 from broker.topic_lists.block import Block
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from broker.topic_lists.tree import BLOCK_BYTES
 from proto.names import (
     JAVA_WHITESPACE,

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.errors import Refusal, RefusedError
 from broker.policies.documents import in_force
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
+from limiter.tasks import ended
 from proto.names import NamespaceName, TopicName, namespace_of
 from server.tasks.cooperative import in_parts, in_turns
 
@@ -80,9 +82,7 @@ class PolicyService:
 
     async def close(self) -> None:
         """Stop following changes by peers."""
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
+        await ended(self._following)
 
     # -- effective policies --------------------------------------------------------------------
 
@@ -250,3 +250,56 @@ class PolicyService:
     def _tell(self, changed: Changed) -> None:
         for callback in self._callbacks:
             callback(changed)
+
+
+AT_ONCE = 50
+"""Topics of a batch."""
+
+
+class Follower(Protocol):
+    """A topic that applies policies."""
+
+    closing: bool
+
+    def policies_changed(self) -> None:
+        """Apply the effective policies."""
+
+
+class PolicyFollowers:
+    """Topics yet to apply changed policies; a namespace may have 10,000.
+
+    Bound: one entry a loaded topic, however often policies change.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Follower, None] = {}
+        self._following: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def follow(self, topics: Sequence[Follower]) -> None:
+        """Notify topics of changed policies: the first batch now, the rest in the next turns."""
+        for topic in topics[:AT_ONCE]:
+            _follow_one(topic)
+        self._waiting.update(dict.fromkeys(topics[AT_ONCE:]))
+        if self._waiting and self._following is None:
+            self._following = asyncio.get_running_loop().create_task(self._follow_waiting())
+
+    async def _follow_waiting(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(0)
+            for topic in list(islice(self._waiting, AT_ONCE)):
+                del self._waiting[topic]
+                _follow_one(topic)
+        self._following = None
+
+
+def _follow_one(topic: Follower) -> None:
+    """Notify a topic; a failure, as of its store, does not delay the next topics."""
+    if topic.closing:
+        return
+    try:
+        topic.policies_changed()
+    except Exception:
+        logger.exception("a topic does not follow its policies")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from broker.stores.changes import ChangeFeed, ChangeFeeds
 from broker.stores.conditions import storable
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

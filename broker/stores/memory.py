@@ -32,7 +32,7 @@ from broker.stores.store import (
     NamespaceSnapshot,
     TenantInfo,
 )
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing
 from server.tasks.cooperative import Steps, in_turns
 
 if TYPE_CHECKING:

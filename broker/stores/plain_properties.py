@@ -9,8 +9,7 @@ from itertools import compress, repeat
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from broker.stores.changes import ChangeFeed, NamespaceChanges, TopicChanges
     from broker.stores.snapshots.snapshot import Mode as Mode
-    from broker.topic_lists.listing import TopicListing
+    from broker.topic_lists.sequence import TopicListing
     from proto.names import NamespaceName
 
 # Re-exported as part of the interface.

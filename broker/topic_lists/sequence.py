@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from broker.topic_lists.block import Mask, Rows
 
-
 _NOTHING = Totals()
 PLACE_BYTES = 300
 """Bytes for a block's slot in a tree: its share of the branches, and of ``wire_parts``."""
@@ -261,3 +260,40 @@ class Selection:
 
 NO_NAMES = TopicSequence()
 """Shared by all namespaces without names of a kind."""
+
+
+class TopicListing:
+    """The topics of an answer: consecutive sequences, in Java's order.
+
+    Listings of the same version and mode are the same object, so that requests can share derived
+    values.
+
+    Attributes:
+        estimated_bytes: Heap estimate: UTF-8 bytes + 32 a name (upstream: estimateTopicListSize).
+        hash: Pulsar's topics hash.
+    """
+
+    __slots__ = ("__weakref__", "estimated_bytes", "hash", "sequences", "totals")
+
+    def __init__(self, *sequences: TopicSequence) -> None:
+        self.sequences = sequences
+        self.totals = Totals.of_all(sequence.totals for sequence in sequences)
+        self.estimated_bytes = self.totals.estimated_bytes
+        self.hash = format_hash(self.totals.crc) if self.totals.count else EMPTY_HASH
+
+    def __len__(self) -> int:
+        return self.totals.count
+
+    def __repr__(self) -> str:
+        return f"<TopicListing {self.totals.count} names, {self.totals.wire_bytes} bytes>"
+
+    def wire_parts(self) -> list[bytes]:
+        """Return the names in wire format, block by block."""
+        return [part for sequence in self.sequences for part in sequence.wire_parts]
+
+    def names(self) -> Iterator[str]:
+        """Yield the names as text, in Java's order."""
+        return (name.decode() for sequence in self.sequences for name in sequence.names())
+
+
+EMPTY_LISTING = TopicListing()

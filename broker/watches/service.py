@@ -25,11 +25,12 @@ from broker.watches.sender import WatchSender
 from broker.watches.watcher import LatestWatcher, OrderedWatcher, TopicListWatcher
 from limiter.errors import PermitTooLargeError
 from limiter.memory.dual_limiter import LimitType
+from limiter.tasks import BackgroundTasks
 from proto.commands import error_command
 from server.connection.request_errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from typing import TypeAlias
 
     from broker.stores.changes import ChangeFeed
@@ -75,14 +76,14 @@ class TopicListService:
         self.registry = WatchRegistry(context)
         self._listings = NamespaceListings(context, self.registry)
         self._feed: ChangeFeed | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(_told_failure)
 
     # -- life ---------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Read the store's feed from now on."""
         self._feed = self._context.store.changes()
-        self._run(self._read_feed(self._feed))
+        self._tasks.start(self._read_feed(self._feed))
 
     def stop(self) -> None:
         """End every watch. Idempotent."""
@@ -90,8 +91,7 @@ class TopicListService:
             self.registry.cancel_owner(cnx)
         if self._feed is not None:
             self._feed.close()
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     async def _read_feed(self, feed: ChangeFeed) -> None:
         dropped = 0
@@ -100,16 +100,6 @@ class TopicListService:
                 dropped = feed.dropped
                 self.registry.missed_some()
             self.registry.push(change)
-
-    def _run(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.warning("a step of the watches failed and was skipped: %s", error)
 
     def cancel_owner(self, cnx: ServedConnection) -> None:
         """End the watches of a closed connection."""
@@ -205,7 +195,9 @@ class TopicListService:
         if not self._profile.one_by_one:
             return LatestWatcher(sender, self.totals, most_bytes)
         list_again = partial(self._listings.list, namespace, sender)
-        return OrderedWatcher(sender, self.totals, most_bytes, lambda: self._run(list_again()))
+        return OrderedWatcher(
+            sender, self.totals, most_bytes, lambda: self._tasks.start(list_again())
+        )
 
     async def _find_set(self, watch: Watch) -> None:
         """Attach the pattern's set to the watch; for a new set, list the namespace first."""
@@ -282,3 +274,7 @@ def _settle(created: asyncio.Future[None], error: BaseException | None) -> None:
     else:
         created.set_exception(error)
         created.exception()  # Usually there is no waiter.
+
+
+def _told_failure(error: BaseException) -> None:
+    logger.warning("a step of the watches failed and was skipped: %s", error)

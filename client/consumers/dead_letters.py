@@ -15,9 +15,10 @@ from client.exceptions import (
     TopicTerminated,
 )
 from client.messages.errors import BrokenEntryError
-from client.patience import all_of, ended, in_time
+from client.patience import all_of, in_time
 from client.producers.options import ProducerOptions
 from client.producers.producer import open_producer
+from limiter.tasks import ended
 from proto.names import without_partition
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from client.exceptions import (
 )
 from client.memory.receiver_queues import QueueOptions, ReceiverQueuePolicy
 from client.messages.message_id import MessageId
-from client.patience import all_of, ended, in_time
+from client.patience import all_of, in_time
 from limiter.clock import clock_sleep
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,8 @@ from client.exceptions import (
     Timeout,
     TopicTerminated,
 )
-from client.patience import ended
 from limiter.clock import deadline
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

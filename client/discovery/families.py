@@ -8,8 +8,7 @@ from random import random
 from typing import TYPE_CHECKING, ClassVar
 
 import proto.PulsarApi_pb2 as pb
-from client.discovery.backoff import GoBackoff, UnreachableRetries
-from client.discovery.polite import PoliteSchedule
+from client.discovery.polite import GoBackoff, PoliteSchedule, UnreachableRetries
 from client.discovery.schedule import (
     DiscoverySchedule,
     GiveUp,

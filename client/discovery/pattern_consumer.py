@@ -15,6 +15,7 @@ from client.exceptions import AlreadyClosed, InvalidConfiguration, TopicNotFound
 from client.messages.enums import RegexSubscriptionMode
 from client.patience import all_of, in_time
 from limiter.backoff import Backoff
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -174,10 +175,7 @@ class KeptTopics:
     async def close(self) -> None:
         """Stop all changes."""
         self._closed = True
-        task = self._task
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        await ended(self._task)
 
 
 def _is_final(error: Exception) -> bool:

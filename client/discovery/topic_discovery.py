@@ -22,12 +22,13 @@ from client.exceptions import (
     server_response_error,
 )
 from client.pulsar_client import topics_request
+from limiter.tasks import BackgroundTasks
 from proto.commands import NO_REQUEST
 from proto.errors import RemoteProtocolError
 from proto.topic_hash import topics_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from client.connection.cnx import ClientCnx
     from client.context import ClientContext
@@ -173,7 +174,7 @@ class TopicDiscovery:
         self._pattern = pattern
         self._mode = mode
         self._on_topics = on_topics
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._found: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._error: PulsarException | None = None
         self._closed = False
@@ -206,20 +207,18 @@ class TopicDiscovery:
         self._watch.close()
         self._unlink()
         self._fail(AlreadyClosed("the consumer was closed"))
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._tasks.cancel()
+        await self._tasks.finished()
 
     # -- the schedule's requests --------------------------------------------------------------
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, ListTopics):
-            self._start(self._list(action))
+            self._tasks.start(self._list(action))
         elif isinstance(action, OpenWatch):
-            self._start(self._open_watch(action))
+            self._tasks.start(self._open_watch(action))
         elif isinstance(action, LookUpPattern):
-            self._start(self._look_up(action))
+            self._tasks.start(self._look_up(action))
         elif isinstance(action, CloseWatch):
             self._watch.close()
         else:
@@ -229,11 +228,6 @@ class TopicDiscovery:
         if not self._found.done():
             self._found.set_exception(error)
             self._found.exception()  # Possibly without a waiter.
-
-    def _start(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _list(self, action: ListTopics) -> None:
         before = self.names

@@ -16,8 +16,7 @@ from client.messages.errors import BrokenEntryError, TooLargeEntryError
 from client.messages.message import EntryHead, Message
 from proto.errors import RemoteProtocolError
 from proto.frames import command_size_in
-from proto.parsing.broken_text import mended
-from proto.parsing.unparsed import fields
+from proto.parsing.unparsed import fields, mended
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

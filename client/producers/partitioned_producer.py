@@ -15,9 +15,10 @@ from client.producers.routing import Router
 from client.producers.statistics import ProducerStatistics
 from client.producers.topic_producer import TopicProducer
 from limiter.clock import clock_sleep
+from limiter.tasks import BackgroundTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Awaitable, Iterable
 
     from client.context import ClientContext
     from client.producers.options import ProducerOptions
@@ -53,7 +54,7 @@ class PartitionedProducer:
         self._options = options_of_each(options, partitions)
         self._router = Router(options, topic, context.clock)
         self._started: dict[int, TopicProducer] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._closed = False
 
     async def open(self, due: float) -> None:
@@ -64,13 +65,7 @@ class PartitionedProducer:
         """
         if not self._is_lazy:
             await self._open_all(range(self._partitions), due)
-        self._begin(self._watch_partitions())
-
-    def _begin(self, work: Coroutine[object, object, None]) -> None:
-        """Start a background task, cancelled by ``close``."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._watch_partitions())
 
     @property
     def _is_lazy(self) -> bool:
@@ -97,7 +92,7 @@ class PartitionedProducer:
     def _start(self, index: int) -> TopicProducer:
         """Attach to a partition; its first messages wait in the producer's queue."""
         producer = self._started[index] = self._producer(index)
-        self._begin(self._open_one(index, producer))
+        self._tasks.start(self._open_one(index, producer))
         return producer
 
     async def _open_one(self, index: int, producer: TopicProducer) -> None:
@@ -153,10 +148,8 @@ class PartitionedProducer:
     async def close(self) -> None:
         """Close the producers of all partitions; idempotent."""
         self._closed = True
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await _close_all(self._started.values(), tasks)
+        self._tasks.cancel()
+        await _close_all(self._started.values(), self._tasks.finished())
 
     @property
     def name(self) -> str:
@@ -183,14 +176,12 @@ class PartitionedProducer:
         )
 
 
-async def _close_all(
-    producers: Iterable[TopicProducer], tasks: Iterable[asyncio.Task[None]] = ()
-) -> None:
+async def _close_all(producers: Iterable[TopicProducer], *others: Awaitable[object]) -> None:
     """Close producers concurrently, each to its end, and await cancelled tasks."""
     every = tuple(producers)
     try:
         closing = (producer.close() for producer in every)
-        await asyncio.gather(*tasks, *closing, return_exceptions=True)
+        await asyncio.gather(*others, *closing, return_exceptions=True)
     finally:
         for producer in every:
             producer.end()  # Cancelled early, a close may not have started.

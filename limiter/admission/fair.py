@@ -25,9 +25,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from limiter.admission.fair_queue import LeastFirst
+from limiter.admission.fair_queue import LeastFirst, WaitingLine
 from limiter.admission.places import Places
-from limiter.admission.waiting_line import WaitingLine
 from limiter.permits.account import SharedHolder
 
 if TYPE_CHECKING:

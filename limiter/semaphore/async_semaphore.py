@@ -18,10 +18,9 @@ from limiter.permits.account import Account, SharedHolder, Waiter
 from limiter.permits.accounts import Accounts
 from limiter.permits.permit import AcquireOutcome, Budget, Permit, SemaphoreStatistics
 from limiter.semaphore.bookkeeping import Bookkeeping
-from limiter.semaphore.contention import ContentionWatch
 from limiter.semaphore.granting import Granting
 from limiter.semaphore.immediate_grants import ImmediateGrants
-from limiter.semaphore.outcomes import Outcomes
+from limiter.semaphore.outcomes import ContentionWatch, Outcomes
 from limiter.semaphore.owners import Owners, SharedHolders
 
 if TYPE_CHECKING:

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from limiter.admission.view import BudgetView
     from limiter.errors import PermitAcquireRefusedError
     from limiter.semaphore.bookkeeping import Bookkeeping
-    from limiter.semaphore.contention import ContentionWatch
     from limiter.semaphore.immediate_grants import ImmediateGrants
-    from limiter.semaphore.outcomes import Outcomes
+    from limiter.semaphore.outcomes import ContentionWatch, Outcomes
 
 
 class Granting:

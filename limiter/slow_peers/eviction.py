@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from limiter.flow.causes import CloseReason
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType
-from limiter.slow_peers.peer import Peer, SlowPeerRules
-from limiter.slow_peers.unproven_peers import UnprovenPeers
+from limiter.slow_peers.peer import Peer, SlowPeerRules, UnprovenPeers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,12 +1,95 @@
-"""The interface of a watched connection, and the rules for closing slow peers."""
+"""A watched connection, its progress and proof of reading, and the rules for closing it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from limiter.slow_peers.write_progress import WriteProgress
+    from collections.abc import Iterator
+
+WORTHY_BYTES = 16_384
+"""Smaller acknowledgements are no progress, unless all bytes are acknowledged: a peer
+acknowledging a byte now and then blocks memory as much as a silent peer."""
+DRAIN_WINDOW_SECONDS = 10.0
+"""The window in which the minimum drain rate is measured."""
+
+
+class WriteProgress:
+    """Write progress of a peer, from samples of its connection. Units: bytes, seconds.
+
+    Progress is the bytes acknowledged by the peer's kernel. Measured by the bytes handed to the
+    local kernel, an honest reader of 100 kB/s would stand still for 13 seconds behind default
+    socket buffers.
+    """
+
+    __slots__ = (
+        "_acknowledged",
+        "_mark_bytes",
+        "_mark_seconds",
+        "_since",
+        "_since_bytes",
+        "outstanding",
+    )
+
+    def __init__(self) -> None:
+        self.outstanding = False
+        self._acknowledged = 0
+        self._since_bytes = 0
+        self._since = 0.0
+        self._mark_bytes = 0
+        self._mark_seconds = 0.0
+
+    def sent(self, now: float) -> None:
+        """Start the time without progress, unless already started, when bytes are sent."""
+        if not self.outstanding:
+            self.outstanding = True
+            self._since, self._since_bytes = now, self._acknowledged
+            self._mark(self._acknowledged, now)
+
+    @property
+    def proven(self) -> bool:
+        """True if the peer has acknowledged a significant number of bytes since it connected."""
+        return self._acknowledged >= WORTHY_BYTES
+
+    def sample(
+        self, acknowledged_bytes: int, now: float, *, outstanding: bool, least_bytes: int = 1
+    ) -> None:
+        """Record a sample of the connection.
+
+        Args:
+            acknowledged_bytes: All bytes acknowledged since the peer connected.
+            now: The time of the sample.
+            outstanding: True if any sent or queued bytes are unacknowledged.
+            least_bytes: The smallest acknowledgement that counts as progress.
+        """
+        if outstanding:
+            self.sent(now)
+        self._acknowledged = max(self._acknowledged, acknowledged_bytes)
+        if self._acknowledged >= self._since_bytes + least_bytes:
+            self._since, self._since_bytes = now, self._acknowledged
+        self.outstanding = outstanding
+
+    def stalled_seconds(self, now: float) -> float:
+        """Return the seconds without acknowledgements; 0 when nothing is outstanding."""
+        return now - self._since if self.outstanding else 0.0
+
+    def measure_from(self, now: float) -> None:
+        """Restart the window of the drain rate: until now the peer had no need to read more."""
+        self._mark(self._acknowledged, now)
+
+    def drain_rate(self, now: float) -> float | None:
+        """Return bytes per second over the last window; None before the window is over."""
+        passed = now - self._mark_seconds
+        if not self.outstanding or passed < DRAIN_WINDOW_SECONDS:
+            return None
+        rate = (self._acknowledged - self._mark_bytes) / passed
+        self._mark(self._acknowledged, now)
+        return rate
+
+    def _mark(self, acknowledged_bytes: int, now: float) -> None:
+        self._mark_bytes, self._mark_seconds = acknowledged_bytes, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +129,61 @@ class Peer(Protocol):
 
     def close_slow(self, sentence: str) -> None:
         """Close the connection, releasing its memory in this turn."""
+
+
+ASKED_A_TICK = 500
+"""Unproven peers sent a PING in one turn, about 10 us each."""
+
+
+class UnprovenPeers:
+    """The connections of a process that have not proven that they read.
+
+    Memory released by an eviction must not go to the next silent peer, nor to the same peer
+    after a reconnect. Acknowledgements by a peer's kernel prove nothing, as its buffers take a
+    hundred unread kilobytes. So unproven peers are sent a PING: a peer that answers has read
+    all earlier bytes. (A peer that sends a PONG blindly after the PING is believed once; then
+    it is closed like any other.)
+
+    Bound: an entry for each connection.
+
+    Attributes:
+        go_last: True while deferred, because silent peers are in the way.
+    """
+
+    def __init__(self) -> None:
+        self._peers: dict[Peer, None] = {}
+        self._unasked: dict[Peer, None] = {}
+        self.go_last = False
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def __contains__(self, peer: object) -> bool:
+        return peer in self._peers
+
+    def __iter__(self) -> Iterator[Peer]:
+        yield from self._peers
+
+    def came(self, peer: Peer) -> None:
+        """Add a new connection."""
+        self._peers[peer] = self._unasked[peer] = None
+
+    def is_proven(self, peer: Peer) -> None:
+        """Forget a connection that has read its bytes, is vouched for, or has ended."""
+        self._peers.pop(peer, None)
+        self._unasked.pop(peer, None)
+
+    def to_ask(self) -> list[Peer]:
+        """Return some peers to send a PING to; the rest come next."""
+        return list(islice(self._unasked, ASKED_A_TICK))
+
+    def was_asked(self, peer: Peer, *, done: bool) -> None:
+        """Remove a peer from the PING list, or move it to the end before its handshake is done."""
+        if peer in self._unasked:
+            del self._unasked[peer]
+            if not done:
+                self._unasked[peer] = None  # Behind the rest.
+
+    def waits(self, peer: Peer) -> bool:
+        """Return True if a peer is deferred as unproven."""
+        return self.go_last and peer in self._peers

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.service import BrokerService
     from broker.stores.snapshots.snapshot import NamespaceSnapshot
     from broker.topic_lists.block import Totals
-    from broker.topic_lists.listing import TopicListing
+    from broker.topic_lists.sequence import TopicListing
     from broker.watches.registry import Watch
     from loadgen.documents.service_times import ServiceTimes
     from loadgen.virtual.processor import Processor

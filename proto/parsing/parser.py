@@ -9,9 +9,8 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.parsing.broken_text import MAX_MENDED_BYTES, mended
 from proto.parsing.command_bounds import ACK_BYTES
-from proto.parsing.unparsed import check_bodies, check_large_command
+from proto.parsing.unparsed import MAX_MENDED_BYTES, check_bodies, check_large_command, mended
 
 Parser = Callable[[bytes], pb.BaseCommand]
 MAX_REQUEST_PROPERTIES = 10_000

@@ -1,4 +1,4 @@
-"""The fields of a protobuf message, without parsing the message."""
+"""The fields of a protobuf message, without parsing the message; repair of their texts."""
 
 from __future__ import annotations
 
@@ -6,59 +6,23 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.parsing.command_bounds import COMMAND_BYTES
-from proto.parsing.varint import decode_varint
+from proto.parsing.varint import decode_varint, encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from google.protobuf.descriptor import Descriptor
 
 MAX_FIELDS_PASSED = 64
 """Fields skipped in a search for a field: clients write fields in order of their numbers."""
 VARINT, LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
-
-
-def request_id_in(kind: int, command: bytes) -> int | None:
-    """Return a command's request id; None if its type has none, or it is not found.
-
-    Args:
-        kind: The command's type.
-        command: Its bytes.
-
-    Raises:
-        RemoteProtocolError: Not protobuf.
-    """
-    # In Pulsar's protocol a body's field number equals the number of its type.
-    number = _request_id_number(kind)
-    body = find_field(memoryview(command), kind)
-    if number is None or not isinstance(body, memoryview):
-        return None
-    found = find_field(body, number)
-    return found if isinstance(found, int) else None
-
-
-def _request_id_number(kind: int) -> int | None:
-    body = pb.BaseCommand.DESCRIPTOR.fields_by_number[kind].message_type
-    field = None if body is None else body.fields_by_name.get("request_id")
-    return None if field is None else field.number
-
-
-def find_field(message: memoryview, number: int) -> int | memoryview | None:
-    """Return the first value of a field, a number or bytes; None if absent.
-
-    Raises:
-        RemoteProtocolError: Not protobuf.
-    """
-    found = (
-        field.value
-        for field in islice(fields(message), MAX_FIELDS_PASSED)
-        if field.number == number
-    )
-    return next(found, None)
 
 
 def check_bodies(command: bytes) -> None:
@@ -167,3 +131,42 @@ def _value(message: memoryview, kind: int, start: int) -> tuple[int | memoryview
     if start + size > len(message):
         raise RemoteProtocolError("a field is longer than its command")
     return message[start : start + size], start + size
+
+
+MAX_MENDED_BYTES = 65_536
+"""Largest repaired command in bytes: a larger command would block the event loop."""
+
+
+def mended(data: bytes, kind: Descriptor) -> bytes:
+    """Return a protobuf message with the invalid parts of its texts replaced.
+
+    Args:
+        data: The message; bytes that are not protobuf are returned unchanged.
+        kind: The message's type.
+    """
+    if len(data) > MAX_MENDED_BYTES:
+        return data
+    try:
+        return _mended(memoryview(data), kind)
+    except RemoteProtocolError:
+        return data
+
+
+def _mended(message: memoryview, kind: Descriptor) -> bytes:
+    out = bytearray()
+    for field in fields(message):
+        if isinstance(field.value, int) or field.wire_type != LENGTH_DELIMITED:
+            out += message[field.start : field.end]
+            continue
+        value = _mended_value(field.value, kind.fields_by_number.get(field.number))
+        tag = field.number << 3 | LENGTH_DELIMITED
+        out += encode_varint(tag) + encode_varint(len(value)) + value
+    return bytes(out)
+
+
+def _mended_value(value: memoryview, described: FieldDescriptor | None) -> bytes:
+    if described is None:
+        return bytes(value)
+    if described.type == FieldDescriptor.TYPE_STRING:
+        return bytes(value).decode(errors="replace").encode()
+    return _mended(value, described.message_type) if described.message_type else bytes(value)

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING
 import proto.command_log as command_log
 from limiter.flow.causes import PauseCause
 from limiter.flow.outbound_buffer import OutboundBuffer, WriteBufferMarks
-from proto.transport.outbound_queue import OutboundEntry, OutboundQueue
-from proto.transport.send_queue import forget_unsent, unacknowledged_bytes
+from proto.transport.outbound_queue import (
+    OutboundEntry,
+    OutboundQueue,
+    forget_unsent,
+    unacknowledged_bytes,
+)
 from proto.transport.weak_calls import weakly
 from proto.transport.writers import PLAIN_STEP_BYTES, PlainWriter, TlsWriter, Writer, write_all
 

@@ -14,9 +14,8 @@ from proto.version import SERVER_VERSION
 from proxy.cnx import ProxyConnectionState
 from proxy.credentials import ForwardedCredentials, OriginalClient
 from proxy.pipe.direct_handler import UnavailableTargetError, set_known_flags
-from server.authentication.checking import when_checked
-from server.authentication.errors import AuthenticationError
-from server.authentication.handshake import shown_method
+from server.authentication.handshake import shown_method, when_checked
+from server.authentication.providers import AuthenticationError
 from server.authentication.session import ClientSession, CredentialRefresh, fail_authentication
 from server.connection.request_errors import RequestError
 

@@ -35,13 +35,13 @@ from proxy.forwarding.headers import (
 from server.authentication.requests import session_of_request
 from server.http import RestError
 from server.http_connection import cancelled_when_client_leaves
-from server.limits.refusals import Limit
+from server.limits.connections import Limit
 
 if TYPE_CHECKING:
     from multidict import CIMultiDict
 
     from proxy.pipe.allowed_targets import BrokerTargets
-    from server.limits.refusals import Refusals
+    from server.limits.connections import Refusals
     from server.tls.contexts import ClientTls
 
 logger = logging.getLogger(__name__)

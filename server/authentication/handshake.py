@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
-from server.authentication.principal import NO_METHOD, Principal
+from limiter.flow.causes import PauseCause
+from proto.commands import NO_REQUEST
+from server.authentication.providers import NO_METHOD, Principal
 from server.authentication.session import ClientSession
 from server.connection.request_errors import RequestError
+from server.limits.connections import address_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from limiter.flow.read_gate import ReadGate
+    from proto.transport.frame_intake import FrameIntake
     from server.authentication.providers import Certificate
     from server.authentication.service import AuthenticationService
+    from server.connection.permitted_requests import PermittedRequests
 
 INVALID_ROLES = "Invalid roles."
 NO_PROXY_ROLE = "Must not set proxyVersion without connecting as a ProxyRole."
@@ -135,3 +141,45 @@ def check_proxy_role(session: ClientSession, rules: ProxyRules) -> None:
         raise RequestError(pb.AuthorizationError, INVALID_ROLES)
     if session.proxy_version and not is_proxy:
         raise RequestError(pb.AuthorizationError, NO_PROXY_ROLE)
+
+
+class Checked(Protocol):
+    """A connection whose peer can be paused."""
+
+    peer: str
+    closed: bool
+    gate: ReadGate
+    intake: FrameIntake
+    requests: PermittedRequests
+
+
+def when_checked(
+    cnx: Checked,
+    service: AuthenticationService,
+    shown: Iterable[tuple[str, bytes]],
+    go_on: Callable[[], object],
+) -> None:
+    """Continue with CONNECT: immediately, or after the slow checks of its credentials.
+
+    Args:
+        cnx: The connection of the CONNECT.
+        service: Checks credentials.
+        shown: Its methods and credentials.
+        go_on: Authenticates by the service, which then returns immediately.
+    """
+    slow = [one for one in shown if service.takes_time(*one)]
+    if not slow:
+        go_on()
+        return
+
+    async def check() -> None:
+        for method, data in slow:
+            await service.prepare(method, data, address_of(cnx.peer))
+        if not cnx.closed:
+            cnx.intake.held = False
+            go_on()
+            cnx.gate.open_for(PauseCause.CHECKING_CREDENTIALS)
+
+    cnx.intake.held = True  # Frames after CONNECT require its admission.
+    cnx.gate.close_for(PauseCause.CHECKING_CREDENTIALS)
+    cnx.requests.tasks.start(NO_REQUEST, check)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Peer(Protocol):
-    """An authenticated peer (``server.authentication.principal.Principal``)."""
+    """An authenticated peer (``server.authentication.providers.Principal``)."""
 
     @property
     def role(self) -> str:

@@ -1,13 +1,63 @@
-"""Interface of a provider of authentication, for one kind of credentials."""
+"""Interface of a provider of authentication for one kind of credentials, and its outcomes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from server.authentication.principal import Principal
+
+class AuthenticationError(Exception):
+    """The credentials do not prove the peer's identity.
+
+    The reason is for the log. The peer receives only "Failed to authenticate", as from a real
+    broker, so that guessing reveals nothing.
+
+    Attributes:
+        reason: A sentence, without any part of a credential.
+        code: Upstream's error code in metrics; empty if no credentials were checked.
+    """
+
+    def __init__(self, reason: str, code: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+
+
+class ExpiredError(AuthenticationError):
+    """The credentials have expired."""
+
+
+NO_METHOD = "none"
+"""The method of a peer without credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An authenticated peer.
+
+    Attributes:
+        role: The name for authorization.
+        method: The authentication method; ``none`` for the anonymous role.
+        expires_at_ms: The last valid millisecond of its credentials since 1970; None: no expiry.
+        roles: All roles of a token with several; else the role alone.
+    """
+
+    role: str
+    method: str
+    expires_at_ms: int | None = None
+    roles: frozenset[str] = field(default=frozenset())
+
+    def __post_init__(self) -> None:
+        if not self.roles:
+            object.__setattr__(self, "roles", frozenset({self.role}))
+
+    def expired(self, now_ms: int) -> bool:
+        """Return True if its credentials have expired."""
+        return self.expires_at_ms is not None and self.expires_at_ms < now_ms
+
 
 Certificate: TypeAlias = "Mapping[str, Any]"
 """A peer's certificate, as ``ssl.SSLObject.getpeercert()`` returns it."""

@@ -1,4 +1,4 @@
-"""HTTP authentication as middleware: a request without accepted credentials gets 401."""
+"""HTTP authentication and authorization as middleware: refused requests get 401."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from proto.excerpts import excerpt
-from server.authentication.errors import AuthenticationError
-from server.authentication.principal import NO_METHOD, Principal
+from server.authentication.peers import is_superuser
+from server.authentication.providers import NO_METHOD, AuthenticationError, Principal
+from server.authentication.refused import Subject
 from server.authentication.session import ClientSession
+from server.http import READY_PATH
 from server.json_answers import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from aiohttp.typedefs import Middleware
+    from aiohttp.typedefs import Handler, Middleware
 
+    from server.authentication.refused import RefusedOperations
     from server.authentication.service import AuthenticationService
+    from server.configuration.authorization import AuthorizationSettings
 
 logger = logging.getLogger(__name__)
 
@@ -77,3 +81,52 @@ def _session(request: web.Request, service: AuthenticationService) -> ClientSess
         raise RestError(401, REQUIRED) from None
     original = request.headers.get(ORIGINAL_HEADER, "")
     return ClientSession(principal, Principal(original, NO_METHOD) if original.strip() else None)
+
+
+SUPERUSER_NEEDED = "This operation requires super-user access"
+_PAGE = ("/floodgate", "/floodgate/")
+FOR_ALL_WHO_ARE_KNOWN = frozenset(
+    {*OPEN_PATHS, *METRICS_PATHS, *_PAGE, READY_PATH, "/openapi.json"}
+)
+"""Paths that need no role, as recorded of a real broker or because they contain no secret: the
+page is empty without its data requests. Authentication applies separately."""
+
+
+def superusers_only(
+    settings: Callable[[], AuthorizationSettings],
+    dispatches: Collection[Handler],
+    refused: RefusedOperations,
+) -> Middleware:
+    """Return the middleware that restricts a server's own routes to superusers.
+
+    Own routes are outside of Pulsar's REST: the limiter's figures, faults, connections,
+    imports. Routes added later are closed by default. Requests for Pulsar's REST are authorized
+    where they are dispatched: by the broker's endpoints, and through a proxy by its broker.
+
+    Args:
+        settings: Returns the effective settings.
+        dispatches: Handlers that check authorization themselves.
+        refused: Counts refusals.
+    """
+
+    @web.middleware
+    async def check(
+        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        found = request.match_info
+        resource = found.route.resource
+        # Without a resource no route matches the path and method.
+        if (
+            resource is not None
+            and found.handler not in dispatches
+            and resource.canonical not in FOR_ALL_WHO_ARE_KNOWN
+        ):
+            session = session_of_request(request)
+            if session is None:
+                raise RestError(401, REQUIRED)
+            if not is_superuser(session, settings()):
+                refused.add(session, Subject.ROUTE, request.method, request.path)
+                raise RestError(401, SUPERUSER_NEEDED)
+        return await handler(request)
+
+    return check

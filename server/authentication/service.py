@@ -10,8 +10,7 @@ from limiter.clock import LoopClock
 from limiter.extras import SERVERS, extra
 from server.authentication.basic.provider import BasicProvider
 from server.authentication.counters import AuthenticationCounters
-from server.authentication.errors import AuthenticationError, ExpiredError
-from server.authentication.principal import NO_METHOD, Principal
+from server.authentication.providers import NO_METHOD, AuthenticationError, ExpiredError, Principal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 import proto.PulsarApi_pb2 as pb
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import RemoteProtocolError
-from server.authentication.errors import AuthenticationError
+from server.authentication.providers import AuthenticationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from limiter.clock import Clock, TimerHandle
-    from server.authentication.principal import Principal
-    from server.authentication.providers import Certificate
+    from server.authentication.providers import Certificate, Principal
     from server.authentication.service import AuthenticationService
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key, load_pem_public_key
 
-from server.authentication.errors import AuthenticationError, ExpiredError
-from server.authentication.principal import Principal
+from server.authentication.providers import AuthenticationError, ExpiredError, Principal
 from server.configuration.secret_sources import KeySourceError, read_key
 from server.errors import StartError
 

@@ -18,16 +18,8 @@ from server.configuration.addresses import plain_port
 from server.configuration.authentication import AuthenticationSettings, with_token_prefix
 from server.configuration.flow import FlowConfig
 from server.configuration.known_keys import REFUSED_WHEN_TRUE, refuse_true
-from server.configuration.limits import LimitConfig
 from server.configuration.loaded_class import UnusableClassError, is_class_path, loaded_class
-from server.configuration.settings import (
-    Group,
-    Key,
-    Read,
-    Settings,
-    megabytes,
-    milliseconds,
-)
+from server.configuration.settings import Group, Key, Read, Settings, megabytes, milliseconds
 from server.configuration.tls_keys import port_tls
 from server.errors import ConfigError
 from server.limits.connections import ConnectionBounds
@@ -39,7 +31,49 @@ if TYPE_CHECKING:
     from server.configuration.known_keys import CheckedKeys, KnownKeys, Notice
     from server.tls.settings import ServerTlsSettings
 
-MEGABYTE_BYTES = 1024 * 1024
+
+def _http_rate(checked: CheckedKeys) -> float:
+    key, on = "httpRequestsMaxPerSecond", checked.flag("httpRequestsLimitEnabled")
+    rate = checked.value(key)
+    if not on or not isinstance(rate, (int, float)):
+        return 0.0
+    if rate <= 0:
+        checked.refuse(
+            f"{key}={rate}: no request would pass; set more, or httpRequestsLimitEnabled=false"
+        )
+    return rate
+
+
+class LimitConfig(Settings):
+    """Limits of all clients and of a single client. Units: bytes and seconds; 0 or less: unlimited.
+
+    Profile ``pulsar`` has upstream's limits alone.
+    """
+
+    handshake_seconds: float = Key(
+        "floodgateHandshakeTimeoutMs", milliseconds, floodgate=10_000, pulsar=0
+    )
+    """Until CONNECT, a TLS handshake included."""
+    requests_a_second: int = Key("floodgateMaxRequestsPerSecondPerConnection")
+    unfinished_frame_bytes: int = Key(
+        "floodgateMaxUnfinishedFramesMB", megabytes, floodgate=256, pulsar=0
+    )
+    """Bytes of incomplete frames, of all connections together."""
+    http_a_second: float = Read(_http_rate)
+    """httpRequestsMaxPerSecond, if httpRequestsLimitEnabled."""
+    http_at_once: int = Key("maxConcurrentHttpRequests")
+    http_connections: int = Key("maxHttpServerConnections")
+    http_body_bytes: int = Key("httpMaxRequestSize", elsewhere=-1)
+    """With a limit, a body without a length is refused, as upstream; a proxy has no such key."""
+    http_header_bytes: int = Key("httpMaxRequestHeaderSize")
+    """Of the request line and of each header."""
+    http_seconds: float = Key(
+        "floodgateHttpRequestTimeoutMs", milliseconds, floodgate=30_000, pulsar=0
+    )
+    """Until a request is complete."""
+    http_idle_seconds: float = Key("httpServerIdleTimeout", milliseconds, elsewhere=30_000)
+    """Until a connection without a request is closed; a proxy has no such key."""
+
 
 _HEAP, _DIRECT = "maxTopicListInFlightHeapMemSize", "maxTopicListInFlightDirectMemSize"
 LIMIT_KEYS = {

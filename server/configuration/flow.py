@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.slow_peers.peer import SlowPeerRules
 from server.configuration.settings import Key, Read, Settings, megabytes, milliseconds

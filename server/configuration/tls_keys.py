@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.tls.ciphers import OFFERED_OF_TLS13, CipherChoice, chosen
 from server.tls.settings import (
     NEWEST_PROTOCOLS,
+    OFFERED_OF_TLS13,
+    CipherChoice,
     ClientTlsSettings,
     ServerTlsSettings,
     TlsFiles,
+    chosen,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from weakref import proxy
 
 from limiter.token_bucket import Rate
 from server.limits.clients import REQUESTS
-from server.limits.refusals import Limit
+from server.limits.connections import Limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.flow_control import FlowControl
 from limiter.flow.response_budget import ResponseBudget
-from limiter.slow_peers.write_progress import WORTHY_BYTES, WriteProgress
+from limiter.slow_peers.peer import WORTHY_BYTES, WriteProgress
 from proto.commands import NO_REQUEST, error_command, with_body
 from proto.errors import CommandTooLargeError
 from proto.excerpts import one_line

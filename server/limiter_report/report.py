@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from limiter.memory.dual_limiter import LimitType
 from limiter.permits.holder_lines import HolderCount
 from limiter.permits.ledger import names_of
 from proto.transport.connection import Connection
-from server.limiter_report.waiting import waiting_by_namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from limiter.clock import Clock
     from limiter.memory.dual_limiter import AsyncDualMemoryLimiter
@@ -26,7 +26,44 @@ if TYPE_CHECKING:
     from limiter.permits.ledger import Ledger, LedgerEntry, LedgerStatistics
     from limiter.permits.permit import AcquireOutcome, SemaphoreStatistics
     from limiter.semaphore.async_semaphore import AsyncSemaphore
-    from server.limiter_report.waiting import NamespaceWaiters
+
+WAITERS_A_TURN = 1000
+"""Requests counted in a turn: well below a millisecond."""
+
+
+@dataclass(slots=True)
+class NamespaceWaiters:
+    """The requests of a namespace waiting for a budget.
+
+    Attributes:
+        namespace: ``tenant/namespace``; empty if the requests named none.
+        requests: Number of the requests.
+        lacking_bytes: Sum of their lacked bytes.
+        oldest_seconds: Age of the oldest.
+    """
+
+    namespace: str
+    requests: int = 0
+    lacking_bytes: int = 0
+    oldest_seconds: float = 0.0
+
+
+async def waiting_by_namespace(
+    semaphore: AsyncSemaphore, clock: Clock
+) -> Sequence[NamespaceWaiters]:
+    """Count waiting requests, in several turns; the longest waiting namespace is first."""
+    found: dict[str, NamespaceWaiters] = {}
+    for number, waiter in enumerate(list(semaphore.waiters()), 1):
+        if not waiter.done:
+            line = found.setdefault(waiter.namespace, NamespaceWaiters(waiter.namespace))
+            line.requests += 1
+            line.lacking_bytes += waiter.needed
+            waited = clock.now() - waiter.enqueued_at
+            line.oldest_seconds = max(line.oldest_seconds, waited)
+        if number % WAITERS_A_TURN == 0:
+            await asyncio.sleep(0)
+    return sorted(found.values(), key=attrgetter("oldest_seconds"), reverse=True)
+
 
 ACCOUNTS_A_TURN = 250
 """Accounts counted in a turn: well below a millisecond."""
@@ -160,3 +197,95 @@ def owner_name(owner: Hashable | None) -> str:
     if isinstance(owner, Connection):
         return owner.peer
     return "unnamed" if owner is None else repr(owner)[:MAX_NAME_LENGTH]
+
+
+COLUMNS = 100
+_LINE = "{:<22} {:<20} {:>13} {:>7} {:>13} {:>7} {:>5} {:>6}"
+_HEADINGS = ("connection", "namespace", "bytes", "permits", "of shared", "sharers", "waits", "age")
+
+
+def limiter_table(
+    budgets: Mapping[LimitType, BudgetReport], messages: StoredMessages | None = None
+) -> str:
+    """Return both budgets as text, each with its figures and a line per holder."""
+    lines = [line.rstrip() for one, report in budgets.items() for line in _budget(one, report)]
+    if messages is not None:
+        lines += _messages(messages)
+    return "\n".join(lines)
+
+
+def _messages(messages: StoredMessages) -> Iterator[str]:
+    limit = f"{messages.limit_bytes:,}" if messages.limit_bytes > 0 else "unlimited"
+    yield "STORED MESSAGES, bytes"
+    yield f"  {messages.stored_bytes:,} of {limit} stored; {messages.refused:,} were refused"
+    yield ""
+
+
+def _budget(limit_type: LimitType, report: BudgetReport) -> Iterator[str]:
+    figures = report.statistics
+    limit = f"{figures.max_permits:,}" if figures.max_permits > 0 else "unlimited"
+    places = f"{figures.max_queue_size:,}" if figures.max_queue_size > 0 else "unlimited"
+    yield f"{limit_type.value.upper()} MEMORY, bytes; policy {report.policy}"
+    yield (
+        f"  {figures.acquired_permits:,} of {limit} held, "
+        f"at most {figures.high_water_permits:,} so far"
+    )
+    if figures.overdrafts_total:
+        yield (
+            f"  {figures.overdraft_permits:,} beyond the limit; "
+            f"that happened {figures.overdrafts_total:,} times"
+        )
+    yield (
+        f"  {figures.queue_size:,} of {places} places in the queue taken, "
+        f"each for {report.timeout_seconds:g} s at most"
+    )
+    if report.oldest_waiter is not None:
+        yield from _oldest_waiter(report.oldest_waiter)
+    yield ""
+    yield from _holders(report)
+    yield ""
+
+
+def _oldest_waiter(waiter: OldestWaiter) -> Iterator[str]:
+    yield f"  the oldest, {waiter.age_seconds:.1f} s, is of {_printable(waiter.owner, 60)}"
+    yield f"    for {waiter.size_bytes:,} bytes of {_printable(waiter.namespace, 50)}"
+
+
+def _holders(report: BudgetReport) -> Iterator[str]:
+    if not report.holders_total:
+        yield "  nobody holds or waits for anything"
+        return
+    yield _LINE.format(*_HEADINGS)
+    for line in report.holders:
+        yield _holder(line)
+    more = report.holders_total - len(report.holders)
+    if more:
+        yield f"  and {more:,} more"
+
+
+def _holder(line: HolderLine) -> str:
+    return _LINE.format(
+        _end_of(owner_name(line.owner), 22),
+        _printable(line.namespace, 20),
+        _bytes(line.held),
+        f"{line.permits:,}",
+        _bytes(line.shared) if line.shared else "-",
+        f"{line.sharers:,}" if line.shared else "-",
+        f"{line.waiting:,}" if line.waiting else "-",
+        "-" if line.age_seconds is None else f"{line.age_seconds:.1f}"[:6].rstrip("."),
+    )
+
+
+def _bytes(size_bytes: int) -> str:
+    text = f"{size_bytes:,}"
+    return text if len(text) <= 13 else f"{size_bytes / 2**30:,.0f} GiB"
+
+
+def _printable(text: str, length: int) -> str:
+    text = text if len(text) <= length else f"{text[: length - 1]}…"
+    return "".join(one if one.isprintable() else "?" for one in text)
+
+
+def _end_of(name: str, length: int) -> str:
+    """Keep the end of an overlong name: an address keeps its port."""
+    return _printable(name if len(name) <= length else f"…{name[1 - length :]}", length)

@@ -8,29 +8,102 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
 from limiter.memory.dual_limiter import LimitType
+from limiter.metrics.topic_list import budgets_now
 from limiter.permits.ledger import RECENT_EVENTS
+from limiter.permits.permit import AcquireOutcome
 from server.http import RestError
-from server.limiter_report.history import EACH_SECONDS, KEPT
-from server.limiter_report.report import MAX_NAME_LENGTH, owner_name
-from server.limiter_report.table import limiter_table
+from server.limiter_report.report import MAX_NAME_LENGTH, limiter_table, owner_name
 
 if TYPE_CHECKING:
+    from limiter.clock import Clock, TimerHandle
+    from limiter.metrics.outcome_counts import OutcomeCounts
+    from limiter.metrics.topic_list import BudgetSnapshot, HasStatistics
     from limiter.permits.holder_lines import HolderLine
     from limiter.permits.ledger import EventTotal, LedgerEntry
     from limiter.permits.permit import SemaphoreStatistics
-    from server.limiter_report.history import LimiterHistory
     from server.limiter_report.report import (
         BudgetReport,
         LimiterReporter,
+        NamespaceWaiters,
         OldestWaiter,
         StoredMessages,
     )
-    from server.limiter_report.waiting import NamespaceWaiters
+
+EACH_SECONDS = 2.0
+KEPT = 300
+"""Kept moments, for ten minutes."""
+_REFUSED_AT_ONCE = (AcquireOutcome.QUEUE_FULL, AcquireOutcome.OVERSIZED, AcquireOutcome.STALLED)
+
+
+class BudgetMoment(NamedTuple):
+    """A budget's figures at a moment; the last two count since the start."""
+
+    held_bytes: int
+    waiting: int
+    oldest_seconds: float
+    refused: int
+    timed_out: int
+
+
+class Moment(NamedTuple):
+    """Both budgets at a moment, in milliseconds since 1970."""
+
+    at_ms: int
+    budgets: dict[LimitType, BudgetMoment]
+
+
+class LimiterHistory:
+    """Samples a limiter every two seconds.
+
+    Bound: KEPT moments; the oldest is evicted.
+
+    The mutable state is the moments and the armed timer.
+
+    Attributes:
+        moments: The samples, oldest first.
+    """
+
+    def __init__(self, limiter: HasStatistics, tally: OutcomeCounts, clock: Clock) -> None:
+        self.moments: deque[Moment] = deque(maxlen=KEPT)
+        self._limiter = limiter
+        self._tally = tally
+        self._clock = clock
+        self._timer: TimerHandle | None = None
+
+    def now(self) -> Moment:
+        """Return the current figures."""
+        seen = budgets_now(self._limiter, self._tally)
+        return Moment(self._clock.wall_ms(), {one.limit_type: moment_of(one) for one in seen})
+
+    def start(self) -> None:
+        """Sample now, and periodically."""
+        self.moments.append(self.now())
+        self._timer = self._clock.call_at(self._clock.now() + EACH_SECONDS, self.start)
+
+    def stop(self) -> None:
+        """Stop sampling. Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def moment_of(budget: BudgetSnapshot) -> BudgetMoment:
+    """Return the recorded figures of a budget."""
+    outcomes, now = budget.tally.outcomes, budget.statistics
+    return BudgetMoment(
+        held_bytes=now.acquired_permits,
+        waiting=now.queue_size,
+        oldest_seconds=round(now.oldest_waiter_seconds, 1),
+        refused=sum(outcomes[each] for each in _REFUSED_AT_ONCE),
+        timed_out=outcomes[AcquireOutcome.TIMED_OUT],
+    )
+
 
 LIMITER_PATH = "/admin/v2/floodgate/limiter"
 HISTORY_PATH = f"{LIMITER_PATH}/history"

@@ -13,8 +13,7 @@ from proto.commands import (
     partitions_failed,
     with_body,
 )
-from server.limits.connections import ConnectionBounds, ConnectionLimits
-from server.limits.refusals import Refusals
+from server.limits.connections import ConnectionBounds, ConnectionLimits, Refusals
 from server.limits.unfinished_frames import FIRST_BYTES, UnfinishedFrames
 
 _Type = pb.BaseCommand

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from limiter.token_bucket import Rate
-from server.limits.refusals import Limit, Refusals
+from server.limits.connections import Limit, Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

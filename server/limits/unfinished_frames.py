@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from server.limits.refusals import Limit, Refusals
+from server.limits.connections import Limit, Refusals
 
 COUNTED_BYTES = 65_536
 """Smaller parts are not counted: the number of connections bounds them."""

@@ -8,13 +8,19 @@ neither. The names of the samples are the same everywhere.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from server.tasks.cooperative import Steps
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -113,3 +119,118 @@ def _escaped(value: str) -> str:
 
 def _escaped_help(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+Gather: TypeAlias = "Callable[[], Generator[None, None, Iterable[Metric | TextFamily]]]"
+"""Collects families in steps."""
+Families: TypeAlias = "Collection[TextFamily | Metric]"
+_LINES_A_STEP = 500
+
+
+class Scrapes:
+    """Writes the metrics of the collectors.
+
+    Bound: a single scrape is written at a time; further scrapes wait. Its length is bounded by
+    the collectors.
+
+    Args:
+        registry: Collectors that return immediately.
+        gather: Collects families in steps; None without such collectors.
+    """
+
+    def __init__(self, registry: CollectorRegistry, gather: Gather | None = None) -> None:
+        self._registry = registry
+        self._gather = gather
+        self._steps = Steps()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def text(self, *, as_openmetrics: bool) -> list[bytes]:
+        """Collect all metrics and return them in OpenMetrics or Prometheus' format.
+
+        Returns:
+            Blocks of lines, since copying a single large text would block the event loop.
+        """
+        async with self._one_at_a_time:
+            families: Iterable[Metric | TextFamily] = ()
+            if self._gather is not None:
+                families = await self._steps.take(self._gather())
+            found = chain(self._registry.collect(), families)
+            return await self._steps.take(_written(found, as_openmetrics=as_openmetrics))
+
+
+def _written(
+    families: Iterable[Metric | TextFamily], *, as_openmetrics: bool
+) -> Generator[None, None, list[bytes]]:
+    lines_of = openmetrics_lines if as_openmetrics else prometheus_lines
+    blocks = []
+    for family in families:
+        lines = iter(lines_of(family))
+        while block := list(islice(lines, _LINES_A_STEP)):
+            blocks.append("\n".join((*block, "")).encode())
+            yield
+        if isinstance(family, TextFamily):
+            family.lines.clear()  # Freeing all of them at the end would block the event loop.
+    if as_openmetrics:
+        blocks.append(b"# EOF\n")
+    return blocks
+
+
+class SampleTable:
+    """Families of metrics, each created by its first sample.
+
+    Labels are converted to text once for successive samples with the same label object, such as a
+    topic's. So label objects must not be changed after use.
+
+    Args:
+        documentation: Returns the help text of a family.
+    """
+
+    def __init__(self, documentation: Callable[[str], str]) -> None:
+        self._documentation = documentation
+        self._families: dict[str, TextFamily] = {}
+        self._labels: Mapping[str, str] = {}
+        self._label_text = ""
+
+    @property
+    def families(self) -> Collection[TextFamily]:
+        """All families, in the order of their first samples."""
+        return self._families.values()
+
+    def gauge(self, name: str, labels: dict[str, str], value: float) -> None:
+        """Add a sample of a gauge."""
+        self._add(self._family(name, "gauge"), name, labels, value)
+
+    def counter(
+        self, name: str, labels: dict[str, str], value: float, created: float | None = None
+    ) -> None:
+        """Add the sample ``<name>_total`` of a counter, and its start, if given."""
+        family = self._family(name, "counter")
+        self._add(family, f"{name}_total", labels, value)
+        if created is not None:
+            self._add(family, f"{name}_created", labels, created)
+
+    def summary(
+        self,
+        name: str,
+        labels: dict[str, str],
+        quantiles: Mapping[str, float],
+        count: int,
+        total: float,
+    ) -> None:
+        """Add the samples of a summary."""
+        family = self._family(name, "summary")
+        for quantile, value in quantiles.items():
+            self._add(family, name, {**labels, "quantile": quantile}, value)
+        self._add(family, f"{name}_count", labels, count)
+        self._add(family, f"{name}_sum", labels, total)
+
+    def _add(self, family: TextFamily, name: str, labels: dict[str, str], value: float) -> None:
+        if labels is not self._labels:
+            self._labels, self._label_text = labels, label_text(labels)
+        family.lines.append(sample_line(name, self._label_text, value))
+
+    def _family(self, name: str, kind: str) -> TextFamily:
+        family = self._families.get(name)
+        if family is None:
+            family = self._families[name] = TextFamily(name, self._documentation(name), kind, [])
+        return family

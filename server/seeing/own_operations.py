@@ -18,8 +18,7 @@ from server.limiter_report.routes import (
 )
 from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
 from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
-from server.seeing.page import PAGE_PATH
-from server.seeing.status import STATUS_PATH
+from server.seeing.page import PAGE_PATH, STATUS_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

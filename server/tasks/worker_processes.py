@@ -16,6 +16,8 @@ import struct
 import subprocess
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from limiter.tasks import BackgroundTasks
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
@@ -180,7 +182,7 @@ class WorkerProcesses(Generic[Worker]):
         self._waiting = 0
         self._spare: list[Worker] = []
         self._all: set[Worker] = set()
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending = BackgroundTasks()
 
     async def __aenter__(self) -> Self:
         return self
@@ -201,8 +203,7 @@ class WorkerProcesses(Generic[Worker]):
         # Meanwhile borrowers return their workers.
         for worker in tuple(workers):
             await worker.gone()
-        if self._ending:
-            await asyncio.wait(self._ending)
+        await self._ending.finished()
 
     @property
     def wanted(self) -> bool:
@@ -239,9 +240,7 @@ class WorkerProcesses(Generic[Worker]):
         else:
             self._all.discard(worker)
             worker.end()
-            ending = asyncio.get_running_loop().create_task(worker.gone())
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            self._ending.start(worker.gone())
 
     def _started(self) -> Worker:
         try:

@@ -87,9 +87,7 @@ def test_topics_are_listed_once_they_are_created_and_no_more_when_deleted(
     assert asked(broker, "namespaces", "delete", namespace) == [f"Deleted {namespace}."]
 
 
-def test_topics_are_listed_by_the_properties_they_were_given(
-    broker: ServerProcess, namespace: str
-) -> None:
+def test_topics_are_listed_by_the_properties_they_were_given(broker, namespace) -> None:
     asked(broker, "topics", "create", f"{namespace}/red", "-p", "team=red,tier=1")
     asked(
         broker, "topics", "create-partitioned-topic", f"{namespace}/blue", "-p", "1", "-m", "tier=1"
@@ -107,9 +105,7 @@ def test_topics_are_listed_by_the_properties_they_were_given(
     assert properties == {"tier": "2"}
 
 
-def test_the_bundles_of_a_namespace_divide_its_topics(
-    broker: ServerProcess, namespace: str
-) -> None:
+def test_the_bundles_of_a_namespace_divide_its_topics(broker, namespace) -> None:
     asked(broker, "topics", "create-partitioned-topic", f"{namespace}/parted", "-p", "32")
     every = asked(broker, "topics", "list", namespace, "-td", "persistent")
     bundles = asked(broker, "namespaces", "bundles", namespace)
@@ -183,9 +179,7 @@ def test_a_broker_that_is_well_says_so(broker: ServerProcess) -> None:
         ("floodgate import /etc", "does not lie in floodgateImportDirectory"),
     ],
 )
-def test_a_refusal_is_the_brokers_own_reason(
-    words: str, reason: str, broker: ServerProcess
-) -> None:
+def test_a_refusal_is_the_brokers_own_reason(words, reason, broker) -> None:
     status, out, err = run(broker, *words.split())
     assert (status, out) == (1, "")
     assert err.startswith("floodgate-admin: cannot ")
@@ -193,9 +187,7 @@ def test_a_refusal_is_the_brokers_own_reason(
     assert err.count("\n") == 1
 
 
-def test_what_is_set_of_a_policy_is_shown_until_it_is_removed(
-    broker: ServerProcess, namespace: str
-) -> None:
+def test_what_is_set_of_a_policy_is_shown_until_it_is_removed(broker, namespace) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create", topic)
     for group, thing in (("namespaces", namespace), ("topicPolicies", topic)):
@@ -211,9 +203,7 @@ def test_what_is_set_of_a_policy_is_shown_until_it_is_removed(
                 assert asked(broker, group, f"get-{row.name}", thing) != shown, row.name
 
 
-def test_a_backlog_quota_is_shown_until_it_is_removed(
-    broker: ServerProcess, namespace: str
-) -> None:
+def test_a_backlog_quota_is_shown_until_it_is_removed(broker, namespace) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create", topic)
     for group, thing in (("namespaces", namespace), ("topicPolicies", topic)):
@@ -224,9 +214,7 @@ def test_a_backlog_quota_is_shown_until_it_is_removed(
         assert json.loads(run(broker, group, "get-backlog-quotas", thing, "--json")[1]) == {}
 
 
-def test_a_policy_in_force_is_shown_whoever_has_set_it(
-    broker: ServerProcess, namespace: str
-) -> None:
+def test_a_policy_in_force_is_shown_whoever_has_set_it(broker, namespace) -> None:
     topic = f"{namespace}/t"
     asked(broker, "topics", "create", topic)
     asked(broker, "namespaces", "set-message-ttl", namespace, "-t", "1h")

@@ -47,9 +47,7 @@ def test_alerts_fire_in_a_stored_storm_as_it_says(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("alert", rules())
-def test_each_alert_fires_in_one_storm_of_a_real_broker_and_is_silent_in_another(
-    alert: str,
-) -> None:
+def test_each_alert_fires_in_one_storm_of_a_real_broker_and_is_silent_in_another(alert) -> None:
     real = [storm for storm in STORED if storm.name.endswith("-real")]
     fired = {any(each.alert == alert for each in storm.firing) for storm in real}
     assert fired == {True, False}

@@ -17,7 +17,7 @@ import proto.PulsarApi_pb2 as pb
 from client.exceptions import ServerResponseError
 from client.pulsar_client import PulsarClient
 from tests.support.key_files import file_of_defaults
-from tests.support.processes.server_process import REPOSITORY, running_server
+from tests.support.processes.server_process import REPOSITORY, ended_server, running_server
 
 pytestmark = pytest.mark.processes
 
@@ -34,14 +34,6 @@ def command(role: str, *arguments: str) -> list[str]:
     """Return a process's arguments on free ports; a proxy's broker is unreachable."""
     away = NOWHERE if role == "proxy" else []
     return ["-m", role, *arguments, *ANY_PORTS[role], *LOOPBACK, *away]
-
-
-def failed(arguments: list[str]) -> tuple[int, str, str]:
-    """Run a process that must exit; return its status, output and errors."""
-    done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, cwd=REPOSITORY
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 @contextlib.contextmanager
@@ -96,15 +88,15 @@ def test_a_configuration_that_cannot_be_used_ends_with_status_2_and_its_sentence
     role: str, case: str, tmp_path: Path
 ) -> None:
     arguments, sentence = BAD_CONFIGURATION[case]
-    status, output, errors = failed(command(role, *arguments(tmp_path)))
+    status, output, errors = ended_server(command(role, *arguments(tmp_path)), tmp_path)
     assert (status, output) == (2, "")
     assert len(errors.splitlines()) == 1
     assert sentence in errors
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str) -> None:
-    status, output, errors = failed(command(role, "--fast"))
+def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str, tmp_path: Path) -> None:
+    status, output, errors = ended_server(command(role, "--fast"), tmp_path)
     assert (status, output) == (2, "")
     assert "--fast" in errors
     assert "Traceback" not in errors
@@ -112,24 +104,25 @@ def test_an_unknown_flag_ends_with_status_2_and_is_named(role: str) -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("web", [False, True])
-def test_a_port_in_use_is_one_sentence(role: str, web: bool) -> None:
+def test_a_port_in_use_is_one_sentence(role: str, web: bool, tmp_path: Path) -> None:
     key = "webServicePort" if web else {"broker": "brokerServicePort"}.get(role, "servicePort")
     with taken_port() as port:
-        status, output, errors = failed([*command(role), "--set", f"{key}={port}"])
+        status, output, errors = ended_server([*command(role), "--set", f"{key}={port}"], tmp_path)
     assert (status, output) == (1, "")
     assert f"cannot listen on 127.0.0.1:{port}: the port is in use" in errors.splitlines()[-1]
     assert f"set {key} to another one" in errors.splitlines()[-1]
     assert "Traceback" not in errors
 
 
-def test_an_address_of_another_machine_is_one_sentence() -> None:
-    status, output, errors = failed([*command("broker"), "--set", "bindAddress=192.0.2.1"])
+def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
+    elsewhere = ["--set", "bindAddress=192.0.2.1"]
+    status, output, errors = ended_server([*command("broker"), *elsewhere], tmp_path)
     assert (status, output) == (1, "")
     assert "is not one of this machine's" in errors.splitlines()[-1]
 
 
-def test_a_proxy_without_a_broker_is_told_which_key_is_missing() -> None:
-    status, output, errors = failed(["-m", "proxy", *ANY_PORTS["proxy"]])
+def test_a_proxy_without_a_broker_is_told_which_key_is_missing(tmp_path: Path) -> None:
+    status, output, errors = ended_server(["-m", "proxy", *ANY_PORTS["proxy"]], tmp_path)
     assert (status, output) == (2, "")
     assert "brokerServiceURL is missing" in errors
 
@@ -154,7 +147,7 @@ BAD_IMPORTS: dict[str, tuple[Callable[[Path], str], str]] = {
 @pytest.mark.parametrize("case", BAD_IMPORTS)
 def test_an_import_that_fails_is_said_in_sentences(case: str, tmp_path: Path) -> None:
     path, sentence = BAD_IMPORTS[case]
-    status, output, errors = failed(command("broker", "--import", path(tmp_path)))
+    status, output, errors = ended_server(command("broker", "--import", path(tmp_path)), tmp_path)
     assert (status, output) == (1, "")
     _, flag, told = errors.rpartition("--import: ")
     assert flag
@@ -175,16 +168,14 @@ async def test_invalid_topics_of_an_import_can_be_left_out(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"no database", None])
-def test_a_store_that_cannot_be_opened_is_one_sentence(
-    content: bytes | None, tmp_path: Path
-) -> None:
+def test_a_store_that_cannot_be_opened_is_one_sentence(content: bytes | None, tmp_path) -> None:
     path = tmp_path / "topics.db"
     if content is None:
         path.mkdir()
     else:
         path.write_bytes(content)
-    status, output, errors = failed(
-        command("broker", "--set", f"metadataStoreUrl=sqlite:///{path}")
+    status, output, errors = ended_server(
+        command("broker", "--set", f"metadataStoreUrl=sqlite:///{path}"), tmp_path
     )
     assert (status, output) == (1, "")
     assert f"{path} cannot be opened" in errors.splitlines()[-1]
@@ -207,9 +198,7 @@ def test_a_store_of_zookeeper_is_warned_of_and_the_broker_starts(tmp_path: Path)
     assert "metadataStoreUrl=zk:a:2181: this store is not supported" in log.read_text()
 
 
-async def test_a_proxy_whose_broker_is_away_starts_and_answers_with_an_error(
-    tmp_path: Path,
-) -> None:
+async def test_a_proxy_whose_broker_is_away_starts_and_answers_with_an_error(tmp_path) -> None:
     with running_server(command("proxy"), tmp_path / "log") as server:
         async with PulsarClient(server.service_url) as client:
             with pytest.raises(ServerResponseError) as caught:
@@ -230,9 +219,7 @@ async def test_topics_of_a_store_on_disk_outlive_the_process(tmp_path: Path) -> 
     assert listing.topics == ("persistent://public/default/kept",)
 
 
-async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to(
-    tmp_path: Path,
-) -> None:
+async def test_a_restart_with_the_same_import_brings_back_nothing_unless_told_to(tmp_path) -> None:
     name = "persistent://public/default/t"
     topics = write(tmp_path / "t.txt", f"{name}\n")
     kept = ["--set", f"metadataStoreUrl=sqlite:///{tmp_path}/topics.db", "--import", topics]

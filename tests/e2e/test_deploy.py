@@ -200,9 +200,7 @@ def test_a_container_is_not_killed_before_its_drain_may_have_ended(role: str) ->
 
 
 @pytest.mark.parametrize("wrong", [("mem_limit: 512m", "memlimit: 512m"), ("127.0.0.1:9090:", "")])
-def test_an_unknown_key_or_a_port_open_to_the_network_is_refused(
-    tmp_path: Path, wrong: tuple[str, str]
-) -> None:
+def test_an_unknown_key_or_a_port_open_to_the_network_is_refused(tmp_path, wrong) -> None:
     text = (REPOSITORY / "docker-compose.yml").read_text(encoding="utf-8")
     (tmp_path / "docker-compose.yml").write_text(text.replace(*wrong), encoding="utf-8")
     with pytest.raises(ValueError, match="validation error"):
@@ -339,9 +337,7 @@ def test_every_metric_that_alerts_and_dashboards_name_is_there(stack: Stack) -> 
     assert not sorted((name, place) for name, place in named if name not in exposed)
 
 
-def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(
-    stack: Stack,
-) -> None:
+def test_the_dashboards_show_every_metric_of_watches_caches_and_stored_messages(stack) -> None:
     # The number of cached results says less than their bytes.
     left_out = {"floodgate_listing_cache_entries"}
     left_out |= {"floodgate_message_store_entries", "floodgate_message_store_data_bytes"}
@@ -446,9 +442,7 @@ def test_a_real_prometheus_scrapes_the_samples_of_broker_and_proxy(
 
 @needs_prometheus
 @pytest.mark.usefixtures("load")
-def test_a_real_prometheus_sees_messages_go_through_the_broker(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_a_real_prometheus_sees_messages_go_through_the_broker(stack: Stack, tmp_path) -> None:
     command = COMPOSE.services["prometheus"].command
     targets = {"broker:8080": stack.broker.web_url, "proxy:8080": stack.proxy.web_url}
     topic = '{topic="persistent://public/default/orders"}'

@@ -19,11 +19,16 @@ from proxy.config import known_keys as proxy_keys
 from server.authentication.requests import OPEN_PATHS
 from server.command_line import properties_of
 from server.configuration.file import parse_properties
-from server.seeing.status import STATUS_PATH
+from server.seeing.page import STATUS_PATH
 from tests.support.processes.server_process import REPOSITORY
 
 SYSTEMD = REPOSITORY / "deploy" / "systemd"
 KUBERNETES = REPOSITORY / "deploy" / "kubernetes"
+SECURE = REPOSITORY / "deploy" / "secure"
+KEYS = yaml.safe_load((REPOSITORY / "deploy" / "keys.yaml").read_text(encoding="utf-8"))
+"""By place and role; see the file."""
+BESIDE_TLS = {"bindAddress", "advertisedAddress"}
+"""Keys that a unit offers, too."""
 KUBERNETES_VERSION = "1.30"
 EXPOSURE = 30
 ROLES = ("broker", "proxy")
@@ -99,6 +104,30 @@ def test_what_is_offered_as_comments_is_tls_and_tokens_complete(role: str, tmp_p
         assert config.tls is not None
         assert config.web_tls is not None
         assert config.authentication is not None
+
+
+def settings(text: str, *, commented: bool) -> dict[str, str]:
+    """Return a configuration's keys, or those offered as comments."""
+    start = "#" if commented else ""
+    return dict(re.findall(rf"^{start}([a-z]\w+)=(.*)$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("place", KEYS["places"])
+def test_every_deployment_has_the_keys_of_the_one_table(place: str, role: str) -> None:
+    systemd, kubernetes = configurations(role)
+    secure = (SECURE / f"{role}.conf").read_text(encoding="utf-8")
+    text = {"compose": secure, "systemd": systemd, "kubernetes": kubernetes}[place]
+    here = {name: path.replace("ROLE", role) for name, path in KEYS["places"][place].items()}
+    always, secured = (
+        {key: value.format_map(here) for key, value in KEYS[role][part].items()}
+        for part in ("always", "tls_and_tokens")
+    )
+    plain = settings(text, commented=False)
+    assert always.items() <= plain.items()
+    offered = plain if place == "compose" else settings(text, commented=True)
+    assert secured.items() <= offered.items()
+    assert place == "compose" or offered.keys() - secured.keys() <= BESIDE_TLS
 
 
 # --- Kubernetes ------------------------------------------------------------------------------
@@ -185,6 +214,20 @@ def test_services_and_disruption_budgets_select_the_pods(role: str) -> None:
     assert workload["spec"]["selector"]["matchLabels"] == labels
 
 
+@pytest.mark.parametrize("role", ROLES)
+def test_a_network_policy_bounds_what_reaches_a_pod_and_what_it_reaches(role: str) -> None:
+    name = f"floodgate-{role}"
+    (workload,) = (w for w in of_kind(*WORKLOADS) if w["metadata"]["name"] == name)
+    (policy,) = (p["spec"] for p in of_kind("NetworkPolicy") if p["metadata"]["name"] == name)
+    assert policy["podSelector"] == workload["spec"]["selector"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    (container,) = pod(role)["containers"]
+    named = {port["name"] for port in container["ports"]}
+    taken = [rule["ports"] for rule in policy["ingress"]]
+    assert {port["port"] for ports in taken for port in ports} == named
+    assert all(rule["from"] for rule in policy["ingress"])
+
+
 # --- systemd ---------------------------------------------------------------------------------
 
 
@@ -228,9 +271,7 @@ def test_the_units_leave_a_service_little_to_do_harm_with(role: str, tmp_path: P
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_systemd_kills_no_service_before_its_drain_may_have_ended(
-    role: str, tmp_path: Path
-) -> None:
+def test_systemd_kills_no_service_before_its_drain_may_have_ended(role: str, tmp_path) -> None:
     drain = drain_seconds(role, (SYSTEMD / f"{role}.conf").read_text(encoding="utf-8"), tmp_path)
     (grace,) = re.findall(r"^TimeoutStopSec=(\d+)s$", unit(role), re.MULTILINE)
     assert int(grace) >= drain + 10

@@ -52,9 +52,7 @@ def test_the_page_shows_module_row_and_document_as_they_are(changed: Path) -> No
 
 
 @pytest.mark.parametrize("place", ["processes", "virtual"])
-def test_the_behaviour_runs_over_sockets_and_in_virtual_time(
-    changed: Path, place: str, tmp_path: Path
-) -> None:
+def test_the_behaviour_runs_over_sockets_and_in_virtual_time(changed, place, tmp_path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "loadgen", "run", DOCUMENT, "--place", place, "--json",
          "--out", tmp_path],

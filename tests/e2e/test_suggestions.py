@@ -3,8 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
-
-import pytest
+from functools import lru_cache
 
 from loadgen.documents.reading import shipped
 from tests.e2e.test_docs import check
@@ -52,6 +51,7 @@ def commands_in(text: str) -> Iterator[str]:
         yield " ".join(command.replace("\\\n", " ").split()).rstrip(".,;)")
 
 
+@lru_cache
 def suggestions() -> dict[str, str]:
     """Return each command that programs, pages or alerts name, with its places."""
     found = [(each, place) for place, text in texts_of_programs() for each in commands_in(text)]
@@ -62,10 +62,8 @@ def suggestions() -> dict[str, str]:
     return dict(sorted(found))
 
 
-SUGGESTED = suggestions()
-
-
 def test_suggestions_are_found_wherever_they_stand() -> None:
+    suggested = suggestions()
     for command, place in {
         "loadgen advise --topics topics.txt --broker-conf broker.conf": "loadgen/",  # help
         "loadgen run X": "loadgen/__main__.py",  # an error with an inserted value
@@ -73,13 +71,12 @@ def test_suggestions_are_found_wherever_they_stand() -> None:
         "floodgate-admin brokers list-dynamic-config": "client/admin/commands",
         "loadgen scenarios show NAME": "scenarios.md",
     }.items():
-        assert SUGGESTED[command].startswith(place), SUGGESTED[command]
+        assert suggested[command].startswith(place), suggested[command]
 
 
-@pytest.mark.parametrize("command", SUGGESTED)
-def test_every_command_that_a_text_suggests_exists(command: str) -> None:
-    # Without placeholders, and quotes that continue in the next line.
-    words = PLACEHOLDER.sub("", command.partition(" '")[0]).split()
-    check(words)
-    for name in TAKES_SCENARIO.findall(command):
-        assert name in shipped(), f"{SUGGESTED[command]}: there is no scenario {name}"
+def test_every_command_that_a_text_suggests_exists() -> None:
+    for command, place in suggestions().items():
+        # Without placeholders, and quotes that continue in the next line.
+        check(PLACEHOLDER.sub("", command.partition(" '")[0]).split())
+        for name in TAKES_SCENARIO.findall(command):
+            assert name in shipped(), f"{place}: there is no scenario {name}"

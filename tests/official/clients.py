@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -56,18 +57,26 @@ def python_client(
         ClientMissingError: Its packages are unavailable.
     """
     name = f"Python {version}"
+    python = sys.executable
+    if metadata.version("pulsar-client") != version:
+        python = _made_python(name, version)
+    driver = str(HERE / "python" / "driver.py")
+    # faulthandler: a crash of the client's native core names its thread
+    command = (python, "-B", "-X", "faulthandler", driver)
+    return OfficialClient(name, command, absent | _NOT_IN_PYTHON, own or {})
+
+
+def _made_python(name: str, version: str) -> str:
+    """Return the interpreter of an environment with a version of the client."""
     folder = ENVIRONMENTS / f"python-{version}"
-    python = folder / "bin" / "python"
+    python = str(folder / "bin" / "python")
     with _made(folder) as already:
         if not already:
             run(name, sys.executable, "-m", "venv", "--without-pip", str(folder))
             packages = [f"pulsar-client=={version}", "fastavro"]
-            pip = [sys.executable, "-m", "pip", "--python", str(python)]
+            pip = [sys.executable, "-m", "pip", "--python", python]
             run(name, *pip, "install", "-q", "--no-input", *packages)
-    driver = str(HERE / "python" / "driver.py")
-    # faulthandler: a crash of the client's native core names its thread
-    command = (str(python), "-B", "-X", "faulthandler", driver)
-    return OfficialClient(name, command, absent | _NOT_IN_PYTHON, own or {})
+    return python
 
 
 def go_client() -> OfficialClient:

@@ -30,9 +30,7 @@ def servers(
 
 
 @pytest.mark.parametrize("role", ["direct", "through_proxy"])
-def test_every_scenario_gives_what_a_real_broker_gave(
-    servers: Servers, client: OfficialClient, role: str, tmp_path: Path
-) -> None:
+def test_every_scenario_gives_what_a_real_broker_gave(servers, client, role, tmp_path) -> None:
     run = run_client(client, getattr(servers, role), tmp_path)
     assert not run.differences, os.linesep.join(run.differences)
     assert set(run.absent) == client.absent

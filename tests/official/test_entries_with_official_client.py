@@ -120,9 +120,7 @@ async def client_cnx(parts: Cluster) -> ClientCnx:
 
 @pytest.mark.parametrize("batching", [False, True])
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-async def test_entries_of_the_official_client_are_read(
-    compression: CompressionType, batching: bool
-) -> None:
+async def test_entries_of_the_official_client_are_read(compression, batching) -> None:
     # GIVEN messages of every kind that the official client sent
     async with cluster() as parts:
         ids = await with_client(
@@ -203,9 +201,7 @@ def receive(count: int) -> Callable[[pulsar.Client], list[pulsar.Message]]:
 
 @pytest.mark.parametrize("batching", [False, True])
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-async def test_the_official_client_reads_our_entries(
-    compression: CompressionType, batching: bool
-) -> None:
+async def test_the_official_client_reads_our_entries(compression, batching) -> None:
     producer = SendingProducer(1, "ours", compression)
     messages = outgoing()
     if batching:

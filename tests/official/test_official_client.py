@@ -95,9 +95,7 @@ async def test_the_partitions_of_a_topic_are_answered(role: str, profile: str) -
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(
-    role: str, profile: str
-) -> None:
+async def test_partitions_in_a_namespace_that_does_not_exist_are_not_found(role, profile) -> None:
     async with cluster(profile=profile) as parts:
         with pytest.raises(pulsar.PulsarException) as caught:
             await with_client(

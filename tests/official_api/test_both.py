@@ -37,9 +37,7 @@ async def _both(
 
 
 @DIRECTIONS
-async def test_each_reads_batches_singles_and_chunks(
-    cluster_urls: tuple[str, str], writing: Any, reading: Any
-) -> None:
+async def test_each_reads_batches_singles_and_chunks(cluster_urls, writing, reading) -> None:
     async with _both(cluster_urls, writing, reading) as (writer, reader):
 
         async def go(name: str, size: int, **options: object) -> None:
@@ -83,9 +81,7 @@ def _place(found: Any) -> tuple[int, int, int, int]:
 
 @DIRECTIONS
 @pytest.mark.parametrize("kind", ["StringSchema", "JsonSchema", "AvroSchema"])
-async def test_each_reads_the_values_of_the_other(
-    cluster_urls: tuple[str, str], writing: Any, reading: Any, kind: str
-) -> None:
+async def test_each_reads_the_values_of_the_other(cluster_urls, writing, reading, kind) -> None:
     def defined(api: Any) -> tuple[Any, Any]:
         if kind == "StringSchema":
             return api.schema.StringSchema(), "größe"
@@ -122,9 +118,7 @@ async def test_each_reads_the_values_of_the_other(
 
 
 @DIRECTIONS
-async def test_ids_are_understood_by_the_other(
-    cluster_urls: tuple[str, str], writing: Any, reading: Any
-) -> None:
+async def test_ids_are_understood_by_the_other(cluster_urls, writing, reading) -> None:
     topic = new_topic()
     async with _both(cluster_urls, writing, reading) as (writer, reader):
         readers = [

@@ -23,6 +23,11 @@ def _data(messages: list[Any]) -> list[bytes]:
     return [one.data() for one in messages]
 
 
+@pytest.fixture
+def topic() -> str:
+    return new_topic()
+
+
 @pytest.mark.parametrize("position", ["Latest", "Earliest"])
 async def test_a_subscription_starts_where_it_was_told(place: Place, position: str) -> None:
     topic = new_topic()
@@ -37,8 +42,7 @@ async def test_a_subscription_starts_where_it_was_told(place: Place, position: s
         assert (consumer.topic(), consumer.subscription_name()) == (topic, "s")
 
 
-async def test_acknowledged_messages_do_not_come_again(place: Place) -> None:
-    topic = new_topic()
+async def test_acknowledged_messages_do_not_come_again(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 3)
@@ -50,8 +54,7 @@ async def test_acknowledged_messages_do_not_come_again(place: Place) -> None:
         assert _data(await received(consumer, 1)) == [b"2"]
 
 
-async def test_acknowledging_cumulatively_takes_all_before(place: Place) -> None:
-    topic = new_topic()
+async def test_acknowledging_cumulatively_takes_all_before(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 4)
@@ -74,11 +77,7 @@ async def test_shared_subscriptions_refuse_cumulative_acknowledgements(place: Pl
 
 
 @pytest.mark.parametrize("batched", [True, False])
-async def test_a_negative_acknowledgement_brings_a_message_again(
-    place: Place,
-    batched: bool,
-) -> None:
-    topic = new_topic()
+async def test_a_negative_acknowledgement_brings_a_message_again(topic, place, batched) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(
             topic,
@@ -96,8 +95,7 @@ async def test_a_negative_acknowledgement_brings_a_message_again(
         assert again.message_id() == first.message_id()
 
 
-async def test_messages_that_were_not_acknowledged_come_again(place: Place) -> None:
-    topic = new_topic()
+async def test_messages_that_were_not_acknowledged_come_again(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(
             topic,
@@ -113,8 +111,7 @@ async def test_messages_that_were_not_acknowledged_come_again(place: Place) -> N
         assert _data(await received(consumer, 1)) == [b"0"]
 
 
-async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
-    topic = new_topic()
+async def test_messages_refused_often_become_dead_letters(topic: str, place: Place) -> None:
     dead = f"{topic}-dead"
     async with place.client() as client:
         letters = await client.subscribe(dead, "letters")
@@ -138,8 +135,7 @@ async def test_messages_refused_often_become_dead_letters(place: Place) -> None:
         assert "ORIGIN_MESSAGE_ID" in letter.properties()
 
 
-async def test_an_exclusive_subscription_has_one_consumer(place: Place) -> None:
-    topic = new_topic()
+async def test_an_exclusive_subscription_has_one_consumer(topic: str, place: Place) -> None:
     async with place.client() as client:
         # The official client closes unreferenced consumers.
         first = await client.subscribe(topic, "s", consumer_name="first")
@@ -165,8 +161,7 @@ async def test_the_next_consumer_takes_over(place: Place) -> None:
 
 
 @pytest.mark.parametrize("mode", ["AutoSplit", "Sticky"])
-async def test_a_key_stays_with_its_consumer(place: Place, mode: str) -> None:
-    topic = new_topic()
+async def test_a_key_stays_with_its_consumer(topic: str, place: Place, mode: str) -> None:
     api = place.api
     async with place.client() as client:
         consumers = []
@@ -225,8 +220,7 @@ async def test_several_topics_are_one_consumer(place: Place) -> None:
             await within(consumer.acknowledge(message))
 
 
-async def test_a_pattern_finds_topics(place: Place) -> None:
-    topic = new_topic()
+async def test_a_pattern_finds_topics(topic: str, place: Place) -> None:
     async with place.client() as client:
         for letter in "ab":
             await _sent(client, f"{topic}-{letter}", 1)
@@ -251,8 +245,7 @@ async def test_closing_ends_a_receive(place: Place) -> None:
         await within(consumer.close())
 
 
-async def test_closing_the_client_closes_all(place: Place) -> None:
-    topic = new_topic()
+async def test_closing_the_client_closes_all(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic)
@@ -265,8 +258,7 @@ async def test_closing_the_client_closes_all(place: Place) -> None:
         assert await refusal(client.subscribe(topic, "t")) == "AlreadyClosed"
 
 
-async def test_an_unsubscribed_subscription_is_gone(place: Place) -> None:
-    topic = new_topic()
+async def test_an_unsubscribed_subscription_is_gone(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await within(consumer.unsubscribe())
@@ -276,8 +268,7 @@ async def test_an_unsubscribed_subscription_is_gone(place: Place) -> None:
             await within(consumer.close())
 
 
-async def test_acknowledging_after_closing_is_refused(place: Place) -> None:
-    topic = new_topic()
+async def test_acknowledging_after_closing_is_refused(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         await _sent(client, topic, 1)

@@ -38,13 +38,7 @@ async def _read(reader: Any) -> list[bytes]:
         ("second", True, [b"1", b"2", b"3"]),
     ],
 )
-async def test_a_reader_starts_where_it_was_told(
-    place: Place,
-    batched: bool,
-    start: str,
-    inclusive: bool,
-    wanted: list[bytes],
-) -> None:
+async def test_a_reader_starts_where_it_was_told(place, batched, start, inclusive, wanted) -> None:
     topic = new_topic()
     async with place.client() as client:
         ids = await _sent(client, topic, 4, batched=batched)

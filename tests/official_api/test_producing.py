@@ -23,9 +23,13 @@ HOUR_MS = 3_600_000
 LARGE = bytes(range(256)) * 40_000
 
 
+@pytest.fixture
+def topic() -> str:
+    return new_topic()
+
+
 @pytest.mark.parametrize("batched", [True, False])
-async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:
-    topic = new_topic()
+async def test_messages_arrive_in_order(topic: str, place: Place, batched: bool) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, batching_enabled=batched)
@@ -38,8 +42,7 @@ async def test_messages_arrive_in_order(place: Place, batched: bool) -> None:
         await producer.close()
 
 
-async def test_a_chunked_message_arrives_whole(place: Place) -> None:
-    topic = new_topic()
+async def test_a_chunked_message_arrives_whole(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(
@@ -58,8 +61,7 @@ async def test_a_message_beyond_the_largest_size_is_refused(place: Place) -> Non
         assert await refusal(producer.send(LARGE)) == "MessageTooBig"
 
 
-async def test_all_that_a_message_carries_arrives(place: Place) -> None:
-    topic = new_topic()
+async def test_all_that_a_message_carries_arrives(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, producer_name="who")
@@ -91,8 +93,7 @@ async def test_all_that_a_message_carries_arrives(place: Place) -> None:
         assert producer.is_connected()
 
 
-async def test_a_message_without_anything_has_empty_fields(place: Place) -> None:
-    topic = new_topic()
+async def test_a_message_without_anything_has_empty_fields(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic)
@@ -105,8 +106,7 @@ async def test_a_message_without_anything_has_empty_fields(place: Place) -> None
         assert (producer.last_sequence_id(), message.schema_version()) == (0, "")
 
 
-async def test_delayed_messages_come_later(place: Place) -> None:
-    topic = new_topic()
+async def test_delayed_messages_come_later(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s", consumer_type=place.api.ConsumerType.Shared)
         producer = await client.create_producer(topic)
@@ -125,8 +125,7 @@ async def test_delayed_messages_come_later(place: Place) -> None:
         assert time.time() - start >= 0.3
 
 
-async def test_key_based_batches_keep_keys_together(place: Place) -> None:
-    topic = new_topic()
+async def test_key_based_batches_keep_keys_together(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(
@@ -143,8 +142,7 @@ async def test_key_based_batches_keep_keys_together(place: Place) -> None:
         assert len(entries) == len({entry for entry, _ in entries}) == 2
 
 
-async def test_an_exclusive_producer_keeps_others_out(place: Place) -> None:
-    topic = new_topic()
+async def test_an_exclusive_producer_keeps_others_out(topic: str, place: Place) -> None:
     modes = place.api.ProducerAccessMode
     async with place.client() as client:
         first = await client.create_producer(topic, access_mode=modes.Exclusive)
@@ -163,8 +161,7 @@ async def test_an_exclusive_producer_keeps_others_out(place: Place) -> None:
         await within(third.send(b"now mine"))
 
 
-async def test_two_producers_of_one_name_are_refused(place: Place) -> None:
-    topic = new_topic()
+async def test_two_producers_of_one_name_are_refused(topic: str, place: Place) -> None:
     async with place.client() as client:
         first = await client.create_producer(topic, producer_name="one")
         assert await refusal(client.create_producer(topic, producer_name="one")) == "ProducerBusy"
@@ -216,8 +213,7 @@ async def test_flush_sends_what_waits(place: Place) -> None:
         await within(send)
 
 
-async def test_a_closed_producer_refuses(place: Place) -> None:
-    topic = new_topic()
+async def test_a_closed_producer_refuses(topic: str, place: Place) -> None:
     async with place.client() as client:
         consumer = await client.subscribe(topic, "s")
         producer = await client.create_producer(topic, batching_max_publish_delay_ms=10_000)
@@ -228,8 +224,7 @@ async def test_a_closed_producer_refuses(place: Place) -> None:
             await within(consumer.close())
 
 
-async def test_a_terminated_topic_refuses(place: Place) -> None:
-    topic = new_topic()
+async def test_a_terminated_topic_refuses(topic: str, place: Place) -> None:
     async with place.client() as client:
         producer = await client.create_producer(topic)
         await within(producer.send(b"x"))

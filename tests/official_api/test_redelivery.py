@@ -67,9 +67,7 @@ async def test_acknowledging_up_to_the_middle_of_a_batch(place: Place, by_index:
     ("kind", "counts"),
     [("Exclusive", [0, 0]), ("Failover", [0, 0]), ("Shared", [0, 1]), ("KeyShared", [0, 1])],
 )
-async def test_redeliveries_are_counted_where_the_broker_counts_them(
-    place: Place, kind: str, counts: list[int]
-) -> None:
+async def test_redeliveries_are_counted_where_the_broker_counts_them(place, kind, counts) -> None:
     topic = new_topic()
     async with place.client() as client:
         consumer = await client.subscribe(
@@ -100,9 +98,7 @@ async def test_a_receive_that_waits_gets_what_a_seek_brings(place: Place) -> Non
 
 
 @pytest.mark.parametrize(("method", "end"), [("PUT", "/unload"), ("DELETE", "?force=true")])
-async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(
-    place: Place, method: str, end: str
-) -> None:
+async def test_a_topic_that_is_moved_or_deleted_beneath_goes_on(place, method, end) -> None:
     topic = new_topic()
     async with place.client() as client:
         # From the beginning: a producer may reconnect before the consumer.

@@ -79,6 +79,10 @@ GATES = {
             "Faults on command beneath the official clients of Python, Java and Go",
             "faults.beside_clients",
         ),
+        "real_faults": (
+            "Faults of a proxy before a real Pulsar beneath the same clients",
+            "faults.before_real_broker",
+        ),
         "regex": (
             "A thousand regex consumers of the official client attach at once, twice",
             "consumers.regex",

@@ -14,7 +14,7 @@ MODULES = [
     UNIT / "limiter" / "memory" / "test_dual_limiter_catalogue.py",
     UNIT / "limiter" / "memory" / "test_size_estimate.py",
     UNIT / "broker" / "listing" / "test_handler_catalogue.py",
-    UNIT / "limiter" / "flow" / "test_cooldown.py",
+    UNIT / "limiter" / "flow" / "test_flow_control_cooldown.py",
     UNIT / "proto" / "transport" / "test_connection_flow_control.py",
     UNIT / "broker" / "messages" / "test_topic.py",
     INTEGRATION / "connection" / "test_controlled_peer.py",

@@ -79,9 +79,7 @@ def test_every_command_has_a_row_of_known_words(table: Table) -> None:
 
 
 @pytest.mark.parametrize(("column", "commands"), [("broker", BROKER), ("proxy", PROXY)])
-def test_what_a_server_takes_is_in_its_table_of_commands(
-    table: Table, column: str, commands: object
-) -> None:
+def test_what_a_server_takes_is_in_its_table_of_commands(table, column, commands) -> None:
     taken = handlers(commands)
     said = {name for name, cells in table.items() if cells[column] & {"handles", "refuses"}}
     assert said == set(taken)

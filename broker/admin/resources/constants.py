@@ -1,4 +1,4 @@
-"""Calls of Pulsar's admin with a constant answer: disabled parts, and empty collections.
+"""Calls of Pulsar's admin with a constant answer: disabled parts, empty lists.
 
 Source: recorded from a real broker without load, as its standalone starts it.
 """
@@ -6,12 +6,14 @@ Source: recorded from a real broker without load, as its standalone starts it.
 from __future__ import annotations
 
 from http import HTTPStatus
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.admin.context import NO_NAMESPACE
 from broker.admin.paths import Resource, Takes, endpoint, given
 from broker.admin.requests import asked_bundle, namespace_name, segment
 from broker.authorization.operations import (
+    BrokerOperation,
     ClusterOperation,
     ClusterPolicyOperation,
     Level,
@@ -161,6 +163,20 @@ CONSTANTS = (
     ),
 )
 _PACKAGE_KINDS = ("function", "sink", "source")
+_PACKAGES = """
+    v3/packages/{type}/{tenant}/{namespace} GET
+    v3/packages/{type}/{tenant}/{namespace}/{name} GET
+    v3/packages/{type}/{tenant}/{namespace}/{name}/{version} GET,POST,DELETE
+    v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata GET,PUT
+    """
+
+
+def _requests(paths: str) -> Iterator[str]:
+    """Yield the requests of paths, each with its methods behind it."""
+    words = paths.split()
+    for path, methods in zip(words[::2], words[1::2], strict=True):
+        for method in methods.split(","):
+            yield f"{method} /admin/{path}"
 
 
 class ConstantAdmin(Resource):
@@ -168,14 +184,13 @@ class ConstantAdmin(Resource):
 
     def endpoints(self) -> Iterator[Endpoint]:
         """Yield the endpoints, those of the table last."""
+        for request in _requests(_PACKAGES):
+            yield endpoint(request, Level.AUTHENTICATED, handler=self.package)
         yield from super().endpoints()
         for one in CONSTANTS:
             handler = given(self._answer, one)
-            words = one.paths.split()
-            for path, methods in zip(words[::2], words[1::2], strict=True):
-                for method in methods.split(","):
-                    request = f"{method} /admin/{path}"
-                    yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
+            for request in _requests(one.paths):
+                yield endpoint(request, one.needs, Takes.NOTHING, handler=handler)
 
     async def _answer(self, constant: Constant, request: web.Request) -> object:
         """Return the constant answer."""
@@ -190,26 +205,6 @@ class ConstantAdmin(Resource):
             return segment(request, "cluster") == self._context.config.cluster_name
         return await self._context.store.policies(namespace_name(request)) is not None
 
-    @endpoint("GET /admin/v3/packages/{type}/{tenant}/{namespace}", Level.AUTHENTICATED)
-    @endpoint("GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}", Level.AUTHENTICATED)
-    @endpoint(
-        "GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}", Level.AUTHENTICATED
-    )
-    @endpoint(
-        "POST /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}", Level.AUTHENTICATED
-    )
-    @endpoint(
-        "DELETE /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}",
-        Level.AUTHENTICATED,
-    )
-    @endpoint(
-        "GET /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata",
-        Level.AUTHENTICATED,
-    )
-    @endpoint(
-        "PUT /admin/v3/packages/{type}/{tenant}/{namespace}/{name}/{version}/metadata",
-        Level.AUTHENTICATED,
-    )
     async def package(self, request: web.Request) -> None:
         """Refuse a call about packages: package management is disabled."""
         kind = segment(request, "type")
@@ -236,3 +231,66 @@ class ConstantAdmin(Resource):
 def _refusal(request: web.Request, status: int, sentence: str) -> RestError:
     named = {name: segment(request, name)[:100] for name in request.match_info if name != "rest"}
     return RestError(status, sentence.format_map(named))
+
+
+_PATHS = "not_implemented.txt"
+_OF_SUPERUSERS = ("migration", "split")
+"""Last parts of the listed paths for superusers only, excluding a tenant's admins."""
+
+
+class NotImplementedAdmin(Resource):
+    """Calls without an implementation.
+
+    As upstream, a missing namespace is answered 404 first.
+    """
+
+    def endpoints(self) -> Iterator[Endpoint]:
+        """Yield the endpoints, with upstream's methods where implemented paths are adjacent."""
+        yield from super().endpoints()
+        handlers = {"namespaces": self.of_namespace, "clusters": self.of_clusters}
+        for path, methods in _listed_paths():
+            handler = handlers.get(path.partition("/")[0], self.of_root)
+            is_policy = path.startswith("namespaces/{namespace}") and not path.endswith(
+                _OF_SUPERUSERS
+            )
+            needs = PolicyName.ALL if is_policy else Level.SUPERUSER
+            for method in methods:
+                request = f"{method} {path}"
+                yield endpoint(request, needs, Takes.NOTHING, built=False, handler=handler)
+
+    async def of_namespace(self, request: web.Request) -> None:
+        """Refuse a call about policies of an existing namespace."""
+        if "namespace" in request.match_info:
+            policies = await self._context.policies(namespace_name(request))
+            if "bundle" in request.match_info:
+                asked_bundle(request, policies.bundles)
+        raise _not_implemented(f"{request.path.split('/', 6)[-1]} of namespaces")
+
+    async def of_root(self, request: web.Request) -> None:
+        """Refuse a call about another part of Pulsar."""
+        raise _not_implemented(request.path.split("/")[3])
+
+    @endpoint("PUT clusters/{cluster}", ClusterOperation.CREATE_CLUSTER, built=False)
+    @endpoint("POST clusters/{cluster}", ClusterOperation.UPDATE_CLUSTER, built=False)
+    @endpoint("DELETE clusters/{cluster}", ClusterOperation.DELETE_CLUSTER, built=False)
+    async def of_clusters(self, _: web.Request) -> None:
+        """Refuse to change clusters."""
+        raise _not_implemented("more than the one cluster")
+
+    @endpoint("POST brokers/shutdown", BrokerOperation.SHUTDOWN, built=False)
+    async def of_brokers(self, request: web.Request) -> None:
+        """Refuse a call about load balancing or storage."""
+        raise _not_implemented(request.path.rpartition("/")[2])
+
+
+def _not_implemented(what: str) -> RestError:
+    return RestError(501, f"{what[:100]}: not built here")
+
+
+def _listed_paths() -> Iterator[tuple[str, list[str]]]:
+    """Yield paths below ``/admin/v2`` without an implementation, with their methods."""
+    text = resources.files(__package__).joinpath(_PATHS).read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            path, methods = line.split()
+            yield path, methods.split(",")

@@ -23,7 +23,7 @@ from broker.admin.requests import (
     segment,
     topic_name,
 )
-from broker.admin.resources.growth import grow
+from broker.admin.resources.messages.lifecycle import grow
 from broker.admin.resources.messages.subjects import TopicResource
 from broker.authorization.operations import NamespaceOperation, PolicyName, TopicOperation
 from broker.bundles import BundleRange, bundle_named

@@ -144,18 +144,22 @@ class TopicCompaction:
             if subscriptions.get(SUBSCRIPTION) is None:
                 subscriptions.create(SUBSCRIPTION, earliest=True, limited=False)
 
-    def start_if_due(self) -> bool:
-        """Start a compaction if the uncompacted entries exceed the topic's threshold."""
+    @property
+    def is_due(self) -> bool:
+        """True if the uncompacted entries exceed the topic's threshold, and none is running."""
         threshold = self._topic.policies.compaction_threshold_bytes
         if threshold <= 0 or self.status is CompactionStatus.RUNNING:
             return False
         subscription = self._topic.subscriptions.get(SUBSCRIPTION)
         ledger = self._topic.ledger
         waiting = ledger.size_bytes if subscription is None else subscription.cursor.backlog_bytes
-        if waiting <= threshold:
-            return False
-        self.start()
-        return True
+        return waiting > threshold
+
+    def start_if_due(self) -> bool:
+        """Start a compaction if due."""
+        if is_due := self.is_due:
+            self.start()
+        return is_due
 
     async def _run(self) -> None:
         clock = self._topic.clock

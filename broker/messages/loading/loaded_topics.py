@@ -19,13 +19,15 @@ from broker.messages.loading.topic_creation import (
     TopicCreation,
 )
 from broker.messages.loading.topic_index import PastTopics, TopicIndex
+from broker.messages.resting import RestingTopics
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.topic import NonPersistentTopic, PersistentTopic, Topic, TopicContext
 from broker.messages.unneeded import RoomMaker
-from broker.policies.followers import PolicyFollowers
+from broker.policies.service import PolicyFollowers
 from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
 from limiter.metrics.wait_times import WaitTimes
+from limiter.tasks import BackgroundTasks
 from proto.names import TopicName, namespace_of
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.tasks.cooperative import in_turns
@@ -89,6 +91,7 @@ class LoadedTopics:
         made: Topics created without a client, not loaded yet.
         growing: Subscriptions of new partitions.
         past: Counters of unloaded topics.
+        resting: The topics that periodic work may skip.
 
     Source: upstream BrokerService.topics.
     """
@@ -102,12 +105,14 @@ class LoadedTopics:
         )
         self.clock = parts.clock
         self.past = PastTopics()
+        self.resting = RestingTopics(parts.clock)
         self._room = RoomMaker(self, store, parts.clock)
         self._context = TopicContext(
             parts.config,
             parts.clock,
             parts.policies.of,
             self._broken,
+            self.resting.wake,
             self._room.make,
             SubscriptionRules.of(parts.config),
         )
@@ -121,7 +126,7 @@ class LoadedTopics:
         self._most_loads = parts.config.max_concurrent_topic_loads
         self._loads = asyncio.Semaphore(self._most_loads)
         self._followers = PolicyFollowers()
-        self._unloads: set[asyncio.Task[None]] = set()
+        self._unloads = BackgroundTasks()
         self._loading: set[TopicName] = set()
         # Namespaces and partitioned topics with blocked loads, and the number of blocks.
         self._shut: Counter[str] = Counter()
@@ -170,7 +175,10 @@ class LoadedTopics:
 
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a loaded topic, otherwise None."""
-        return self._topics.get(str(name))
+        found = self._topics.get(str(name))
+        if found is not None:
+            found.touched()
+        return found
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -184,7 +192,7 @@ class LoadedTopics:
         Raises:
             RequestError: Not served here, missing, not creatable, or the store failed.
         """
-        found = self._topics.get(str(name))
+        found = self.loaded(name)
         if found is not None and not found.closing:
             return found
         return await to_its_end(self._got(name, create=create))
@@ -237,6 +245,7 @@ class LoadedTopics:
                 raise fenced()
             self.made.loaded(name)
             self._topics.add(topic)
+            self.resting.add(topic)
             return topic
 
     def _note_made(self, name: TopicName, partitions: int) -> None:
@@ -350,6 +359,7 @@ class LoadedTopics:
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
         finally:
+            self.resting.discard(topic)
             if self._topics.discard(topic):
                 self.past.add(topic)
 
@@ -373,9 +383,7 @@ class LoadedTopics:
         """Unload a topic after a ledger failure, in a separate task."""
         if not topic.closing:
             topic.closing = True
-            task = asyncio.get_running_loop().create_task(self._unload_broken(topic))
-            self._unloads.add(task)
-            task.add_done_callback(self._unloads.discard)
+            self._unloads.start(self._unload_broken(topic))
 
     async def _unload_broken(self, topic: Topic) -> None:
         async with self._locks.of(topic.full_name):
@@ -420,6 +428,7 @@ class LoadedTopics:
             topic.subscriptions.close()
             topic.producers.disconnect(fenced())
             topic.rate.stop()
+            self.resting.discard(topic)
             self._topics.discard(topic)
             self.past.add(topic)
             if isinstance(topic, PersistentTopic):

@@ -263,7 +263,12 @@ class ManagedLedger(ABC):
         """Remove a number of the first ledgers from the row, and free their entries."""
 
     def trim(self, before: Position, keep_bytes: int, keep_since: int) -> None:
-        """Drop closed ledgers whose entries all lie before a position.
+        """Drop the ledgers counted by ``consumed``."""
+        if self._error is None:
+            self._drop(self._row.consumed(before, keep_bytes, keep_since))
+
+    def consumed(self, before: Position, keep_bytes: int, keep_since: int) -> int:
+        """Return the number of first ledgers whose entries all lie before a position.
 
         Args:
             before: The first entry still needed by a subscription.
@@ -272,8 +277,7 @@ class ManagedLedger(ABC):
             keep_since: Retention by time, in ms since 1970: ledgers closed earlier are dropped; 0
                 is unlimited.
         """
-        if self._error is None:
-            self._drop(self._row.consumed(before, keep_bytes, keep_since))
+        return self._row.consumed(before, keep_bytes, keep_since)
 
     def truncate(self) -> None:
         """Drop all closed ledgers."""

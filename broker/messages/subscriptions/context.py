@@ -112,6 +112,9 @@ class TopicWithPolicies(Protocol):
     def rules(self) -> SubscriptionRules:
         """The broker's configuration."""
 
+    def touched(self) -> None:
+        """Periodic work visits the topic again after a change."""
+
 
 class SubscribedTopic(TopicWithPolicies, Protocol):
     """The part of a persistent topic used by subscriptions."""

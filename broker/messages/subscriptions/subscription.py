@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 import proto.PulsarApi_pb2 as pb
@@ -95,8 +96,15 @@ class Subscription(AnySubscription):
         # Not stored: loading the topic counts as activity (recorded).
         self._active_at = topic.clock.now()
 
+    @property
+    def unused_since(self) -> float:
+        """The clock's time of the last use; inf while in use, or if not kept without consumers."""
+        unused = self.durable and not self.consumers and not self.internal
+        return self._active_at if unused else inf
+
     def _is_active(self) -> None:
         """Record the arrival or departure of a consumer, or a reset of the cursor."""
+        self.topic.touched()
         self._active_at = self.topic.clock.now()
 
     @property
@@ -190,11 +198,6 @@ class Subscription(AnySubscription):
                 consumer.tell_closed(new_owner)
             yield
 
-    def unused_for(self, seconds: float) -> bool:
-        """Return True for a durable subscription without consumers for longer than a time."""
-        unused = self.durable and not self.consumers
-        return unused and self.topic.clock.now() - self._active_at > seconds
-
     # -- commands of consumers ----------------------------------------------------------------
 
     def flow(self, consumer: Consumer, permits: int) -> None:
@@ -260,6 +263,7 @@ class Subscription(AnySubscription):
 
     def _has_changed(self) -> None:
         """Schedule saving the cursor, record its advance, and free forgotten batches."""
+        self.topic.touched()
         if self.cursor.mark_delete > self._mark_delete_seen:
             self.advanced_at = self.topic.clock.wall_ms()
         self._mark_delete_seen = self.cursor.mark_delete

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
@@ -160,6 +161,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
             properties=properties,
         )
         subscription = self._by_name[name] = Subscription(name, self._topic, cursor, self)
+        self._topic.touched()
         cursor.save()
         return subscription
 
@@ -173,6 +175,7 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """Delete a subscription whose consumers are disconnected or closed."""
         subscription = self._by_name.pop(name, None)
         if subscription is not None:
+            self._topic.touched()
             self._has_gone(subscription)
             subscription.close()
             if subscription.durable:
@@ -265,6 +268,20 @@ class Subscriptions(SubscriptionsByName[Subscription]):
         """Drop unneeded ledgers, as far as retention allows."""
         bounds = self._topic.policies.retention.bounds(self._topic.clock.wall_ms())
         self._topic.ledger.trim(self._needed, *bounds)
+
+    def trimmed_at_ms(self) -> float:
+        """Return when ``moved`` may next drop a ledger, in ms since 1970; inf for never.
+
+        A ledger is dropped once unneeded and beyond retention; only the latter comes with time.
+        """
+        first, now_ms = self._topic.ledger.ledgers[0], self._topic.clock.wall_ms()
+        retention = self._topic.policies.retention
+        if not first.closed_at:
+            return inf
+        if self._topic.ledger.consumed(self._needed, *retention.bounds(now_ms)):
+            return -inf
+        ends_at = first.closed_at + retention.minutes * 60_000
+        return ends_at if retention.minutes >= 0 and ends_at >= now_ms else inf
 
     @property
     def _needed(self) -> Position:

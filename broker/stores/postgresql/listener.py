@@ -12,6 +12,7 @@ from broker.stores.changes import StoreError
 from broker.stores.postgresql.connections import FAILURES
 from limiter.backoff import Backoff
 from limiter.clock import clock_sleep, deadline
+from limiter.tasks import ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -72,9 +73,7 @@ class NotificationListener:
 
     async def close(self) -> None:
         """Stop listening."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await ended(self._task)
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()

@@ -11,8 +11,13 @@ import proto.PulsarApi_pb2 as pb
 from broker.stores.property_rows import PropertyRows, pair_text
 from broker.stores.snapshots.property_columns import FewProperties, PropertyColumns, wanted_pair
 from broker.topic_lists.block import offsets_of
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from broker.topic_lists.sequence import NO_NAMES, Selection, TopicSequence
+from broker.topic_lists.sequence import (
+    EMPTY_LISTING,
+    NO_NAMES,
+    Selection,
+    TopicListing,
+    TopicSequence,
+)
 from broker.topic_lists.tree import cut_entries
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.snapshots.partition_counts import NAMES_AT_ONCE, NO_COUNTS, PartitionCounts
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import NO_NAMES, TopicSequence
+from broker.topic_lists.sequence import NO_NAMES, TopicListing, TopicSequence
 from proto.names import PERSISTENT, TopicName, is_system_topic
 from proto.topic_hash import java_order
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.patterns.errors import InvalidPatternError
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from broker.watches.names.merging import merged
 from broker.watches.update_permit import SetUpdate
 from proto.names import PERSISTENT, is_system_topic

@@ -9,7 +9,7 @@ from broker.watches.names.sorted_names import NamesDisposal
 from server.tasks.cooperative import Steps
 
 if TYPE_CHECKING:
-    from broker.configuration.watch_keys import WatchSettings
+    from broker.configuration.config import WatchSettings
     from broker.listing.estimates import ListingEstimates
     from broker.listing.lister import TopicLister
     from broker.listing.rules import AnswerRules

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
 from broker.patterns.pattern import compile_pattern
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from broker.watches.names.merging import differences, merged
 from broker.watches.names.sorted_names import EMPTY_NAMES, SortedNames, SortedNamesBuilder
 from limiter.single_flight import SingleFlight

@@ -78,6 +78,12 @@ func ask(t *testing.T, method, path, body string) string {
 	return string(said)
 }
 
+// advance moves the broker's time ahead: "90s", "5m", "1h".
+func advance(t *testing.T, time string) {
+	t.Helper()
+	ask(t, http.MethodPost, "/admin/v2/floodgate/clock", fmt.Sprintf(`{"advance": %q}`, time))
+}
+
 // newClient empties the broker and returns a client of it, which is closed when the test ends.
 func newClient(t *testing.T) pulsar.Client {
 	t.Helper()

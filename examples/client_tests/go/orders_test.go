@@ -1,4 +1,4 @@
-// Tests of a program that uses Pulsar: messages, topics found by a pattern, and a fault.
+// Tests of a program that uses Pulsar: messages, topics found by a pattern, a fault, and an hour.
 package clienttests
 
 import (
@@ -50,6 +50,23 @@ func TestARefusedSubscriptionIsTriedAgain(t *testing.T) {
 	}
 	if said := ask(t, http.MethodGet, faults, ""); !strings.Contains(said, `"fired":1,`) {
 		t.Fatal(said)
+	}
+}
+
+func TestAnOrderComesAnHourLater(t *testing.T) {
+	client := newClient(t)
+	consumer := subscribe(t, client, pulsar.ConsumerOptions{Topic: "orders", Type: pulsar.Shared})
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &pulsar.ProducerMessage{Payload: []byte("late tea"), DeliverAfter: time.Hour}
+	if _, err := producer.Send(context.Background(), late); err != nil {
+		t.Fatal(err)
+	}
+	advance(t, "1h")
+	if order := receive(t, consumer); order != "late tea" {
+		t.Fatalf("%q arrived", order)
 	}
 }
 

@@ -206,7 +206,7 @@ def advise(
 
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
     """Return the advice with limits that withstand all strains, as far as time permits."""
-    question, borne, breaks = found.question, list[str](), list[tuple[str, Outcome]]()
+    question, borne, breaks = found.question, list[str](), dict[str, Outcome]()
     setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)
     try:
@@ -215,7 +215,8 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
         setting = _first(found, tries, setting, kept=holds and _may_be_kept(question))
         found = replace(found, setting=setting)
         setting = tries.climb(setting, most, tried[:3])
-        edge = tries.edge(tried[:2], setting, least_setting(question), most)
+        met = [each for each in tried[:2] if not tries.misses(each, most)]
+        edge = tries.edge(met, setting, least_setting(question), most)
         # Slow servers justify more memory, but not any amount.
         roomy = scaled(edge, MOST_ROOM, setting)
         setting = tries.climb(setting, capped(roomy, most), tried)
@@ -227,12 +228,14 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
             if broken is None:
                 borne.append(harder[-1].strain)
             else:
-                breaks.append((broken.strain, tries.outcome(broken, setting)))
+                breaks.setdefault(broken.strain, tries.outcome(broken, setting))
     except OutOfTimeError:
         found = replace(found, complete=False)
         if found.outcome is None:
             found = _as_far_as_tried(found, tries, tried, most)
-    return replace(found, breaks=tuple(breaks), bears=tuple(borne))
+    # With several seeds a strain may hold once and break once: it breaks.
+    bears = tuple(each for each in dict.fromkeys(borne) if each not in breaks)
+    return replace(found, breaks=tuple(breaks.items()), bears=bears)
 
 
 def _all_memory(found: Advice) -> Iterator[Setting]:

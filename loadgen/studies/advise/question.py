@@ -110,6 +110,11 @@ class Question:
     strain: str = ""
 
     @property
+    def stated_times(self) -> str | None:
+        """The profile whose stated times these are; None: times of a file."""
+        return next((name for name, each in SERVICE_TIMES.items() if each == self.times), None)
+
+    @property
     def proxy(self) -> bool:
         """True if clients come through a proxy."""
         return self.today.proxy is not None
@@ -221,8 +226,7 @@ def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
         role: {**keys, **more, **question.more.get(role, {})}
         for role, keys in setting.keys().items()
     }
-    words = (word for word, stated in SERVICE_TIMES.items() if stated == question.times)
-    times = next(words, None) or question.times.model_dump()
+    times = question.stated_times or question.times.model_dump()
     return {
         "name": "advice",
         "description": f"Checks an advice: {goal}.",

@@ -224,7 +224,8 @@ def sure(advice: Advice) -> list[str]:
         real = said("confirmed", where=where, told=goal.told(last.outcome))
         real += said("missed-before", storms=plural(len(before), "storm")) if before else ""
     storms = plural(advice.tries, "storm")
-    return [*found, said("simulated", storms=storms, advice=advice, real=real)]
+    whose = said("times-stated" if question.stated_times else "times-given")
+    return [*found, said("simulated", storms=storms, advice=advice, whose=whose, real=real)]
 
 
 def _figures(question: Question) -> dict[str, Any]:
@@ -245,7 +246,7 @@ def _figures(question: Question) -> dict[str, Any]:
 
 def assumed(question: Question) -> list[str]:
     """Return sentences on the assumptions."""
-    names = ("speeds", "patterns", "patience", "servers", "turns", "times")
+    names = ("speeds", "patterns", "patience", "servers", "turns")
     return [said(f"assumed-{name}", **_figures(question)) for name in names]
 
 

@@ -20,7 +20,7 @@ from proto.frames import (
 )
 from proto.parsing.command_bounds import check_command_size
 from proto.parsing.parser import parse_as_pulsar, parse_from_client
-from proto.parsing.unparsed import request_id_in
+from proto.parsing.unparsed import check_bodies
 from proto.transport.frame_intake import MAX_PARKED_BYTES, FrameIntake
 from tests.fuzz.inputs.frame_seeds import frame_seeds
 from tests.fuzz.inputs.stream_mutation import mutated_stream
@@ -126,7 +126,7 @@ def _take(frame: Frame, flags: int) -> None:
         command = frame.command_bytes()
         verify_checksum(split_body(body, frame.total_size)[1])
         if kind in _KNOWN:
-            request_id_in(kind, command)
+            check_bodies(command)
         parse = parse_as_pulsar if flags & _LIKE_PULSAR else parse_from_client
         parse(command)
         FIGURES["valid"] += 1

@@ -18,9 +18,8 @@ from jwt.algorithms import HMACAlgorithm
 import proto.PulsarApi_pb2 as pb
 from server.authentication.basic.passwords import PasswordFileError, is_password, read_passwords
 from server.authentication.basic.provider import BasicProvider
-from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import ProxyRules, session_of
-from server.authentication.principal import Principal
+from server.authentication.providers import AuthenticationError, Principal
 from server.authentication.service import AuthenticationService, CertificateProvider
 from server.authentication.token import TokenProvider
 from server.configuration.authentication import TokenSettings

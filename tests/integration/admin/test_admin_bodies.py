@@ -123,9 +123,7 @@ async def test_empty_text_is_zero_partitions(body: str, profile: str) -> None:
         (b"9" * 5000, "text/plain"),
     ],
 )
-async def test_plain_text_that_is_no_number_is_500_as_shipped(
-    body: bytes, media_type: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_plain_text_that_is_no_number_is_500_as_shipped(body, media_type, caplog) -> None:
     async with broker("pulsar") as rest:
         answer = await rest.ask("PUT", f"{TOPICS}/t/partitions", body, media_type)
         # Then, as asked of a real broker

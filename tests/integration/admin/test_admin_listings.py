@@ -127,9 +127,7 @@ async def test_properties_that_cannot_be_read_are_refused_where_they_matter(quer
         ("%C3%A9=%F0%9F%98%80", {"\xe9": "\U0001f600"}),
     ],
 )
-def test_each_key_and_value_of_properties_is_decoded_by_itself(
-    text: str, expected: dict[str, str]
-) -> None:
+def test_each_key_and_value_of_properties_is_decoded_by_itself(text, expected) -> None:
     assert parse_properties(text, UNBOUNDED, skip_unreadable=False) == expected
 
 

@@ -305,9 +305,7 @@ async def test_deletion_of_a_tenant_with_force_is_not_allowed_by_default() -> No
         ('{"replication_clusters":["standalone"],"bundles":null}', 4),
     ],
 )
-async def test_a_namespace_has_the_bundles_that_are_asked_for(
-    body: str | None, bundles: int
-) -> None:
+async def test_a_namespace_has_the_bundles_that_are_asked_for(body, bundles) -> None:
     async with broker() as rest:
         await rest.done("PUT", f"{NAMESPACES}/public/n", body)
         answer = (await rest.ask("GET", f"{NAMESPACES}/public/n/bundles")).value
@@ -468,9 +466,7 @@ async def test_lookups_by_rest_need_a_place_of_those_of_all_lookups(profile: str
 # -- configuration at run time --------------------------------------------------------------------
 
 
-async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(
-    tmp_path: object,
-) -> None:
+async def test_a_limit_set_over_rest_is_in_force_at_once_and_after_a_restart(tmp_path) -> None:
     keys = {"metadataStoreUrl": f"sqlite:///{tmp_path}/topics.db"}
     path = "/admin/v2/brokers/configuration"
     async with cluster(broker=keys) as parts, rest_client(parts.broker) as rest:

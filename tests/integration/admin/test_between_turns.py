@@ -95,9 +95,7 @@ async def test_all_is_done_though_topics_are_unloaded_meanwhile(
 
 
 @pytest.mark.parametrize(("method", "path", "_"), CALLS)
-async def test_topics_that_are_deleted_meanwhile_are_missing(
-    method: str, path: str, _: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_topics_that_are_deleted_meanwhile_are_missing(method, path, _, monkeypatch) -> None:
     async with partitions() as (rest, loaded):
 
         async def delete_one() -> None:
@@ -110,9 +108,7 @@ async def test_topics_that_are_deleted_meanwhile_are_missing(
         assert answer.status in (200, 204, 404), answer
 
 
-async def test_missing_partitions_are_made_though_others_make_some_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_missing_partitions_are_made_though_others_make_some_meanwhile(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         for index in range(PARTITIONS):
             await rest.done("DELETE", f"{TOPIC}-partition-{index}")
@@ -126,9 +122,7 @@ async def test_missing_partitions_are_made_though_others_make_some_meanwhile(
         assert await backlogs(loaded) == [-1] * PARTITIONS
 
 
-async def test_a_subscription_that_a_client_made_meanwhile_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_subscription_that_a_client_made_meanwhile_stays(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         made = {}
 
@@ -147,9 +141,7 @@ async def test_a_subscription_that_a_client_made_meanwhile_stays(
         assert {topic: topic.subscriptions.get("new") for topic in made} == made
 
 
-async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         last = TopicName.parse(f"persistent://public/default/orders-partition-{PARTITIONS - 1}")
 
@@ -162,9 +154,7 @@ async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(
         assert (await rest.ask("GET", f"{TOPIC}/partitions")).status == 404
 
 
-async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         last = TopicName.parse(f"persistent://public/default/orders-partition-{PARTITIONS - 1}")
 
@@ -180,9 +170,7 @@ async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(
 
 
 @pytest.mark.parametrize("path", ["subscription/new", "subscription/s/resetcursor/5"])
-async def test_what_is_not_durable_yet_is_kept_by_an_unload(
-    path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_not_durable_yet_is_kept_by_an_unload(path: str, monkeypatch) -> None:
     async with partitions() as (rest, loaded):
         flushed = MemoryManagedLedger.flushed
 

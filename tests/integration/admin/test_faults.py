@@ -106,9 +106,7 @@ async def test_without_the_key_faults_and_reset_are_off(role: str) -> None:
         (" " * 70_000, 413, "at most"),
     ],
 )
-async def test_what_is_no_fault_is_refused_with_a_sentence(
-    body: str, status: int, sentence: str
-) -> None:
+async def test_what_is_no_fault_is_refused_with_a_sentence(body, status, sentence) -> None:
     async with cluster(both=ON) as parts, rest_client(parts.broker) as rest:
         answer = await rest.ask("POST", FAULTS, body)
         assert answer.status == status

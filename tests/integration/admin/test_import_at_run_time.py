@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from broker.admin.resources import imports
-from broker.admin.resources.imports import IMPORT_PATH
+from broker.admin.resources import floodgate
+from broker.admin.resources.floodgate import IMPORT_PATH
 from broker.stores.changes import StoreError
 from proto.names import TopicName
 from tests.support.processes.cluster import Cluster, cluster, topic_names
@@ -59,7 +59,7 @@ async def test_a_folder_is_walked_beside_the_loop_and_only_if_it_may_be_read(
         walked.append((folder, current_thread() is main_thread()))
         return []
 
-    monkeypatch.setattr(imports, "parquet_files", walk)
+    monkeypatch.setattr(floodgate, "parquet_files", walk)
     async with cluster(broker={"floodgateImportDirectory": str(allowed)}) as parts:
         for path in (allowed, allowed.parent):
             await post(parts, {"path": str(path)})

@@ -12,8 +12,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from broker.admin import json_steps
 from broker.admin.context import AdminContext
-from broker.admin.resources import growth
-from broker.admin.resources.messages import backlog, lifecycle
+from broker.admin.resources.messages import internal_stats, lifecycle
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.errors import MessageStoreError
 from broker.messages.metadata import MessageDigest, digest_of
@@ -74,9 +73,7 @@ async def test_a_message_is_shown_decompressed(kind: int) -> None:
         (pb.ZLIB, zlib.compress(bytes(100_000_000)), 1 << 31),
     ],
 )
-async def test_a_message_that_cannot_be_decompressed_costs_one_answer(
-    kind: int, payload: bytes, size: int
-) -> None:
+async def test_a_message_that_cannot_be_decompressed_costs_one_answer(kind, payload, size) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts), payload, compression=kind, uncompressed_size=size)
         answer = await rest.ask("GET", f"{TOPICS}/t/examinemessage")
@@ -120,7 +117,7 @@ async def test_peek_counts_what_is_left() -> None:
 
 
 async def test_an_analysis_of_a_large_backlog_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlog, "MOST_ANALYZED", 200)
+    monkeypatch.setattr(internal_stats, "MOST_ANALYZED", 200)
     async with broker() as (parts, rest):
         topic = await loaded(parts)
         for _ in range(450):
@@ -217,9 +214,7 @@ async def test_the_message_of_time_0_is_the_earliest() -> None:
     ],
 )
 @pytest.mark.parametrize(("profile", "status"), [("floodgate", 405), ("pulsar", 500)])
-async def test_a_topic_that_stores_nothing_says_so(
-    method: str, path: str, profile: str, status: int
-) -> None:
+async def test_a_topic_that_stores_nothing_says_so(method, path, profile, status) -> None:
     topic = "/admin/v2/non-persistent/public/default/t"
     async with broker(profile) as (_, rest):
         await rest.done("PUT", topic)
@@ -268,9 +263,7 @@ async def test_of_a_topic_that_stores_nothing_a_subscription_is_not_found(
         ("GET", "getMessageIdByIndex?index=0", None, 412),
     ],
 )
-async def test_what_cannot_be_asked_is_refused(
-    method: str, path: str, body: str | bytes | None, status: int
-) -> None:
+async def test_what_cannot_be_asked_is_refused(method, path, body, status) -> None:
     async with broker() as (parts, rest):
         store(await loaded(parts))
         await rest.done("PUT", f"{TOPICS}/t/subscription/s")
@@ -323,9 +316,7 @@ async def test_backlog_quotas_are_enforced_when_somebody_asks() -> None:
         ('["persistent://public/default/t"]', 412, "are not copied"),
     ],
 )
-async def test_shadow_topics_are_refused_with_a_sentence(
-    names: str, status: int, reason: str
-) -> None:
+async def test_shadow_topics_are_refused_with_a_sentence(names, status, reason) -> None:
     async with broker() as (parts, rest):
         await loaded(parts)
         answer = await rest.ask("PUT", f"{TOPICS}/t/shadowTopics", names)
@@ -421,7 +412,7 @@ async def test_a_growth_that_failed_half_way_is_completed_when_it_is_asked_for_a
             raise MessageStoreError("disk full")
 
         with monkeypatch.context() as failing:
-            failing.setattr(growth, "_load", fail)
+            failing.setattr(lifecycle, "_load", fail)
             assert (await rest.ask("POST", f"{TOPICS}/t/partitions", "3")).status == 500
         await rest.done("POST", f"{TOPICS}/t/partitions", "3")
         for index in (1, 2):

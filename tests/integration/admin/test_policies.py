@@ -111,9 +111,7 @@ async def test_a_namespace_says_how_topics_are_made_for_clients() -> None:
         (',"defaultNumPartitions":0', "cannot be less than 1 for partition type."),
     ],
 )
-async def test_partitioned_topics_made_for_clients_need_a_number(
-    partitions: str, problem: str
-) -> None:
+async def test_partitioned_topics_made_for_clients_need_a_number(partitions, problem) -> None:
     async with cluster() as parts, rest_client(parts.broker) as rest:
         body = f'{{"allowAutoTopicCreation":true,"topicType":"partitioned"{partitions}}}'
         refused = await rest.ask("POST", f"{NAMESPACE}/autoTopicCreation", body)

@@ -116,9 +116,7 @@ async def test_a_namespace_that_is_made_of_anothers_policies_has_the_same(profil
 
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_profile_pulsar_fails_where_a_real_broker_does_and_floodgate_nowhere(
-    profile: str,
-) -> None:
+async def test_profile_pulsar_fails_where_a_real_broker_does_and_floodgate_nowhere(profile) -> None:
     async with cluster(profile=profile) as parts, rest_client(parts.broker) as rest:
         for method, path, body in SUBJECTS:
             await rest.done(method, f"/admin/v2/{path}", body or None)

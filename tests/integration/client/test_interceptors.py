@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from client import (
     Client,
     ConsumerInterceptor,
@@ -95,9 +93,7 @@ async def test_interceptors_see_each_moment(client: Client, topic: str) -> None:
     assert consuming.seen == [before, "refused 1", before, "acknowledged", "closed"]
 
 
-async def test_interceptor_error(
-    client: Client, topic: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_interceptor_error(client: Client, topic: str, caplog) -> None:
     """Upstream ProducerImplTest.testInterceptorError: nothing leaks, whatever the error."""
     caplog.set_level("CRITICAL", "client.interceptors")
     failing = Failing()

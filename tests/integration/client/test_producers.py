@@ -83,9 +83,7 @@ async def test_batches_arrive_as_they_were_sent(role: str, compression: Compress
         (CompressionType.SNAPPY, 4_500_000),
     ],
 )
-async def test_a_large_message_arrives_whole_beside_batches(
-    compression: CompressionType, size: int
-) -> None:
+async def test_a_large_message_arrives_whole_beside_batches(compression, size) -> None:
     async with client_of("broker") as (topic, client):
         producer = await client.create_producer(topic, compression_type=compression)
         contents = [b"before", b"0123456789" * (size // 10), b"behind"]

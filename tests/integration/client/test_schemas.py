@@ -16,7 +16,6 @@ from client.schema import (
     CustomEnum,
     JsonSchema,
     Record,
-    Schema,
     StringSchema,
 )
 from client.schema import String as Text
@@ -73,9 +72,7 @@ def version(name: str, *fields: str) -> AvroSchema:
     ],
     ids=lambda value: f"{value}"[:12],
 )
-async def test_what_is_sent_is_received(
-    client: Client, topic: str, schema: Schema, value: object
-) -> None:
+async def test_what_is_sent_is_received(client, topic, schema, value) -> None:
     consumer = await client.subscribe(topic, "s", schema=schema)
     producer = await client.create_producer(topic, schema=schema)
     await producer.send(value)
@@ -86,9 +83,7 @@ async def test_what_is_sent_is_received(
     assert (await consumer.receive()).value() is None
 
 
-async def test_each_message_is_read_by_the_version_it_was_written_by(
-    client: Client, topic: str
-) -> None:
+async def test_each_message_is_read_by_the_version_it_was_written_by(client, topic) -> None:
     older = version("Row", "gone", "kept")
     newer = version("Row", "kept", "added")
     async with await client.create_producer(topic, schema=older) as producer:
@@ -128,9 +123,7 @@ async def test_auto_reads_every_version_by_its_own_definition(client: Client, to
     ],
     ids=["bytes", "text", "json"],
 )
-async def test_auto_reads_what_is_not_avro(
-    client: Client, topic: str, schema: Schema | None, value: object, found: object
-) -> None:
+async def test_auto_reads_what_is_not_avro(client, topic, schema, value, found) -> None:
     consumer = await client.subscribe(topic, "s", schema=AutoConsumeSchema())
     producer = await client.create_producer(topic, schema=schema)
     await producer.send(value)
@@ -149,9 +142,7 @@ async def test_what_is_not_compatible_is_refused(client: Client, topic: str) -> 
             await client.subscribe(topic, "s", schema=schema)
 
 
-async def test_a_version_that_is_gone_costs_the_value_and_not_the_message(
-    client: Client, topic: str
-) -> None:
+async def test_a_version_that_is_gone_costs_the_value_and_not_the_message(client, topic) -> None:
     # The messages name a schema version unknown to the broker
     schema = version("Row", "a")
     producer = await client.create_producer(topic, schema=schema)

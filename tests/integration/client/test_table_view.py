@@ -68,9 +68,7 @@ async def test_a_batch_updates_in_order(client: Client, topic: str) -> None:
         assert sorted(table.values()) == sorted(str(number).encode() for number in range(293, 300))
 
 
-async def test_a_listener_that_fails_is_passed_over(
-    client: Client, topic: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_listener_that_fails_is_passed_over(client: Client, topic: str, caplog) -> None:
     def fails(key: str, value: object) -> None:
         raise RuntimeError("listener")
 
@@ -127,9 +125,7 @@ async def test_the_table_of_a_partitioned_topic_is_filled_through_a_small_limit(
 
 
 @pytest.mark.parametrize("deleted", ["b", "ab"])
-async def test_a_table_is_ready_though_the_last_messages_are_compacted_away(
-    topic: str, deleted: str
-) -> None:
+async def test_a_table_is_ready_though_the_last_messages_are_compacted_away(topic, deleted) -> None:
     async with (
         cluster(topics={}, clock=LoopClock()) as parts,
         Client(parts.broker.service_url) as client,

@@ -54,9 +54,7 @@ async def test_messages_go_to_a_topic_and_back_through_tls(tmp_path: Path) -> No
     ],
     ids=["not trusted", "another host's name"],
 )
-async def test_a_certificate_that_is_not_right_is_refused(
-    tmp_path: Path, arguments: dict[str, bool], reason: str
-) -> None:
+async def test_a_certificate_that_is_not_right_is_refused(tmp_path, arguments, reason) -> None:
     certificates = Certificates(tmp_path, server_name="elsewhere.example")
     trusted = certificates.trust if arguments.get("trusts") else None
     hostname = arguments.get("hostname", False)

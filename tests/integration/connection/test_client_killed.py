@@ -69,9 +69,7 @@ def queued(parts: Cluster, role: str, kind: LimitType) -> Callable[[], bool]:
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", list(LimitType))
-async def test_a_client_that_is_lost_in_a_queue_leaves_it_at_once(
-    role: str, profile: str, kind: LimitType
-) -> None:
+async def test_a_client_that_is_lost_in_a_queue_leaves_it_at_once(role, profile, kind) -> None:
     async with cluster(BIG, profile) as parts, taken(parts, role, kind):
         peer = await parts.peer(role)
         await peer.send(topics_command(1, "public/big"))
@@ -116,9 +114,7 @@ async def test_a_client_that_is_lost_with_its_answer_half_written_holds_nothing(
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(
-    role: str, profile: str
-) -> None:
+async def test_who_waited_behind_a_lost_client_is_served_in_the_same_turn(role, profile) -> None:
     keys = {role: {**SMALL_SEND_BUFFER, "floodgateResponseBuffers": "private"}}
     limits = {f"{role}_limits": {"direct_max_bytes": 4_500_000}}
     async with cluster(BIG, profile, **keys, **limits) as parts:

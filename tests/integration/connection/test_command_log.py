@@ -20,9 +20,7 @@ def words(messages: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_both_directions_of_a_client_are_told(
-    profile: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_both_directions_of_a_client_are_told(profile: str, caplog) -> None:
     with caplog.at_level(logging.DEBUG, command_log.logger.name):
         async with cluster(TOPICS, profile) as parts:
             peer = await parts.peer("broker")
@@ -44,9 +42,7 @@ async def test_both_directions_of_a_client_are_told(
     assert "topics=[3: " in caplog.messages[4]
 
 
-async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(caplog) -> None:
     with caplog.at_level(logging.DEBUG, command_log.logger.name):
         async with cluster(TOPICS) as parts:
             await parts.client("proxy").topics_of_namespace(NAMESPACE)
@@ -57,9 +53,7 @@ async def test_a_proxy_tells_of_its_clients_and_of_its_brokers(
     assert [words([line])[0].split(" ")[0] for line in answered] == ["sent", "received"] * 2
 
 
-async def test_who_does_not_read_the_lines_does_not_pay_for_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_does_not_read_the_lines_does_not_pay_for_them(monkeypatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a line that nobody reads")
 

@@ -35,9 +35,7 @@ REQUESTS = 128
 
 
 @ALL_LINKS
-async def test_after_each_read_exactly_the_entries_that_have_not_left_are_pending(
-    link: Link,
-) -> None:
+async def test_after_each_read_exactly_the_entries_that_have_not_left_are_pending(link) -> None:
     async with controlled_peer(link, Flow(MARKS)) as (connection, peer):
         data = [bytes([number + 1]) * size for number, size in enumerate(SIZES)]
         for number, one in enumerate(data):

@@ -37,9 +37,7 @@ async def drained(parts: Cluster, role: str, peer: RawPeer) -> asyncio.Task[None
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_requests_under_way_are_answered_and_the_connection_ends(
-    role: str, profile: str
-) -> None:
+async def test_requests_under_way_are_answered_and_the_connection_ends(role, profile) -> None:
     async with cluster(TOPICS, profile) as parts:
         store = BlockedStore(parts.broker)
         peer = await parts.peer(role)

@@ -52,9 +52,7 @@ async def test_consumers_are_told_that_their_broker_goes() -> None:
         assert await kinds_until_the_end(peer) == [Type.CLOSE_CONSUMER]
 
 
-async def test_a_drain_tells_what_it_ends_and_what_was_left(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_drain_tells_what_it_ends_and_what_was_left(caplog) -> None:
     clock = ManualClock()
     async with cluster(clock=clock) as parts:
         peer = await MessagePeer.connect(parts.broker.service_url)

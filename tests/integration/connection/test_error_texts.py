@@ -32,9 +32,7 @@ WATCH = pb.BaseCommand(
     ],
     ids=["listing", "listing of a tenant", "lookup", "partitions", "lookup of five parts"],
 )
-async def test_a_malformed_name_is_answered_with_an_excerpt(
-    role: str, command: pb.BaseCommand
-) -> None:
+async def test_a_malformed_name_is_answered_with_an_excerpt(role, command) -> None:
     async with cluster() as parts:
         peer = await parts.peer(role)
         await peer.send(command)
@@ -48,9 +46,7 @@ async def test_a_malformed_namespace_of_a_watch_is_answered_with_an_excerpt() ->
         assert len(await peer.frame()) <= MOST_BYTES
 
 
-async def test_as_shipped_the_log_line_of_a_closed_connection_is_an_excerpt(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_as_shipped_the_log_line_of_a_closed_connection_is_an_excerpt(caplog) -> None:
     caplog.set_level("INFO")
     async with cluster(profile="pulsar") as parts:
         peer = await parts.peer("broker")

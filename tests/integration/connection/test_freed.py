@@ -33,9 +33,7 @@ def no_collections() -> Iterator[None]:
 @pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_nothing_of_a_lost_connection_waits_for_the_collector(
-    profile: str, role: str
-) -> None:
+async def test_nothing_of_a_lost_connection_waits_for_the_collector(profile, role) -> None:
     async with cluster({"public/default": ["orders"]}, profile) as parts:
         used = await used_by(Client(parts.part(role).service_url), parts.part(role))
         await until(lambda: not any(cnx() for cnx in used), "they are freed")

@@ -59,9 +59,7 @@ async def test_before_connect_a_large_frame_closes_before_its_body_has_come(
 @PROFILES
 @ROLES
 @pytest.mark.parametrize("kind", [Type.ACK, Type.LOOKUP, Type.SEND, Type.PRODUCER], ids=type_name)
-async def test_before_connect_another_command_closes_unparsed(
-    role: str, profile: str, kind: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_before_connect_another_command_closes_unparsed(role, profile, kind, caplog) -> None:
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS, profile) as parts:
         stranger = await parts.stranger(role)
@@ -131,9 +129,7 @@ async def test_a_schema_of_a_megabyte_that_is_no_protobuf_closes(profile: str) -
 
 
 @pytest.mark.parametrize("where", ["metadata", "properties of the schema"])
-async def test_a_large_command_of_very_many_fields_closes(
-    where: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_large_command_of_very_many_fields_closes(where: str, caplog) -> None:
     caplog.set_level(logging.INFO)
     asked = pb.CommandProducer(topic="t", producer_id=1, request_id=7)
     many = [pb.KeyValue(key="a", value="b")] * 60_000

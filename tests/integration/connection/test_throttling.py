@@ -62,9 +62,7 @@ async def test_a_freed_lookup_place_is_used_again() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("peers", [1, 15])
-async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(
-    profile: str, peers: int
-) -> None:
+async def test_a_burst_of_lookups_is_refused_nothing_for_none_waits(profile, peers) -> None:
     """Recorded: a real broker with 10 places refuses none of 150 lookups in one write."""
     async with cluster(TOPICS, profile, broker={"maxConcurrentLookupRequest": "1"}) as parts:
         herd = [await parts.peer("broker") for _ in range(peers)]
@@ -166,9 +164,7 @@ async def test_a_wait_that_is_too_long_is_refused_and_nothing_stays(
     "keys",
     [{"maxConcurrentInboundConnections": "2"}, {"maxConcurrentInboundConnectionsPerIp": "2"}],
 )
-async def test_one_connection_too_many_is_refused_until_another_leaves(
-    keys: dict[str, str],
-) -> None:
+async def test_one_connection_too_many_is_refused_until_another_leaves(keys) -> None:
     async with cluster(TOPICS, proxy=keys) as parts:
         first, second = await parts.peer(), await parts.peer()
         third = await parts.stranger()

@@ -137,9 +137,7 @@ async def test_a_broker_may_have_no_plain_port(pem: PemFiles) -> None:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
-    pem: PemFiles, profile: str
-) -> None:
+async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(pem, profile) -> None:
     strict = {"tlsTrustCertsFilePath": pem.trust, "tlsRequireTrustedClientCertOnConnect": "true"}
     certificate, key = pem.pair("proxy", "a-proxy")
     shown = {"brokerClientCertificateFilePath": certificate, "brokerClientKeyFilePath": key}
@@ -160,9 +158,7 @@ async def test_a_proxy_speaks_tls_on_both_sides_and_shows_its_certificate(
             assert found["brokerUrlTls"] == broker.urls.service_tls
 
 
-async def test_a_proxy_does_not_speak_to_a_broker_it_does_not_trust(
-    pem: PemFiles, tmp_path: Path
-) -> None:
+async def test_a_proxy_does_not_speak_to_a_broker_it_does_not_trust(pem, tmp_path) -> None:
     other = PemFiles(tmp_path / "other")
     async with (
         tls_broker(other) as broker,
@@ -198,9 +194,7 @@ async def test_new_certificates_need_no_restart(pem: PemFiles, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("spoken", ["TLSv1.2", "TLSv1.3"])
-async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(
-    pem: PemFiles, spoken: str
-) -> None:
+async def test_each_port_speaks_the_protocols_and_ciphers_of_its_own_keys(pem, spoken) -> None:
     # One port has a single TLS 1.2 cipher, in Java's spelling, and the other only TLS 1.3
     old = {"{}Protocols": "TLSv1.2", "{}Ciphers": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"}
     of_old, of_new = ("tls", "webServiceTls") if spoken == "TLSv1.2" else ("webServiceTls", "tls")
@@ -260,9 +254,7 @@ class Replaced:
             Path(new).replace(old)
 
 
-async def test_clients_that_come_while_certificates_change_are_all_served(
-    pem: PemFiles, tmp_path: Path
-) -> None:
+async def test_clients_that_come_while_certificates_change_are_all_served(pem, tmp_path) -> None:
     # Clients connect and leave all the time
     files = Replaced(pem, tmp_path)
     context = ssl.create_default_context(cafile=str(files.trust))

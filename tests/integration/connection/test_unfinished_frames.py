@@ -8,7 +8,7 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from client.client import Client
 from server.limits.clients import ClientLimits
-from server.limits.refusals import Limit
+from server.limits.connections import Limit
 from tests.support.peers.frames import frame, ping
 from tests.support.peers.raw_peer import RawPeer, connect_command
 from tests.support.processes.cluster import cluster, until

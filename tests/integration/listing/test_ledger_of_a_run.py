@@ -55,9 +55,7 @@ async def test_a_permit_that_nobody_gave_back_is_an_error_that_names_the_connect
     )
 
 
-async def test_an_error_of_the_block_is_not_hidden_by_the_ledger(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_error_of_the_block_is_not_hidden_by_the_ledger(caplog) -> None:
     async def run() -> None:
         async with service("broker") as part:
             await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)
@@ -76,9 +74,7 @@ async def test_what_was_given_back_is_no_error(caplog: pytest.LogCaptureFixture)
     assert errors(caplog) == []
 
 
-async def test_without_a_ledger_nothing_is_recorded_and_nothing_said(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_without_a_ledger_nothing_is_recorded_and_nothing_said(caplog) -> None:
     part = service("broker", **WITHOUT_LEDGER)
     async with part:
         await part.limiter.acquire(LimitType.HEAP_MEMORY, 600, None, "somebody", NS)

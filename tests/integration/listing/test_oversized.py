@@ -149,9 +149,7 @@ async def test_a_refused_answer_harms_no_other_namespace() -> None:
 
 @pytest.mark.parametrize("estimate", ESTIMATES)
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_a_namespace_that_shrinks_below_the_limit_is_answered_again(
-    role: str, estimate: str
-) -> None:
+async def test_a_namespace_that_shrinks_below_the_limit_is_answered_again(role, estimate) -> None:
     keys = {"floodgateSizeEstimate": estimate}
     limits = {f"{role}_limits": {"heap_max_bytes": MEGABYTE}}
     async with cluster(TOPICS, both=keys, **limits) as parts:

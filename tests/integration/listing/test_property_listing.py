@@ -47,9 +47,7 @@ async def fill(parts: Cluster, directory: Path) -> None:
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_the_index_lists_what_has_all_properties(
-    tmp_path: Path, role: str, profile: str
-) -> None:
+async def test_the_index_lists_what_has_all_properties(tmp_path, role: str, profile: str) -> None:
     async with cluster(profile=profile, broker=INDEX) as parts:
         await fill(parts, tmp_path)
         client = parts.client(role)

@@ -11,8 +11,7 @@ from broker.patterns.backtracking import PatternWorkers
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter, PatternRules
 from broker.patterns.pattern import RegexImplementation
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from server.tasks.worker_processes import MOST_NICENESS, NICENESS
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -99,9 +98,7 @@ async def test_others_are_served_while_a_slow_pattern_is_evaluated(setup: Setup)
     slow.cancel()
 
 
-async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(
-    setup: Setup,
-) -> None:
+async def test_the_process_ends_in_the_turn_in_which_the_last_who_waits_leaves(setup) -> None:
     slow = await setup.slow()
     (process,) = setup.processes
     slow.cancel()

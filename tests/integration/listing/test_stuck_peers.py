@@ -174,9 +174,7 @@ async def test_who_waits_for_what_silent_peers_hold_is_served_within_their_grace
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_reads(
-    role: str,
-) -> None:
+async def test_while_silent_peers_are_closed_a_newcomer_is_asked_whether_it_reads(role) -> None:
     clock = ManualClock()
     async with overload("floodgate", clock, role) as parts:
         flow = parts.part(role).flow
@@ -210,9 +208,7 @@ async def test_a_silent_peer_that_is_in_nobodys_way_is_not_closed_for_it(role: s
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_waits(
-    role: str,
-) -> None:
+async def test_a_peer_that_reads_nothing_is_closed_after_a_minute_though_nobody_waits(role) -> None:
     # Without keep-alive, so that only the rule under test ends it
     clock = ManualClock()
     keys = {"keepAliveIntervalSeconds": "0"}

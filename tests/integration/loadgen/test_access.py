@@ -1,7 +1,6 @@
 """The load generator's clients at a broker with TLS and tokens."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,7 @@ from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker
 
 
-async def test_clients_connect_by_tls_with_the_token_that_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_clients_connect_by_tls_with_the_token_that_is_named(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(os, "environ", dict(os.environ))
     pem = PemFiles(tmp_path / "pem")
     (tmp_path / "ann.jwt").write_bytes(token(sub="ann"))

@@ -16,14 +16,11 @@ import pytest
 from loadgen import spark
 from loadgen.engine.rows import Outcome
 from loadgen.errors import UsageError
-from loadgen.spark.session import SparkSettings, spark_session
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 from tests.support.runs.recorded_run import record_run, request
-from tests.support.runs.short_spark import SHORT_LIVED
+from tests.support.runs.shared_spark import SharedSpark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
     from loadgen.engine.totals import Totals
@@ -34,10 +31,9 @@ NOTEBOOK = Path(__file__).resolve().parents[3] / "examples" / "spark_notebook.ip
 NAMES = {"load/ns": topic_names("load/ns", 100, 100)}
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session(SparkSettings("notebook", cores=2, conf=SHORT_LIVED)) as session:
-        yield session
+@pytest.fixture
+def session(shared_spark: SharedSpark) -> SparkSession:
+    return shared_spark.session()
 
 
 @pytest.mark.usefixtures("session")
@@ -69,9 +65,7 @@ def test_tables_of_several_runs_are_one(session: SparkSession, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_an_interrupt_ends_a_run_with_its_rows_and_a_second_one_at_once(session, tmp_path) -> None:
     steady = {"name": "steady", "do": "list", "count": 2, "every": "100ms"}
     document = {
         "name": "long",
@@ -123,9 +117,7 @@ def test_a_folder_that_is_no_run_is_refused(session: SparkSession, tmp_path: Pat
         spark.events(session, tmp_path)
 
 
-def test_an_expectation_that_nothing_measures_is_refused_before_the_run(
-    session: SparkSession, tmp_path: Path
-) -> None:
+def test_an_expectation_that_nothing_measures_is_refused_before_the_run(session, tmp_path) -> None:
     expect = {"expect": ["broker.direct.used.max <= 1MB"]}
     document = {
         "topics": {"of": ["t/n"]},

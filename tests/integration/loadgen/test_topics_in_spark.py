@@ -9,16 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
-from loadgen.spark.session import SparkSettings, spark_session
 from loadgen.topics.corpus import Corpus, write_corpus
 from loadgen.topics.data_source import register
 from loadgen.topics.executors import in_spark, in_this_process
 from loadgen.topics.listed import write_listed_corpus
 from loadgen.topics.plan import TopicPlan, TopicShape
-from tests.support.runs.short_spark import SHORT_LIVED
+from tests.support.runs.shared_spark import SharedSpark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -27,14 +25,12 @@ pytestmark = pytest.mark.spark
 
 PLAN = TopicPlan(400, 9, seed=7)
 SKEWED = replace(PLAN, shape=TopicShape(namespace_skew=1, non_persistent_share=0.1))
-# A short-lived JVM gains nothing from second compilation or a parallel collector.
 HERE = in_this_process(lambda done: None)
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with spark_session(SparkSettings("topics", cores=2, conf=SHORT_LIVED)) as session:
-        yield session
+@pytest.fixture
+def spark(shared_spark: SharedSpark) -> SparkSession:
+    return shared_spark.session()
 
 
 def rows(corpus: Corpus) -> list[dict[str, Any]]:
@@ -51,9 +47,7 @@ def as_maps(corpus: Corpus) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-def test_spark_makes_the_rows_of_one_process(
-    spark: SparkSession, tmp_path: Path, parts: int
-) -> None:
+def test_spark_makes_the_rows_of_one_process(spark: SparkSession, tmp_path, parts: int) -> None:
     expected = write_corpus(PLAN, tmp_path / "process", 1, HERE)
     told: list[int] = []
     corpus = write_corpus(PLAN, tmp_path / "spark", parts, in_spark(spark, told.append))
@@ -124,9 +118,7 @@ def test_the_data_source_refuses_what_it_cannot_read_in_a_sentence(
         (reader.schema(schema) if schema else reader).load().count()
 
 
-def test_what_partition_by_writes_becomes_the_same_corpus(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_partition_by_writes_becomes_the_same_corpus(spark: SparkSession, tmp_path) -> None:
     source = write_corpus(SKEWED, tmp_path / "source", 3, HERE)
     frame = spark.read.parquet(str(source.directory))
     frame.write.partitionBy("tenant", "namespace").parquet(str(tmp_path / "by_namespace"))

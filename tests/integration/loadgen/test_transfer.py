@@ -45,9 +45,7 @@ async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) ->
     assert (found.namespaces, found.topics) == (5, 300)
 
 
-async def test_an_import_tells_how_far_it_is_within_a_file(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_import_tells_how_far_it_is_within_a_file(corpus: Corpus, monkeypatch) -> None:
     told: list[int] = []
     seen = asyncio.Event()
     whole = importer.import_topics
@@ -77,9 +75,7 @@ async def asked(url: str) -> dict[str, Any]:
         return await admin.floodgate.imports()
 
 
-async def test_non_persistent_topics_are_compared_where_the_server_imported_them(
-    tmp_path: Path,
-) -> None:
+async def test_non_persistent_topics_are_compared_where_the_server_imported_them(tmp_path) -> None:
     plan = TopicPlan(300, 5, 7, TopicShape(non_persistent_share=0.3))
     mixed = write_corpus(plan, tmp_path / "topics", 2, in_this_process(nobody))
     others = [row["topic"] for row in rows(mixed) if row["topic"].startswith("non-persistent")]
@@ -114,9 +110,7 @@ async def test_a_topic_too_few_and_one_too_many_are_named(corpus: Corpus) -> Non
 
 
 @pytest.mark.parametrize("properties", [False, True])
-async def test_a_snapshot_is_the_corpus_that_was_loaded(
-    corpus: Corpus, tmp_path: Path, properties: bool
-) -> None:
+async def test_a_snapshot_is_the_corpus_that_was_loaded(corpus, tmp_path, properties) -> None:
     async with cluster() as parts:
         url = parts.broker.web_service_url
         await load_by_rest(corpus.directory, url, nobody, 8)

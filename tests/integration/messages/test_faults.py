@@ -67,9 +67,7 @@ async def flow(role: str = "broker") -> AsyncIterator[Flow]:
     ],
     ids=lambda value: value["action"] if isinstance(value, dict) else value,
 )
-async def test_what_is_published_through_a_fault_is_received_in_order(
-    do: dict[str, object], on: str
-) -> None:
+async def test_what_is_published_through_a_fault_is_received_in_order(do, on) -> None:
     async with flow() as found:
         await found.set(do, on=[on], when=EVERY_5TH, where={"topic": TOPIC})
         received = await found.received()
@@ -88,9 +86,7 @@ async def test_what_is_published_through_a_fault_is_received_in_order(
     ],
     ids=lambda value: value.get("action", ""),
 )
-async def test_everything_is_received_although_the_consumer_is_disturbed(
-    do: dict[str, object], fault: dict[str, object]
-) -> None:
+async def test_everything_is_received_although_the_consumer_is_disturbed(do, fault) -> None:
     async with flow() as found:
         await found.set(do, when=EVERY_5TH, **fault)
         received = await found.received()

@@ -105,9 +105,7 @@ def send(sequence_id: int) -> bytes:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1_000, 100_000, 5_000_000])
-async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(
-    kind: str, size: int
-) -> None:
+async def test_what_waits_for_a_consumer_that_does_not_read_is_bounded(kind, size) -> None:
     clock = ManualClock()
     async with cluster(broker=KEYS, clock=clock) as parts:
         await stored(parts, "large", [size] * max(3, 4_000_000 // size))

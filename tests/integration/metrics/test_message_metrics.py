@@ -19,7 +19,7 @@ from tests.support.processes.samples import read_samples
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from server.metrics.sample_table import Families
+    from server.metrics.exposition import Families
     from tests.support.peers.raw_peer import RawPeer
     from tests.support.peers.rest_client import RestClient
     from tests.support.processes.cluster import Cluster

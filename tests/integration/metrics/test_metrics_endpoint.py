@@ -85,9 +85,7 @@ async def test_the_samples_are_the_26_of_the_recording_before_and_after_the_firs
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_for(
-    role: str,
-) -> None:
+async def test_every_sample_has_help_and_type_under_the_name_prometheus_looks_for(role) -> None:
     async with cluster(TOPICS) as parts:
         text = await scrape(parts, role)
         for sample in read_samples(text):
@@ -171,9 +169,7 @@ async def test_what_is_held_and_who_waits_shows_in_the_next_scrape(role: str) ->
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_what_decides_the_answers_is_told_with_the_version(
-    role: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_decides_the_answers_is_told_with_the_version(role: str, caplog) -> None:
     caplog.set_level(logging.INFO)
     async with cluster(TOPICS, "pulsar", both={"maxTopicListInFlightHeapMemSizeMB": "7"}) as parts:
         samples = read_samples(await scrape(parts, role))

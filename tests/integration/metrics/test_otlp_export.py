@@ -74,9 +74,7 @@ def metrics(resource: ResourceMetrics) -> dict[str, Metric]:
     return {one.name: one for scope in resource.scope_metrics for one in scope.metrics}
 
 
-async def test_broker_and_proxy_send_their_last_reading_when_they_drain(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_broker_and_proxy_send_their_last_reading_when_they_drain(monkeypatch) -> None:
     async with collector() as one:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=value")
@@ -139,9 +137,7 @@ async def test_a_batch_of_waits_of_no_time_arrives_in_full() -> None:
         assert waits.count == waits.bucket_counts[0] == 1000
 
 
-async def test_a_collector_that_is_away_costs_one_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_collector_that_is_away_costs_one_warning(monkeypatch, caplog) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", NOBODY)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
     clock = ManualClock()
@@ -160,9 +156,7 @@ async def test_a_collector_that_is_away_costs_one_warning(
     ]
 
 
-async def test_a_collector_that_refuses_is_told_with_its_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_collector_that_refuses_is_told_with_its_answer(monkeypatch, caplog) -> None:
     async with collector() as one:
         url = f"{one.url}/elsewhere"
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", url)
@@ -172,9 +166,7 @@ async def test_a_collector_that_refuses_is_told_with_its_answer(
         assert f"metrics do not reach {url}: it answered 404 Not Found;" in record.getMessage()
 
 
-async def test_the_console_is_standard_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_console_is_standard_error(monkeypatch, capsys) -> None:
     monkeypatch.setenv("OTEL_METRICS_EXPORTER", "console")
     async with BrokerService(broker_config({})):
         pass

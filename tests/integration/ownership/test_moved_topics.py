@@ -2,9 +2,6 @@
 
 import json
 from contextlib import AsyncExitStack
-from pathlib import Path
-
-import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.service import BrokerService
@@ -36,9 +33,7 @@ async def owned_by(one: BrokerService) -> str:
     return next(topic for topic in TOPICS if one.ownership.owns(TopicName.parse(topic)))
 
 
-async def test_a_client_with_tls_is_told_the_address_for_tls(
-    postgresql_url: str, tmp_path: Path
-) -> None:
+async def test_a_client_with_tls_is_told_the_address_for_tls(postgresql_url: str, tmp_path) -> None:
     pem = PemFiles(tmp_path)
     async with AsyncExitStack() as stack:
         tls = pem.keys(brokerServicePortTls="0")
@@ -79,9 +74,7 @@ async def test_a_fault_moves_a_topic_to_the_broker_that_it_names(postgresql_url:
         peer.close()
 
 
-async def test_a_topic_that_cannot_go_there_stays(
-    postgresql_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_topic_that_cannot_go_there_stays(postgresql_url: str, tmp_path, caplog) -> None:
     # A dead address, and then messages in a database
     async with AsyncExitStack() as stack:
         config = {"metadataStoreUrl": postgresql_url, "floodgateFaultsEnabled": "true"}

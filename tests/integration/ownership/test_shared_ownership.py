@@ -90,9 +90,7 @@ async def test_a_broker_that_ends_hands_over_at_once(postgresql_url: str) -> Non
         assert (other.moved, other.ownership.moved_total) == ([BUNDLE], 1)
 
 
-async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(
-    postgresql_url: str,
-) -> None:
+async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(postgresql_url) -> None:
     async with party(postgresql_url, 3) as other:
         await made(other)
         async with party(postgresql_url, 1) as one:
@@ -103,9 +101,7 @@ async def test_a_broker_that_was_killed_is_followed_when_its_lease_is_over(
             assert await owner_seen_by(other) == other.service_url
 
 
-async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(
-    postgresql_url: str,
-) -> None:
+async def test_a_broker_that_was_stopped_notices_before_it_serves_anything(postgresql_url) -> None:
     async with party(postgresql_url, 1) as one:
         await made(one)
         await owner_seen_by(one)
@@ -201,9 +197,7 @@ async def test_a_lookup_that_waits_ends_with_its_own_broker(postgresql_url: str)
             await asking
 
 
-async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(
-    postgresql_url: str,
-) -> None:
+async def test_a_broker_that_starts_again_on_its_disk_waits_for_no_lease(postgresql_url) -> None:
     async with party(postgresql_url, 1, store="disk-1") as one:
         await made(one)
         await owner_seen_by(one)
@@ -348,9 +342,7 @@ async def test_who_has_it_in_memory_finds_its_messages_again(postgresql_url: str
         assert not one.moved
 
 
-async def test_bundles_of_a_namespace_that_was_made_again_do_not_overlap(
-    postgresql_url: str,
-) -> None:
+async def test_bundles_of_a_namespace_that_was_made_again_do_not_overlap(postgresql_url) -> None:
     async with party(postgresql_url, 1) as one, party(postgresql_url, 3) as other:
         await made(one, 1)
         await owner_seen_by(one)

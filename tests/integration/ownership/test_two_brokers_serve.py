@@ -136,9 +136,7 @@ async def test_a_broker_that_ends_hands_its_topics_to_the_other(postgresql_url: 
         peer.close()
 
 
-async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(
-    postgresql_url: str,
-) -> None:
+async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(postgresql_url) -> None:
     async with brokers(postgresql_url) as parts:
         for topic in TOPICS:
             await looked_up(parts.one, topic)
@@ -157,9 +155,7 @@ async def test_a_broker_that_ends_names_the_one_that_serves_its_topics_now(
         peer.close()
 
 
-async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(
-    postgresql_url: str,
-) -> None:
+async def test_an_unloaded_namespace_closes_its_clients_who_find_it_again(postgresql_url) -> None:
     async with brokers(postgresql_url) as parts:
         topic = TOPICS[0]
         peer = await parts.through_proxy(topic)
@@ -260,9 +256,7 @@ async def test_a_namespace_deleted_at_any_broker_leaves_nothing_to_its_next_life
         peer.close()
 
 
-async def test_topics_in_a_database_wait_for_their_broker(
-    postgresql_url: str, tmp_path: Path
-) -> None:
+async def test_topics_in_a_database_wait_for_their_broker(postgresql_url: str, tmp_path) -> None:
     stores = {name: f"sqlite://{tmp_path / name}.db" for name in ("one", "two")}
     async with brokers(postgresql_url, stores) as parts:
         for topic in TOPICS:

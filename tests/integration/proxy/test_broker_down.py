@@ -47,9 +47,7 @@ async def proxy_before(
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("request_of", REQUESTS)
-async def test_a_request_is_answered_with_service_not_ready(
-    profile: str, request_of: Callable[[PulsarClient], Awaitable[object]]
-) -> None:
+async def test_a_request_is_answered_with_service_not_ready(profile, request_of) -> None:
     async with proxy_before(f"pulsar://127.0.0.1:{free_port()}", profile) as (proxy, client):
         for _ in range(2):
             with pytest.raises(ServerResponseError) as caught:
@@ -60,9 +58,7 @@ async def test_a_request_is_answered_with_service_not_ready(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_the_proxy_recovers_when_the_broker_comes_and_when_it_comes_back(
-    profile: str,
-) -> None:
+async def test_the_proxy_recovers_when_the_broker_comes_and_when_it_comes_back(profile) -> None:
     port = free_port()
     async with proxy_before(f"pulsar://127.0.0.1:{port}", profile) as (_, client):
         for _ in range(2):

@@ -1,7 +1,5 @@
 """An answer in flight to slow clients is not fetched and held a second time."""
 
-from collections.abc import Callable
-
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -208,9 +206,7 @@ def _without_hash(request: pb.CommandGetTopicsOfNamespace) -> bytes:
         _without_hash,
     ],
 )
-async def test_after_an_answer_that_settles_nothing_the_list_is_asked_for(
-    answers: Callable[[pb.CommandGetTopicsOfNamespace], bytes],
-) -> None:
+async def test_after_an_answer_that_settles_nothing_the_list_is_asked_for(answers) -> None:
     async with questioned_proxy(broker_with(NAMES)) as parts:
         await parts.holding()
         parts.broker.change(NAMESPACE, OTHERS)

@@ -164,9 +164,7 @@ async def test_a_slow_broker_pauses_the_client() -> None:
 
 @pytest.mark.parametrize("first", ["client", "broker"])
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(
-    profile: str, first: str
-) -> None:
+async def test_a_pipe_full_both_ways_moves_as_soon_as_one_side_reads(profile, first) -> None:
     # Both sides write and neither reads, until no byte moves in either direction
     async with pipes(profile, floodgateSocketSendBufferBytes="4096") as parts:
         near, far = await parts.open()
@@ -285,9 +283,7 @@ async def test_a_broker_that_refuses_connect_speaks_to_the_client() -> None:
         topics_command(1, "public/default"),
     ],
 )
-async def test_a_broker_that_answers_connect_with_something_else_is_unavailable(
-    answer: pb.BaseCommand,
-) -> None:
+async def test_a_broker_that_answers_connect_with_something_else_is_unavailable(answer) -> None:
     async with pipes(answer=answer) as parts:
         error = await parts.refused(parts.broker.url.removeprefix("pulsar://"))
         assert error.error == pb.ServiceNotReady

@@ -10,7 +10,7 @@ import pytest
 from broker.service import BrokerService
 from client.authentication.tls import AuthenticationTLS
 from client.client import Client
-from server.authentication.principal import Principal
+from server.authentication.providers import Principal
 from server.authentication.requests import ORIGINAL_HEADER
 from tests.support.certificates import PemFiles
 from tests.support.processes.tls_servers import tls_broker, tls_proxy

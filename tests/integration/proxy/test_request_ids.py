@@ -48,9 +48,7 @@ async def test_every_error_carries_the_clients_request_id(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
 @pytest.mark.parametrize(("width", "own_id"), NARROWEST_AND_WIDEST)
-async def test_the_proxys_own_request_ids_may_have_every_width(
-    profile: str, width: int, own_id: int
-) -> None:
+async def test_the_proxys_own_request_ids_may_have_every_width(profile, width, own_id) -> None:
     async with cluster(TOPICS, profile) as parts:
         peer = await parts.peer()
         broker = await broker_connection(parts, peer)

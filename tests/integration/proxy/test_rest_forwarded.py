@@ -13,7 +13,7 @@ from aiohttp import web
 from yarl import URL
 
 from proxy.service import ProxyService
-from server.limits.refusals import Limit
+from server.limits.connections import Limit
 from tests.support.authentication.credentials import properties, token
 from tests.support.certificates import PemFiles
 from tests.support.clocks.manual_clock import ManualClock

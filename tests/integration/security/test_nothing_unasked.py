@@ -176,18 +176,14 @@ def stats() -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("subject", [ORDERS, "persistent://acme/shop/missing"])
-async def test_the_end_of_a_transaction_tells_nobody_what_there_is(
-    servers: Secured, subject: str
-) -> None:
+async def test_the_end_of_a_transaction_tells_nobody_what_there_is(servers, subject) -> None:
     command = pb.BaseCommand(type=pb.BaseCommand.END_TXN_ON_PARTITION)
     command.endTxnOnPartition.topic, command.endTxnOnPartition.request_id = subject, 1
     came = await asyncio.to_thread(asked, servers.address, "nobody", command)
     assert came.startswith("END_TXN_ON_PARTITION_RESPONSE NotAllowedError")
 
 
-async def test_a_listing_under_way_through_the_proxy_is_no_answer_for_another_role(
-    servers: Secured,
-) -> None:
+async def test_a_listing_under_way_through_the_proxy_is_no_answer_for_another_role(servers) -> None:
     def work() -> None:
         host, _, port = servers.proxy_address.rpartition(":")
         with ExitStack() as exits:
@@ -319,9 +315,7 @@ async def test_metrics_are_for_all_unless_credentials_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("provider", "status"), [(MULTI_ROLES_PROVIDER, 200), ("", 401)])
-async def test_with_the_provider_for_it_any_role_of_a_token_counts(
-    provider: str, status: int
-) -> None:
+async def test_with_the_provider_for_it_any_role_of_a_token_counts(provider, status) -> None:
     keys = {
         **dict(line.split("=", 1) for line in recorded_keys("broker", forwarding=False)),
         "brokerServicePort": "0",

@@ -37,9 +37,7 @@ def connect(password: str) -> pb.BaseCommand:
 
 
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
-async def test_what_is_sent_behind_connect_waits_for_the_password(
-    profile: str, tmp_path: Path
-) -> None:
+async def test_what_is_sent_behind_connect_waits_for_the_password(profile: str, tmp_path) -> None:
     async with cluster({"public/default": [TOPIC]}, profile, keys(tmp_path)) as parts:
         for _ in range(2):  # Cached the second time.
             async with await RawPeer.connect(parts.broker.service_url) as peer:
@@ -50,9 +48,7 @@ async def test_what_is_sent_behind_connect_waits_for_the_password(
 
 
 @pytest.mark.parametrize("role", ["broker", "proxy"])
-async def test_a_wrong_password_is_refused_and_the_connection_ends(
-    role: str, tmp_path: Path
-) -> None:
+async def test_a_wrong_password_is_refused_and_the_connection_ends(role: str, tmp_path) -> None:
     async with cluster(both=keys(tmp_path)) as parts:
         for password, kind in (("right", pb.BaseCommand.CONNECTED), ("no", pb.BaseCommand.ERROR)):
             async with await RawPeer.connect(parts.part(role).service_url) as peer:

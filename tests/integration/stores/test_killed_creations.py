@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -104,9 +103,7 @@ def kill_points(count: int, kills: int) -> list[int]:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
-def test_every_acknowledged_creation_survives_a_kill(
-    store: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_every_acknowledged_creation_survives_a_kill(store: str, tmp_path, request) -> None:
     url = f"sqlite:///{tmp_path}/topics.db"
     if store == "postgresql":
         url = request.getfixturevalue("postgresql_url")

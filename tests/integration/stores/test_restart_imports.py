@@ -90,9 +90,7 @@ async def test_what_was_changed_since_an_import_stays_after_a_restart_with_it(
     assert "was imported before" in line
 
 
-async def test_the_same_content_is_known_wherever_it_lies(
-    store_url: str, file: Path, tmp_path: Path
-) -> None:
+async def test_the_same_content_is_known_wherever_it_lies(store_url, file, tmp_path) -> None:
     async with started(store_url, Imports([file])) as broker:
         await broker.topics.delete(topic("t"))
     moved = in_folder(file, tmp_path / "elsewhere")

@@ -114,9 +114,7 @@ async def test_a_large_change_is_told_as_one_to_be_listed(postgresql_url: str) -
         assert len(await names(other)) == len(many) + 1
 
 
-async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(
-    postgresql_url: str,
-) -> None:
+async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(postgresql_url) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         feed = other.changes()
         assert await other.snapshot(NEW) is None
@@ -125,9 +123,7 @@ async def test_a_namespace_that_was_asked_for_before_it_was_made_is_told(
         assert await names(other, NEW) == [topic("a", NEW).decode()]
 
 
-async def test_a_namespace_that_another_broker_deletes_and_makes_again(
-    postgresql_url: str,
-) -> None:
+async def test_a_namespace_that_another_broker_deletes_and_makes_again(postgresql_url: str) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("__change_events")))
         await other.snapshot(A)
@@ -170,9 +166,7 @@ async def test_dynamic_configuration_is_told_to_the_other_only(postgresql_url: s
         assert not own.is_set()
 
 
-async def test_after_a_restart_of_the_database_all_goes_on(
-    postgresql: PostgresqlServer, postgresql_url: str
-) -> None:
+async def test_after_a_restart_of_the_database_all_goes_on(postgresql, postgresql_url) -> None:
     async with two_brokers(postgresql_url) as (one, other):
         await one.apply(A, changes(topic("before")))
         await other.snapshot(A)

@@ -74,9 +74,7 @@ async def test_a_watch_that_was_answered_holds_a_place_of_the_registry_and_nothi
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", ["heap", "direct"])
-async def test_a_watch_waits_for_memory_however_often_that_times_out(
-    profile: str, place: str
-) -> None:
+async def test_a_watch_waits_for_memory_however_often_that_times_out(profile, place) -> None:
     clock = ManualClock()
     async with cluster(TOPICS, profile=profile, clock=clock, broker_limits=SHORT_WAITS) as parts:
         peer = await parts.peer("broker")
@@ -208,9 +206,7 @@ async def test_as_shipped_a_listing_after_an_overflow_that_fails_is_not_our_erro
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("after", [["2", "4", "5"], ["6", "7"], []], ids=["some", "new", "none"])
-async def test_what_changed_while_the_store_was_away_is_one_update(
-    profile: str, after: list[str]
-) -> None:
+async def test_what_changed_while_the_store_was_away_is_one_update(profile, after) -> None:
     before = [name(text) for text in "123"]
     async with cluster({"public/gold": before}, profile=profile) as parts:
         peer, now = await watching(parts), [name(text) for text in after]

@@ -32,9 +32,7 @@ CLOSED_EARLY = "Closed watcher before creation was complete"
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(
-    profile: str, place: str
-) -> None:
+async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(profile, place) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         tasks = asyncio.all_tasks()
         async with held_at(parts.broker, place):
@@ -50,9 +48,7 @@ async def test_a_peer_that_vanishes_while_its_watch_is_made_leaves_nothing(
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", ["heap", "direct"])
-async def test_a_peer_that_vanishes_between_two_attempts_leaves_nothing(
-    profile: str, place: str
-) -> None:
+async def test_a_peer_that_vanishes_between_two_attempts_leaves_nothing(profile, place) -> None:
     clock = ManualClock()
     async with cluster(TOPICS, profile=profile, clock=clock) as parts:
         tasks = asyncio.all_tasks()
@@ -118,9 +114,7 @@ async def test_a_set_whose_only_watcher_leaves_while_it_is_made_is_not_kept_for_
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(
-    profile: str, place: str
-) -> None:
+async def test_a_close_while_a_watch_is_made_answers_all_who_wait_for_it(profile, place) -> None:
     async with cluster(TOPICS, profile=profile) as parts:
         peer = await parts.peer("broker")
         async with held_at(parts.broker, place):

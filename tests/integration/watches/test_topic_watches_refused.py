@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.watch_keys import WatchSettings
+from broker.configuration.config import WatchSettings
 from broker.metrics import WATCHES
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.filter import PatternFilter
@@ -64,9 +64,7 @@ async def refused(peer: RawPeer, command: pb.BaseCommand) -> tuple[int, str]:
     ],
     ids=["too long", "not evaluated", "invalid"],
 )
-async def test_a_pattern_that_is_refused(
-    profile: str, pattern: str, keys: Mapping[str, str], code: int, text: str
-) -> None:
+async def test_a_pattern_that_is_refused(profile, pattern, keys, code, text) -> None:
     async with cluster(TOPICS, profile=profile, broker=keys) as parts:
         error, message = await refused(await parts.peer("broker"), watch(pattern, 5))
         assert error == code

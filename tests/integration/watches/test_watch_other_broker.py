@@ -9,7 +9,6 @@ from broker.service import BrokerService
 from proto.topic_hash import topics_hash
 from tests.support.peers.raw_peer import RawPeer
 from tests.support.processes.cluster import broker_config, until
-from tests.support.processes.postgresql import PostgresqlServer
 from tests.support.stores.topic_stores import A, changes, topic
 
 
@@ -45,9 +44,7 @@ async def test_a_topic_made_on_one_reaches_a_watcher_on_the_other(postgresql_url
         assert update.topics_hash == topics_hash([topic("new").decode()])
 
 
-async def test_it_does_again_after_the_database_was_restarted(
-    postgresql_url: str, postgresql: PostgresqlServer
-) -> None:
+async def test_it_does_again_after_the_database_was_restarted(postgresql_url, postgresql) -> None:
     async with watched_from_afar(postgresql_url) as (one, other, peer):
         await asyncio.to_thread(postgresql.stop)
         await until(lambda: not one.store.connected and not other.store.connected)

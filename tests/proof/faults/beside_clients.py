@@ -25,18 +25,27 @@ def prove(options: ProofOptions) -> ProofResult:
     result = ProofResult()
     options.out.mkdir(parents=True, exist_ok=True)
     with running_cluster(ClusterSettings(options.out, ON, {})) as (broker, proxy):
-        for language in LANGUAGES:  # a namespace each: topics move with their bundle
-            rest(broker.web_url, "PUT", f"namespaces/public/{language}", {})
         for server in (broker,) if options.quick else (broker, proxy):
-            with _running_clients(options.out, server) as clients:
-                for name, case in CASES.items():
-                    if case.at_proxy or server is broker:
-                        options.note(f"{name} at the {server.module}")
-                        seen = _seen(clients, server, name, case)
-                        result.figures[f"{name} at the {server.module}"] = seen
-                        _judge(f"{name} at the {server.module}", case, seen, result)
+            play(server, broker.web_url, options, result)
     check_logs(options.out, result)
     return result
+
+
+def play(
+    server: ServerProcess, broker_web_url: str, options: ProofOptions, result: ProofResult
+) -> None:
+    """Run each fault of a server beneath each client, and judge the applications' results."""
+    for language in LANGUAGES:  # a namespace each: topics move with their bundle
+        namespace = f"namespaces/public/{language}-{server.module}"
+        rest(broker_web_url, "PUT", namespace, {})
+    with _running_clients(options.out, server) as clients:
+        for name, case in CASES.items():
+            if case.at_proxy or server.module == "broker":
+                title = f"{name} at the {server.module}"
+                options.note(title)
+                seen = _seen(clients, server, name, case)
+                result.figures[title] = seen
+                _judge(title, case, seen, result)
 
 
 def _judge(name: str, case: Case, seen: dict[str, Any], result: ProofResult) -> None:
@@ -60,7 +69,7 @@ def _seen(
     """Set the fault for a topic of each language, and return the applications' results."""
     ids = {}
     for language, client in clients.items():
-        topic = f"persistent://public/{language}/{name.replace(' ', '-')}-{server.module}"
+        topic = f"persistent://public/{language}-{server.module}/{name.replace(' ', '-')}"
         document = {**case.document, "where": {"topic": topic}}
         ids[language] = rest(server.web_url, "POST", FAULTS, document)["id"]
         client.say(topic)

@@ -11,9 +11,7 @@ COUNTS = st.integers(1, 300)
 
 
 @given(COUNTS, st.binary(max_size=40))
-def test_every_topic_lies_in_just_the_bundle_that_is_named_after_it(
-    count: int, name: bytes
-) -> None:
+def test_every_topic_lies_in_just_the_bundle_that_is_named_after_it(count, name) -> None:
     bundle = bundle_of(name, count)
     named = bundle_named(str(bundle), count)
     assert named == bundle

@@ -51,9 +51,7 @@ def check(names: SortedNames, expected: set[bytes]) -> None:
 
 @MANY
 @given(NAMES, NAMES, NAMES)
-def test_a_merged_set_is_that_of_all_its_changes(
-    first: set[bytes], added: set[bytes], removed: set[bytes]
-) -> None:
+def test_a_merged_set_is_that_of_all_its_changes(first, added, removed) -> None:
     # Present names are added, too, and absent names removed
     added = added - removed
     before = names_of(first)
@@ -64,9 +62,7 @@ def test_a_merged_set_is_that_of_all_its_changes(
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 4_000), st.integers(0, 3_000), st.floats(0, 1))
-def test_a_large_set_is_merged_and_can_still_be_changed(
-    seed: int, count: int, changes: int, share_added: float
-) -> None:
+def test_a_large_set_is_merged_and_can_still_be_changed(seed, count, changes, share_added) -> None:
     random = Random(seed)
     everything = [f"{number:05d}".encode() for number in range(5_000)]
     first = set(random.sample(everything, count))
@@ -111,9 +107,7 @@ def test_all_changes_between_two_versions(first: set[bytes], last: set[bytes]) -
 
 @MANY
 @given(NAMES, NAMES, st.integers(0, 200))
-def test_changes_in_parts_lead_to_the_newest_version(
-    first: set[bytes], last: set[bytes], most_bytes: int
-) -> None:
+def test_changes_in_parts_lead_to_the_newest_version(first, last, most_bytes) -> None:
     told, newest = names_of(first), names_of(last)
     parts = 0
     while True:
@@ -145,9 +139,7 @@ def test_sets_are_alike_where_their_names_are(one: set[bytes], other: set[bytes]
     assert done(alike(names_of(one), names_of(one)))
 
 
-def test_lists_of_one_length_and_crc_are_compared_by_their_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_lists_of_one_length_and_crc_are_compared_by_their_names(monkeypatch) -> None:
     one, other = names_of({b"a", b"b"}), names_of({b"a", b"c"})
     monkeypatch.setattr(SortedNames, "fingerprint", (2, 0, 3))
     assert not done(alike(one, other))

@@ -82,9 +82,7 @@ EVENTS = b"persistent://t/n/__change_events"
 )
 @given(st.lists(CHANGES, max_size=8), PROPERTIES.filter(bool))
 @pytest.mark.parametrize("made", [NamespaceProperties, PlainProperties])
-def test_properties_are_those_of_a_dict(
-    made: type[NamespaceProperties], steps: list[TopicChanges], wanted: Mapping[str, str]
-) -> None:
+def test_properties_are_those_of_a_dict(made, steps, wanted) -> None:
     snapshot, properties = NamespaceSnapshot(), made()
     model: dict[bytes, Mapping[str, str]] = {}
     for step in steps:

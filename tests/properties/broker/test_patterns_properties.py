@@ -21,8 +21,7 @@ from broker.patterns.pattern import LinearTime, RegexImplementation
 from broker.patterns.plain_paths import PlainPaths
 from broker.stores.snapshots.namespace_properties import names_at_rows
 from broker.topic_lists import tree as topic_tree
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 from proto.names import without_partition
 from proto.topic_hash import java_order
 from tests.support.stepwise import finished
@@ -67,9 +66,7 @@ def expected(listing: TopicListing, pattern: str) -> list[str]:
 @pytest.mark.parametrize("paths_of", [PathColumns, PlainPaths])
 @MANY
 @given(NAME_LISTS, NAME_LISTS, PATTERNS, FLAGS)
-def test_a_filter_keeps_what_matches(
-    paths_of: object, persistent: list[str], others: list[str], pattern: str, flags: str
-) -> None:
+def test_a_filter_keeps_what_matches(paths_of, persistent, others, pattern, flags) -> None:
     listing = TopicListing(
         sequence_of("non-persistent", others), sequence_of("persistent", persistent)
     )
@@ -115,9 +112,7 @@ def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
 
 @MANY
 @given(NAME_LISTS, PATTERNS, FLAGS)
-def test_all_that_matches_lies_within_a_patterns_range(
-    local_names: list[str], pattern: str, flags: str
-) -> None:
+def test_all_that_matches_lies_within_a_patterns_range(local_names, pattern, flags) -> None:
     compiled = LinearTime(f"{flags}t/n/(?:{pattern})")
     listing = TopicListing(sequence_of("persistent", local_names))
     for name in expected(listing, compiled.text):
@@ -141,9 +136,7 @@ def test_rows_are_the_names_in_their_order(local_names: list[str], data: st.Data
 
 @MANY
 @given(st.lists(LOCAL_NAMES, min_size=1, max_size=60), LOCAL_NAMES, LOCAL_NAMES)
-def test_blocks_of_a_range_hold_every_name_of_it(
-    local_names: list[str], one: str, other: str
-) -> None:
+def test_blocks_of_a_range_hold_every_name_of_it(local_names, one, other) -> None:
     sequence = sequence_of("persistent", local_names)
     low, high = sorted(java_order(f"persistent://t/n/{end}".encode()) for end in (one, other))
     found = [name for block in sequence.blocks(low, high) for name in block.names()]

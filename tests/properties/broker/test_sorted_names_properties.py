@@ -108,9 +108,7 @@ def changed(
 
 @MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
-def test_after_each_change_a_set_is_the_sorted_list_of_its_names(
-    first: set[str], steps: list[tuple[bool, str]]
-) -> None:
+def test_after_each_change_a_set_is_the_sorted_list_of_its_names(first, steps) -> None:
     expected = {name.encode() for name in first}
     names = SortedNames.from_sorted(in_java_order(expected))
     for added, text in steps:
@@ -124,9 +122,7 @@ def test_after_each_change_a_set_is_the_sorted_list_of_its_names(
 
 @MANY
 @given(SEEDS, st.integers(0, 3_000), st.floats(0.2, 0.8))
-def test_what_every_node_says_is_so_and_the_tree_is_balanced(
-    seed: int, count: int, share_added: float
-) -> None:
+def test_what_every_node_says_is_so_and_the_tree_is_balanced(seed, count, share_added) -> None:
     random = Random(seed)
     all_names = numbered(3_000)
     expected = set(all_names[:count])
@@ -143,9 +139,7 @@ def test_what_every_node_says_is_so_and_the_tree_is_balanced(
 
 @MANY
 @given(st.sets(TEXTS, min_size=1, max_size=300), st.lists(st.sets(TEXTS), max_size=6), STEPS)
-def test_sets_of_shared_nodes_change_as_each_would_alone(
-    first: set[str], lacking: list[set[str]], steps: list[tuple[bool, str]]
-) -> None:
+def test_sets_of_shared_nodes_change_as_each_would_alone(first, lacking, steps) -> None:
     # Sets of a common origin
     base = {name.encode() for name in first}
     expected = [base] + [base - {name.encode() for name in names} for names in lacking]
@@ -189,9 +183,7 @@ def test_old_versions_stay_as_they_were(first: set[str], steps: list[tuple[bool,
 
 @MANY
 @given(st.sets(TEXTS, max_size=200), STEPS, st.data())
-def test_the_changes_between_any_two_versions_are_what_differs(
-    first: set[str], steps: list[tuple[bool, str]], data: st.DataObject
-) -> None:
+def test_the_changes_between_any_two_versions_are_what_differs(first, steps, data) -> None:
     versions = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
     for added, text in steps:
         versions.append(changed(versions[-1], text.encode(), added=added))
@@ -234,9 +226,7 @@ def test_a_builder_may_be_given_the_names_in_any_pieces(names: set[str], pieces:
 
 @MANY
 @given(st.sets(TEXTS, max_size=400), st.sets(TEXTS, max_size=200))
-def test_own_objects_are_those_of_the_set_and_others_as_given(
-    own: set[str], wanted: set[str]
-) -> None:
+def test_own_objects_are_those_of_the_set_and_others_as_given(own, wanted) -> None:
     names = SortedNames.from_sorted(in_java_order(name.encode() for name in own))
     ids = {name: id(name) for name in names.names()}
     asked = in_java_order(name.encode() for name in wanted)
@@ -248,9 +238,7 @@ def test_own_objects_are_those_of_the_set_and_others_as_given(
 
 @MANY
 @given(st.sets(TEXTS, max_size=300), STEPS)
-def test_versions_are_equal_where_their_names_are(
-    first: set[str], steps: list[tuple[bool, str]]
-) -> None:
+def test_versions_are_equal_where_their_names_are(first, steps) -> None:
     names = [SortedNames.from_sorted(in_java_order(name.encode() for name in first))]
     for added, text in steps:
         names.append(changed(names[-1], text.encode(), added=added))
@@ -284,9 +272,7 @@ def test_a_shift_can_be_taken_back(crc: int, size_bytes: int) -> None:
 
 @MANY
 @given(st.binary(max_size=300), st.binary(min_size=1, max_size=300), st.integers(0, 12_000))
-def test_the_crc_of_two_texts_is_combined_from_theirs(
-    first: bytes, pattern: bytes, times: int
-) -> None:
+def test_the_crc_of_two_texts_is_combined_from_theirs(first, pattern, times) -> None:
     # Up to 3.6 MB
     second = pattern * times
     combined = combine_crc(google_crc32c.value(first), google_crc32c.value(second), len(second))

@@ -90,9 +90,7 @@ def test_entries_survive_the_wire(sizes: list[int]) -> None:
 
 @MANY
 @given(NAME_LISTS, NAME_LISTS, NAME_LISTS)
-def test_a_change_is_the_same_as_building_anew(
-    names: list[str], added: list[str], removed: list[str]
-) -> None:
+def test_a_change_is_the_same_as_building_anew(names, added, removed) -> None:
     gone = {*removed, *names[::3]}
     before = TopicSequence.from_names(encoded(names))
     after = before.apply(encoded(added), encoded(gone))
@@ -102,9 +100,7 @@ def test_a_change_is_the_same_as_building_anew(
 
 @MANY
 @given(RUNS, st.lists(st.tuples(RUNS, RUNS), min_size=1, max_size=3))
-def test_changes_deep_in_a_tree_are_the_same_as_building_anew(
-    names: list[str], changes: list[tuple[list[str], list[str]]]
-) -> None:
+def test_changes_deep_in_a_tree_are_the_same_as_building_anew(names, changes) -> None:
     # Blocks of about ten names, three to a branch
     with patch.multiple(topic_tree, BLOCK_BYTES=300, BRANCH_CHILDREN=3):
         expected = set(names)
@@ -134,8 +130,6 @@ def test_the_crc_of_a_whole_is_combined_from_its_parts(first: bytes, second: byt
 
 @MANY
 @given(st.lists(st.binary(max_size=9), max_size=5), st.lists(st.binary(max_size=9), max_size=5))
-def test_the_crc_of_a_list_is_combined_from_its_parts(
-    first: list[bytes], second: list[bytes]
-) -> None:
+def test_the_crc_of_a_list_is_combined_from_its_parts(first, second) -> None:
     combined = combine_joined((len(first), *joined_crc(first)), (len(second), *joined_crc(second)))
     assert combined == joined_crc(first + second)

@@ -238,9 +238,7 @@ async def test_of_a_reader(call: Callable[[Any], Awaitable[Any]]) -> None:
 
 @pytest.mark.parametrize("partitions", [0, 3])
 @pytest.mark.parametrize("opening", [consumer, retrying, reader], ids=lambda one: one.__name__)
-async def test_of_opening(
-    opening: Callable[[ModelBroker], Awaitable[Any]], partitions: int
-) -> None:
+async def test_of_opening(opening, partitions) -> None:
     await at_every_suspension(None, opening, partitions)
 
 

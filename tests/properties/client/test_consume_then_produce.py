@@ -14,6 +14,7 @@ from limiter.client_memory.memory_limit_controller import (
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
+from tests.support.examples import many
 
 MESSAGES = 12
 
@@ -71,20 +72,16 @@ async def test_without_that_share_the_task_waits_for_itself() -> None:
 
 @pytest.mark.parametrize("policy", list(ReceiverQueuePolicy))
 @pytest.mark.parametrize("limit", [1, 100])
-async def test_with_a_share_for_producers_it_does_not(
-    policy: ReceiverQueuePolicy, limit: int
-) -> None:
+async def test_with_a_share_for_producers_it_does_not(policy, limit) -> None:
     assert await produced(limit, (10, 10), policy) == MESSAGES
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(150), deadline=None)
 @given(
     limit=st.integers(1, 64) | st.integers(1, 10_000_000),
     sizes=st.tuples(st.integers(1, 200_000), st.integers(1, 200_000)),
     policy=st.sampled_from(list(ReceiverQueuePolicy)),
     producer_share=st.sampled_from([DEFAULT_PRODUCER_SHARE, 0.01, 0.5, 1.0]),
 )
-def test_no_limit_and_no_size_makes_it_wait(
-    limit: int, sizes: tuple[int, int], policy: ReceiverQueuePolicy, producer_share: float
-) -> None:
+def test_no_limit_and_no_size_makes_it_wait(limit, sizes, policy, producer_share) -> None:
     assert asyncio.run(produced(limit, sizes, policy, producer_share)) == MESSAGES

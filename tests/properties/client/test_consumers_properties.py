@@ -26,6 +26,7 @@ from client.messages.enums import ConsumerType
 from client.messages.message import Message
 from client.messages.message_id import MessageId
 from tests.support.clocks.settle import settle
+from tests.support.examples import many
 from tests.support.peers.model_broker import TOPIC, ModelBroker
 
 LARGEST_BATCH = 3
@@ -256,7 +257,7 @@ THE_REST_OF_A_BATCH_COMES_AGAIN = [
     broker_by_index=st.booleans(),
     receipts=st.booleans(),
 )
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_lost_or_held(
     steps: list[tuple[str, int]],
     queue_size: int,
@@ -283,10 +284,8 @@ async def operation_seconds_pass(broker: ModelBroker) -> None:
 
 @example(CLOSED_WITHOUT_A_CONNECTION, 0)
 @given(steps=STEPS, ticks=st.integers(0, 60))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_closing_at_any_moment_gives_everything_back(
-    steps: list[tuple[str, int]], ticks: int
-) -> None:
+@settings(max_examples=many(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_closing_at_any_moment_gives_everything_back(steps, ticks) -> None:
     async def close_meanwhile() -> None:
         broker = ModelBroker()
         history = History(broker, 4)

@@ -25,6 +25,7 @@ from client.producers.sending.pending_entries import PendingEntry
 from client.producers.sending.pending_message import PendingMessage
 from limiter.client_memory.reservation import Reservation
 from tests.support.clocks.settle import settle
+from tests.support.examples import many
 from tests.support.peers.scripted_broker import ScriptedBroker
 
 LIMIT, PART, PLACES = 4_000, 1_000, 6
@@ -255,16 +256,14 @@ def failing(written: Callable[..., PendingEntry], one: Run) -> Callable[..., Pen
     return next_chunk
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(100), deadline=None)
 @given(
     options=OPTIONS,
     steps=st.lists(STEPS, max_size=40),
     closes=st.booleans(),
     early=st.booleans(),
 )
-def test_a_producer_holds_what_it_holds(
-    options: dict[str, Any], steps: list[tuple[str, float]], closes: bool, early: bool
-) -> None:
+def test_a_producer_holds_what_it_holds(options, steps, closes, early) -> None:
     """``early``: messages precede the first attach, if any."""
     with pytest.MonkeyPatch.context() as patch:
         asyncio.run(run(options, steps, closes=closes, early=early, patch=patch))

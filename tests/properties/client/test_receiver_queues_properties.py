@@ -2,8 +2,7 @@
 
 import asyncio
 
-import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -11,7 +10,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from client.memory.bytes_receiver_queue import BytesReceiverQueue
@@ -21,10 +19,10 @@ from client.memory.receiver_queues import (
     ReceiverQueues,
 )
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
-from limiter.client_memory.prefetch import Prefetch, Turn
 from limiter.client_memory.reservation import MemoryWaiter, Reservation
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 
 LIMITS = st.sampled_from([1, 7, 1_000, 200_000, 600_000, 4_000_000])
 SIZES = st.sampled_from([1, 10, 1_000, 100_000])
@@ -44,8 +42,6 @@ class Evenly(ScriptedConsumer):
 class ClientMemoryHistory(RuleBasedStateMachine):
     """Two clients under one limit: arrivals, takes, sends, cancellations, closes in any order."""
 
-    kind: type[MemoryLimitController] = MemoryLimitController
-
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -60,7 +56,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
     @initialize(limit=LIMITS, share=st.sampled_from([0.25, 0.25, 0.5, 0.0, 1.0]))
     def begin(self, limit: int, share: float) -> None:
         self.limit, self.share = limit, share
-        self.memory = self.kind(limit, 100, self.clock, producer_share=share)
+        self.memory = MemoryLimitController(limit, 100, self.clock, producer_share=share)
         self.clients = [ReceiverQueues(self.memory, self.clock) for _ in range(2)]
 
     # -- steps --------------------------------------------------------------------------------
@@ -217,7 +213,7 @@ class ClientMemoryHistory(RuleBasedStateMachine):
 
     @invariant()
     def what_is_promised_is_the_sum_of_what_each_was(self) -> None:
-        turns: list[Turn] = [
+        turns = [
             one.queue._turn for one in self.consumers if isinstance(one.queue, BytesReceiverQueue)
         ]
         prefetch = self.memory.prefetch
@@ -255,54 +251,6 @@ class ClientMemoryHistory(RuleBasedStateMachine):
 
 
 TestClientMemoryHistory = ClientMemoryHistory.TestCase
-TestClientMemoryHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
-
-
-# -- the machine is not blind: memory with one fault each --------------------------------------
-
-
-class HasRoomForAll(Prefetch):
-    def _room(self) -> int:
-        return 1 << 30
-
-
-class GrantsAnything(MemoryLimitController):
-    faulty: type[Prefetch] = HasRoomForAll
-
-    def __init__(self, limit: int, most: int, clock: ManualClock, producer_share: float) -> None:
-        super().__init__(limit, most, clock, producer_share=producer_share)
-        self.prefetch.__class__ = self.faulty
-
-
-class WaitsForRoom(Prefetch):
-    def _next(self) -> Turn | None:
-        turn = next(iter(self._askers or self._others), None)
-        return turn if turn is not None and self._room() >= turn.taker.entry_bytes else None
-
-    def _pass_on(self) -> None:
-        self._timer = None
-
-
-class StarvesConsumers(GrantsAnything):
-    faulty = WaitsForRoom
-
-
-class StarvesProducers(MemoryLimitController):
-    def _allows_more(self) -> bool:
-        return self._usage + self.prefetch.more_bytes <= self._limit
-
-
-@pytest.mark.parametrize("faulty", [GrantsAnything, StarvesConsumers, StarvesProducers])
-def test_faulty_memory_is_found_out(faulty: type[MemoryLimitController]) -> None:
-    history = type("FaultyHistory", (ClientMemoryHistory,), {"kind": faulty})
-    quick = settings(
-        max_examples=400,
-        stateful_step_count=40,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-    )
-    with pytest.raises(AssertionError):
-        run_state_machine_as_test(history, settings=quick)
+TestClientMemoryHistory.settings = settings(
+    max_examples=many(100), stateful_step_count=40, deadline=None
+)

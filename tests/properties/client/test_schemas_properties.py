@@ -106,9 +106,7 @@ CASES: list[tuple[Schema, st.SearchStrategy[Any]]] = [
 
 @pytest.mark.parametrize(("schema", "values"), CASES, ids=lambda one: str(one)[:12])
 @given(data=st.data())
-def test_what_is_encoded_is_decoded(
-    schema: Schema, values: st.SearchStrategy[Any], data: st.DataObject
-) -> None:
+def test_what_is_encoded_is_decoded(schema, values, data) -> None:
     value = data.draw(values)
     assert schema.decode(schema.encode(value)) == value
 
@@ -118,9 +116,7 @@ READING = [schema for schema, _ in CASES]
 
 @pytest.mark.parametrize("schema", READING, ids=str)
 @given(data=st.binary(max_size=40))
-def test_bytes_that_nobody_encoded_are_a_value_or_one_of_two_errors(
-    schema: Schema, data: bytes
-) -> None:
+def test_bytes_that_nobody_encoded_are_a_value_or_one_of_two_errors(schema, data) -> None:
     with suppress(ValueError, TypeError):
         schema.decode(data)
 

@@ -17,6 +17,7 @@ from limiter.client_memory.memory_limit_controller import MemoryLimitController
 from limiter.client_memory.prefetch import Prefetch
 from tests.support.client_memory.scripted_consumer import ScriptedConsumer
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 
 SIZES = st.sampled_from([1, 10, 1_000, 20_000, 100_000, 500_000])
 LIMITS = st.sampled_from([1, 1_000, 200_000, 4_000_000])
@@ -102,10 +103,8 @@ async def run(  # noqa: C901 - a table of steps
 
 
 @given(limit=LIMITS, steps=STEPS)
-@settings(max_examples=100, deadline=None)
-def test_usage_exceeds_the_limit_by_what_nobody_could_know(
-    limit: int, steps: list[tuple[str, int, list[int]]]
-) -> None:
+@settings(max_examples=many(100), deadline=None)
+def test_usage_exceeds_the_limit_by_what_nobody_could_know(limit, steps) -> None:
     clock = ManualClock()
     asyncio.run(run(MemoryLimitController(limit, clock=clock), clock, steps))
 

@@ -51,7 +51,6 @@ REFUSALS = tuple(OUTCOME_OF)
 class LimiterHistory(RuleBasedStateMachine):
     """Steps and rules common to all policies."""
 
-    semaphore_class: ClassVar[type[AsyncSemaphore]] = AsyncSemaphore
     admissions: ClassVar[list[AdmissionRules]] = [AdmissionRules()]
     anonymous_have_an_account: ClassVar[bool] = False
 
@@ -72,7 +71,7 @@ class LimiterHistory(RuleBasedStateMachine):
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
         self.admission = data.draw(st.sampled_from(self.admissions))
-        self.semaphore = self.semaphore_class(
+        self.semaphore = AsyncSemaphore(
             LIMIT,
             QUEUE,
             TIMEOUT_SECONDS,

@@ -15,6 +15,7 @@ from limiter.errors import PermitAcquireRefusedError
 from limiter.permits.account import Waiter
 from tests.properties.limiter.limiter_books import Ask
 from tests.properties.limiter.limiter_history import TIMEOUT_SECONDS, LimiterHistory
+from tests.support.examples import many
 
 OVERDRAFT_MAX = 3
 HOOKS = [
@@ -108,8 +109,10 @@ class AnyFairPolicyHistory(AnyPolicyHistory):
 
 
 TestAnyPolicyHistory = AnyPolicyHistory.TestCase
-TestAnyPolicyHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestAnyPolicyHistory.settings = settings(
+    max_examples=many(100), stateful_step_count=40, deadline=None
+)
 TestAnyFairPolicyHistory = AnyFairPolicyHistory.TestCase
 TestAnyFairPolicyHistory.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
+    max_examples=many(150), stateful_step_count=40, deadline=None
 )

@@ -13,6 +13,7 @@ from limiter.admission.rules import AdmissionPolicy, AdmissionRules
 from limiter.permits.permit import AcquireOutcome
 from tests.properties.limiter.limiter_books import AccountKey, Ask
 from tests.properties.limiter.limiter_history import MANY_CLIENTS, LimiterHistory
+from tests.support.examples import many
 
 OVERDRAFT_MAX = 3
 
@@ -289,6 +290,6 @@ class CappedHistory(FairHistory):
 
 
 TestFairHistory = FairHistory.TestCase
-TestFairHistory.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestFairHistory.settings = settings(max_examples=many(150), stateful_step_count=40, deadline=None)
 TestCappedHistory = CappedHistory.TestCase
-TestCappedHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestCappedHistory.settings = settings(max_examples=many(100), stateful_step_count=40, deadline=None)

@@ -5,6 +5,7 @@ from hypothesis import settings
 from limiter.permits.permit import AcquireOutcome
 from tests.properties.limiter.limiter_books import Ask
 from tests.properties.limiter.limiter_history import LimiterHistory
+from tests.support.examples import many
 
 
 class FifoHistory(LimiterHistory):
@@ -29,4 +30,4 @@ class FifoHistory(LimiterHistory):
 
 
 TestFifoHistory = FifoHistory.TestCase
-TestFifoHistory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestFifoHistory.settings = settings(max_examples=many(100), stateful_step_count=40, deadline=None)

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -12,7 +12,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from limiter.client_memory.errors import (
@@ -21,8 +20,9 @@ from limiter.client_memory.errors import (
     MemoryReserveTimeoutError,
 )
 from limiter.client_memory.memory_limit_controller import MemoryLimitController
-from limiter.client_memory.reservation import MemoryWaiter, Reservation, ReserveOutcome
+from limiter.client_memory.reservation import Reservation, ReserveOutcome
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 
 LIMIT = 6
 CROSSING = 3
@@ -91,8 +91,6 @@ class Model:
 class MemoryHistory(RuleBasedStateMachine):
     """Callers, reservations, cancellation, turns of the loop and time in any order."""
 
-    kind: type[MemoryLimitController] = MemoryLimitController
-
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -107,7 +105,7 @@ class MemoryHistory(RuleBasedStateMachine):
     @initialize(limit=st.sampled_from([LIMIT] * 7 + [0]))
     def begin(self, limit: int) -> None:
         self.model = Model(limit)
-        self.memory = self.kind(limit, MAX_WAITERS, self.clock, self.observe)
+        self.memory = MemoryLimitController(limit, MAX_WAITERS, self.clock, self.observe)
         self.memory.register_trigger(self.cross, CROSSING / LIMIT)
         self.memory.register_trigger(self.overflow, 1.0)
 
@@ -350,65 +348,4 @@ class MemoryHistory(RuleBasedStateMachine):
 
 
 TestMemoryHistory = MemoryHistory.TestCase
-TestMemoryHistory.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
-
-
-# -- the machine is not blind: controllers with one fault each --------------------------------
-
-
-class StopsAtTheLimit(MemoryLimitController):
-    def _allows_more(self) -> bool:
-        return self._limit <= 0 or self._usage < self._limit
-
-
-class KeepsWhatALeaverWasGranted(MemoryLimitController):
-    def abandon(self, waiter: MemoryWaiter) -> None:
-        if waiter in self._waiters:
-            super().abandon(waiter)
-
-
-class ServesTheNewestFirst(MemoryLimitController):
-    def _grant_waiters(self) -> None:
-        if self._waiters:
-            self._waiters.move_to_end(next(reversed(self._waiters)), last=False)
-        super()._grant_waiters()
-
-
-class WakesOneOnly(MemoryLimitController):
-    def _grant_waiters(self) -> None:
-        waiters, self._waiters = self._waiters, type(self._waiters)()
-        if waiters:
-            head, _ = waiters.popitem(last=False)
-            self._waiters[head] = None
-        super()._grant_waiters()
-        self._waiters.update(waiters)
-
-
-class CountsAReleaseTwice(MemoryLimitController):
-    def _change(self, delta_bytes: int, *, ended: bool) -> None:
-        super()._change(delta_bytes * (1 + ended), ended=ended)
-
-
-@pytest.mark.parametrize(
-    "faulty",
-    [
-        StopsAtTheLimit,
-        KeepsWhatALeaverWasGranted,
-        ServesTheNewestFirst,
-        WakesOneOnly,
-        CountsAReleaseTwice,
-    ],
-)
-def test_a_faulty_controller_is_found_out(faulty: type[MemoryLimitController]) -> None:
-    history = type("FaultyHistory", (MemoryHistory,), {"kind": faulty})
-    quick = settings(
-        max_examples=400,
-        stateful_step_count=40,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        report_multiple_bugs=False,
-    )
-    with pytest.raises(AssertionError):
-        run_state_machine_as_test(history, settings=quick)
+TestMemoryHistory.settings = settings(max_examples=many(150), stateful_step_count=40, deadline=None)

@@ -1,7 +1,6 @@
 """A lease is always charged once, and its last sharer returns it."""
 
 import asyncio
-from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -34,8 +33,6 @@ TURNS_TO_SETTLE = 6
 class LeaseHistory(RuleBasedStateMachine):
     """Requests, growth, leavers and time, each request a cancellable task."""
 
-    leases_class: ClassVar[type[SharedLeases]] = SharedLeases
-
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -56,7 +53,7 @@ class LeaseHistory(RuleBasedStateMachine):
         rules = AdmissionRules(policy)
         self.limiter = AsyncDualMemoryLimiter(limit, limit, self.clock, None, rules)
         self.semaphore = self.limiter.semaphore(DIRECT)
-        self.leases = self.leases_class(self.limiter, DIRECT)
+        self.leases = SharedLeases(self.limiter, DIRECT)
 
     def alive(self) -> set[str]:
         """Keys held or awaited."""

@@ -30,9 +30,7 @@ def test_the_least_first_is_the_least_of_a_list(changes: list[tuple[int, int]]) 
 
 @EXAMPLES
 @given(st.dictionaries(st.integers(), st.lists(SIZES, min_size=1), min_size=2, max_size=6))
-def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(
-    sizes: dict[int, list[int]],
-) -> None:
+def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(sizes) -> None:
     # Always waiting children, each with its own sizes
     queue: TurnQueue[int] = TurnQueue()
     received = dict.fromkeys(sizes, 0)
@@ -52,9 +50,7 @@ def test_who_waits_all_the_time_gets_as_many_bytes_as_the_others(
     st.lists(st.tuples(st.sampled_from(NAMESPACES), SIZES), min_size=1, max_size=30),
     st.sampled_from(NAMESPACES),
 )
-def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(
-    items: list[tuple[str, int]], other: str
-) -> None:
+def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(items, other) -> None:
     turns: FairQueue[int] = FairQueue()
     everybody = [*items, ("u/x", LARGEST), ("t/x", 1), (other, 7)]
     received = {"t": 0, "u": 0}
@@ -71,9 +67,7 @@ def test_tenants_that_always_wait_get_as_many_bytes_whatever_their_namespaces(
 
 @EXAMPLES
 @given(st.lists(st.tuples(SIZES, st.booleans()), min_size=1, max_size=100))
-def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(
-    services: list[tuple[int, bool]],
-) -> None:
+def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(services) -> None:
     queue: TurnQueue[str] = TurnQueue()
     queue.add("a")
     queue.add("b")
@@ -90,9 +84,7 @@ def test_a_newcomer_is_served_after_those_who_wait_and_before_who_comes_later(
 
 @EXAMPLES
 @given(st.lists(st.tuples(st.integers(0, 7), SIZES), max_size=150))
-def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(
-    changes: list[tuple[int, int]],
-) -> None:
+def test_whoever_leaves_the_rest_is_served_and_nothing_is_kept(changes) -> None:
     turns: FairQueue[int] = FairQueue()
     waiting: dict[int, str] = {}
     # Waiting children leave, others arrive

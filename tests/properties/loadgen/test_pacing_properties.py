@@ -61,9 +61,7 @@ def test_each_step_of_arrivals_keeps_its_rate_without_bursts(rates: list[float])
 
 @settings(max_examples=15)
 @given(st.floats(0.0, 2000.0), RATES, st.floats(1.0, 10.0))
-def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(
-    first: float, last: float, seconds: float
-) -> None:
+def test_a_ramp_has_at_each_moment_the_rate_of_that_moment(first, last, seconds) -> None:
     # Given a ramp, and the time behind it in which the last rate stays
     arrivals = Ramp.model_validate({"kind": "ramp", "from": first, "to": last, "over": seconds})
     during = (first + last) / 2 * seconds
@@ -104,9 +102,7 @@ class LateClock:
     rate=st.floats(50.0, 300.0),
     lateness=st.lists(st.floats(0.0, 0.002), min_size=1, max_size=5),
 )
-def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(
-    clients: int, rate: float, lateness: list[float]
-) -> None:
+def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(clients, rate, lateness) -> None:
     async def sent() -> list[float]:
         # Given clients that start evenly apart within a period
         clock = LateClock(virtual_clock(), lateness)
@@ -129,9 +125,7 @@ def test_requests_are_sent_at_their_rate_by_timers_that_fire_late(
     rate=st.floats(2560.0, 50e6),
     lateness=st.lists(st.floats(0.0, 0.002), min_size=1, max_size=5),
 )
-def test_a_reader_keeps_its_rate_by_timers_that_fire_late(
-    rate: float, lateness: list[float]
-) -> None:
+def test_a_reader_keeps_its_rate_by_timers_that_fire_late(rate, lateness) -> None:
     # Given a server that always has more to read, and a reader whose first burst is over
     budget, now, read = ReadBudget(rate, 0.0), 0.0, []
     step = 0

@@ -7,8 +7,9 @@ import proto.PulsarApi_pb2 as pb
 from proto.command_log import MAX_LINE_CHARACTERS, described
 from proto.frames import encode_command
 from tests.properties.proto.test_frames_properties import listing_answer
+from tests.support.examples import many
 
-MANY = settings(max_examples=300, deadline=None)
+MANY = settings(max_examples=many(300), deadline=None)
 COMMANDS = [
     encode_command(listing_answer(1, 3)),
     encode_command(pb.BaseCommand(type=pb.BaseCommand.PING, ping=pb.CommandPing())),

@@ -11,8 +11,9 @@ import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command, encode_payload_command
 from proto.parsing.varint import decode_varint, encode_varint
+from tests.support.examples import many
 
-MANY = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=many(100), deadline=None)
 MAX_MESSAGE_BYTES = 20_000
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 REQUEST_IDS = st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1))
@@ -64,9 +65,7 @@ def decoded(decoder: FrameDecoder, chunks: list[bytes]) -> list[pb.BaseCommand]:
 
 @MANY
 @given(st.lists(COMMANDS, max_size=8), CUTS, st.booleans())
-def test_what_was_encoded_is_decoded_however_it_is_cut(
-    commands: list[pb.BaseCommand], cuts: list[int], announced: bool
-) -> None:
+def test_what_was_encoded_is_decoded_however_it_is_cut(commands, cuts, announced) -> None:
     stream = b"".join(map(encode_command, commands))
     keep: Callable[[int, bytes], bool] | None = (lambda *_: True) if announced else None
     decoder = FrameDecoder(MAX_MESSAGE_BYTES, keep)
@@ -77,9 +76,7 @@ def test_what_was_encoded_is_decoded_however_it_is_cut(
 
 @MANY
 @given(st.lists(COMMANDS, max_size=8), CUTS)
-def test_drained_frames_leave_the_others_whole(
-    commands: list[pb.BaseCommand], cuts: list[int]
-) -> None:
+def test_drained_frames_leave_the_others_whole(commands, cuts) -> None:
     sizes: list[int] = []
     heads: list[bytes] = []
 
@@ -99,9 +96,7 @@ def test_drained_frames_leave_the_others_whole(
 
 @MANY
 @given(st.lists(COMMANDS, min_size=1, max_size=8), CUTS, st.integers(0, 8))
-def test_what_is_not_taken_as_frames_is_the_residue(
-    commands: list[pb.BaseCommand], cuts: list[int], taken: int
-) -> None:
+def test_what_is_not_taken_as_frames_is_the_residue(commands, cuts, taken) -> None:
     frames = [encode_command(command) for command in commands]
     decoder = FrameDecoder(MAX_MESSAGE_BYTES)
     for chunk in in_chunks(b"".join(frames), cuts):
@@ -149,9 +144,7 @@ def test_small_frames_of_random_bytes_end_in_a_protocol_error_or_a_command(body:
 
 @MANY
 @given(COMMANDS, st.integers(0, 60), st.integers(1, 255))
-def test_a_flipped_byte_ends_in_a_protocol_error_or_a_command(
-    command: pb.BaseCommand, position: int, flip: int
-) -> None:
+def test_a_flipped_byte_ends_in_a_protocol_error_or_a_command(command, position, flip) -> None:
     stream = bytearray(encode_command(command))
     stream[position % len(stream)] ^= flip
     try:

@@ -12,8 +12,7 @@ from random import Random
 
 import proto.PulsarApi_pb2 as pb
 from broker.listing.responses import topics_response
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing, TopicSequence
 from client.connection.errors import AnswerDeclinedError, DisconnectedError
 from client.exceptions import ServerResponseError
 from limiter.admission.rules import AdmissionPolicy, AdmissionRules

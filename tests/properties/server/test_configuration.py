@@ -38,9 +38,7 @@ def outcome(make: Callable[[], T]) -> T | ConfigError:
 
 @given(PROPERTIES)
 @pytest.mark.parametrize("model", [BrokerConfig, ProxyConfig])
-def test_properties_make_a_configuration_or_tell_problems(
-    model: type[BrokerConfig | ProxyConfig], properties: dict[str, str]
-) -> None:
+def test_properties_make_a_configuration_or_tell_problems(model, properties) -> None:
     made = outcome(lambda: model.from_properties(properties))
     if isinstance(made, ConfigError):
         assert made.problems

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limiter.flow.causes import PauseCause
 from server.limits.clients import ClientLimits
-from server.limits.refusals import Limit, Refusals
+from server.limits.connections import Limit, Refusals
 from server.limits.unfinished_frames import COUNTED_BYTES, UnfinishedFrames
 from tests.unit.server.connection.test_served_connection import PING, Served
 
@@ -98,9 +98,7 @@ async def run(
     STEPS,
     st.sampled_from([0, MAX_BYTES]),
 )
-def test_the_count_is_what_decoders_keep_and_has_its_bound(
-    frames: list[list[int]], steps: list[tuple[int, str, int]], max_bytes: int
-) -> None:
+def test_the_count_is_what_decoders_keep_and_has_its_bound(frames, steps, max_bytes) -> None:
     closed, counted = asyncio.run(run(frames, steps, max_bytes))
     assert closed == counted
     assert max_bytes or not closed

@@ -103,6 +103,9 @@ class KeptTopic:
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
     turns: SharedTurns = field(default_factory=SharedTurns)
 
+    def touched(self) -> None:
+        """No periodic work visits the topic."""
+
     def confirmed(self, last: Position) -> None:
         """Immediately."""
 

@@ -21,15 +21,13 @@ import trustme
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import PauseCause
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowControl, FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowControl, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.flow.totals import FlowTotals
 from proto.frames import Frame, encode_command
 from proto.transport.connection import Connection
-from proto.transport.hangup_watch import HangupWatch
 from proto.transport.outbound_queue import HANDOVER_BYTES
-from proto.transport.process_flow import ProcessFlow
+from proto.transport.process_flow import HangupWatch, ProcessFlow
 from proto.transport.tls import TlsLayer
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.peers.memory_transport import MemoryTransport

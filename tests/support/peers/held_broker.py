@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from broker.service import BrokerService
-from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicListing
 from limiter.memory.dual_limiter import LimitType
 from tests.support.stores.blocked_store import BlockedStore
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from broker.service import BrokerService
     from broker.stores.store import Mode, NamespaceSnapshot
-    from broker.topic_lists.listing import TopicListing
+    from broker.topic_lists.sequence import TopicListing
     from proto.names import NamespaceName
 
 

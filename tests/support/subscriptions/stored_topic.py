@@ -40,6 +40,9 @@ class StoredTopic:
         await topic.compaction.open(Compactor(store))
         return topic
 
+    def touched(self) -> None:
+        """Do nothing: no periodic work visits the topic."""
+
     async def unload(self) -> None:
         """Unload the topic; it can be loaded again."""
         await self.compaction.close()

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from broker.configuration.watch_keys import WatchSettings
+from broker.configuration.config import WatchSettings
 from broker.listing.estimates import ListingEstimates
 from broker.listing.lister import TopicLister
 from broker.listing.rules import AnswerRules
@@ -19,7 +19,7 @@ from broker.patterns.pattern import RegexImplementation
 from broker.stores.changes import StoreError, TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.snapshots.snapshot import NamespaceSnapshot
-from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicListing
 from broker.watches.names.merging import changes_between
 from broker.watches.names.sorted_names import SortedNames
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES

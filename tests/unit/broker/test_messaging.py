@@ -46,9 +46,7 @@ async def test_a_database_is_there_after_a_restart(tmp_path: Path, option: str) 
     assert figures.file_bytes > 21
 
 
-async def test_a_temporary_database_is_deleted_at_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_temporary_database_is_deleted_at_the_end(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     async with opened(message_store_for(config_of(), LoopClock())) as store:
         await filled(await store.open_ledger(TOPIC), 3)
@@ -74,9 +72,7 @@ async def test_what_a_killed_broker_left_is_deleted_by_the_next_one_and_of_no_li
     assert found(tmp_path) == {starting}
 
 
-async def test_a_folder_that_is_not_there_is_named_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_folder_that_is_not_there_is_named_with_what_to_do(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
     store = message_store_for(config_of(), LoopClock())
     with pytest.raises(MessageStoreError, match=r"missing: No such file .* floodgateMessageStore="):

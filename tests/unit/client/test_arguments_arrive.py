@@ -124,9 +124,7 @@ async def test_each_argument_arrives_as_it_was_given(
 
 
 @pytest.mark.parametrize(("topic", "marked"), [(re.compile("a/b/c.*"), False), ("a/b/c.*", True)])
-async def test_a_pattern_is_looked_for_by_its_schedule(
-    monkeypatch: pytest.MonkeyPatch, topic: object, *, marked: bool
-) -> None:
+async def test_a_pattern_is_looked_for_by_its_schedule(monkeypatch, topic, *, marked) -> None:
     seen: list[Any] = []
 
     async def opened(_: object, *given: object) -> Opened:
@@ -145,9 +143,7 @@ async def test_a_pattern_is_looked_for_by_its_schedule(
 
 
 @pytest.mark.parametrize(("method", "opens", "options_class", "needed"), CASES)
-async def test_encryption_is_refused_with_a_sentence(
-    method: str, opens: str, options_class: type, needed: tuple[object, ...]
-) -> None:
+async def test_encryption_is_refused_with_a_sentence(method, opens, options_class, needed) -> None:
     async with Client("pulsar://127.0.0.1:1") as client:
         for name in REFUSED & set(arguments(getattr(client, method))):
             with pytest.raises(OperationNotSupported, match="crypt"):

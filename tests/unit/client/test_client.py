@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from client.arguments import log_to
 from client.authentication.authentication import AuthenticationToken
 from client.client import Client
-from client.client_options import log_to
 from client.connection.service_url import ServiceInfo
 from client.exceptions import (
     AlreadyClosed,
@@ -59,9 +59,7 @@ class Opened:
         ({"tls_private_key_file_path": "x"}, InvalidConfiguration, "go together: give both"),
     ],
 )
-def test_arguments_that_make_no_sense_are_sentences(
-    arguments: dict[str, object], error: type[PulsarException], sentence: str
-) -> None:
+def test_arguments_that_make_no_sense_are_sentences(arguments, error, sentence) -> None:
     with pytest.raises(error, match=sentence):
         Client(URL, **arguments)
 
@@ -94,9 +92,7 @@ def test_a_service_url_with_a_password_is_refused_without_it(url: str) -> None:
         lambda client: client.create_table_view("t", 5),
     ],
 )
-async def test_the_subscription_name_is_checked(
-    ask: Callable[[Client], Awaitable[object]],
-) -> None:
+async def test_the_subscription_name_is_checked(ask: Callable[[Client], Awaitable[object]]) -> None:
     async with Client(URL) as client:
         with pytest.raises(InvalidConfiguration, match="subscription_name is a str, not 5"):
             await ask(client)
@@ -110,9 +106,7 @@ def test_a_client_says_where_its_cluster_is() -> None:
     assert client.get_service_info().use_tls
 
 
-async def test_everything_that_was_opened_is_closed_once_and_connections_with_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_everything_that_was_opened_is_closed_once_and_connections_with_it(caplog) -> None:
     client = Client(URL)
     good, bad = Opened(), Opened(AlreadyClosed("gone"))
     client._context.parts.update((good, bad))

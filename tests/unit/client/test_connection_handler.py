@@ -1,7 +1,6 @@
 """A lost attachment is restored, except after final errors."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -75,6 +74,13 @@ class Cluster:
         await settle()
 
 
+@pytest.fixture
+async def cluster() -> Cluster:
+    cluster = Cluster()
+    await cluster.handler.open(30.0)
+    return cluster
+
+
 async def test_errors_that_pass_are_tried_again_until_it_works() -> None:
     cluster = Cluster(NOT_READY, ConnectError("no"))
     opening = await started(cluster.handler.open(30.0))
@@ -109,9 +115,7 @@ async def test_a_connection_that_ends_while_it_is_attached_counts_as_no_attachme
     assert cluster.handler.cnx is None
 
 
-async def test_a_lost_attachment_comes_back_after_the_backoff() -> None:
-    cluster = Cluster()
-    await cluster.handler.open(30.0)
+async def test_a_lost_attachment_comes_back_after_the_backoff(cluster: Cluster) -> None:
     cluster.errors = [BUSY, NOT_READY]
     cluster.handler.lost()
     for seconds in (1.0, 2.0, 4.0):
@@ -121,9 +125,7 @@ async def test_a_lost_attachment_comes_back_after_the_backoff() -> None:
     assert cluster.handler.reconnections == 1
 
 
-async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw() -> None:
-    cluster = Cluster()
-    await cluster.handler.open(30.0)
+async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw(cluster: Cluster) -> None:
     cluster.errors = [RuntimeError("unforeseen")]
     cluster.handler.lost()
     await cluster.after(1.0)
@@ -131,9 +133,7 @@ async def test_a_lost_attachment_is_tried_again_after_what_nobody_foresaw() -> N
     assert cluster.handler.cnx is cluster.cnx
 
 
-async def test_credentials_that_run_out_are_told_loudly_and_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_credentials_that_run_out_are_told_loudly_and_once(caplog) -> None:
     expired = server_response_error(pb.AuthenticationError, "expired")
     cluster = Cluster()
     await cluster.handler.open(30.0)
@@ -167,9 +167,7 @@ async def test_what_is_lost_before_its_attaching_has_ended_is_attached_again() -
     assert cluster.handler.cnx is cluster.cnx
 
 
-async def test_a_final_error_is_told_and_nothing_is_tried_again() -> None:
-    cluster = Cluster()
-    await cluster.handler.open(30.0)
+async def test_a_final_error_is_told_and_nothing_is_tried_again(cluster: Cluster) -> None:
     cluster.errors = [TERMINATED]
     cluster.handler.lost()
     await cluster.after(1.0)
@@ -179,11 +177,7 @@ async def test_a_final_error_is_told_and_nothing_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("lose", [ConnectionHandler.lost, ConnectionHandler.close])
-async def test_after_closing_nothing_is_tried(
-    lose: Callable[[ConnectionHandler], object],
-) -> None:
-    cluster = Cluster()
-    await cluster.handler.open(30.0)
+async def test_after_closing_nothing_is_tried(cluster, lose) -> None:
     cluster.handler.lost()
     await cluster.handler.close()
     await cluster.after(100.0)
@@ -192,9 +186,7 @@ async def test_after_closing_nothing_is_tried(
         await cluster.handler.open(1.0)
 
 
-async def test_closing_ends_an_attempt_that_is_under_way() -> None:
-    cluster = Cluster()
-    await cluster.handler.open(30.0)
+async def test_closing_ends_an_attempt_that_is_under_way(cluster: Cluster) -> None:
     cluster.hold = asyncio.Event()
     cluster.handler.lost()
     await cluster.after(1.0)

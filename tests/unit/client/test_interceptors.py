@@ -39,9 +39,7 @@ def fail(*_: object) -> None:
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_each_is_told_in_order_and_one_that_fails_is_passed_over(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_is_told_in_order_and_one_that_fails_is_passed_over(name: str, caplog) -> None:
     told: list[object] = []
     acts = (lambda *_: told.append(1), fail, lambda *_: told.append(2))
     ones = [calling(name, act) for act in acts]
@@ -53,9 +51,7 @@ def test_each_is_told_in_order_and_one_that_fails_is_passed_over(
 @pytest.mark.parametrize(
     ("act", "found"), [(lambda *_: OTHER, OTHER), (lambda *_: None, MESSAGE), (fail, MESSAGE)]
 )
-def test_the_program_gets_the_message_that_an_interceptor_returns(
-    act: Callable[..., object], found: Message
-) -> None:
+def test_the_program_gets_the_message_that_an_interceptor_returns(act, found) -> None:
     interceptors = ConsumerInterceptors([calling("before_consume", act)])
     assert interceptors.before_consume(None, MESSAGE) is found
 

@@ -133,16 +133,14 @@ def check(where: str, theirs: object, ours: object, *, in_order: bool = True) ->
             assert plain(found[name].default) == plain(parameter.default), f"{where}: {name}"
 
 
-@pytest.mark.parametrize(("kind", "name"), methods_of(ASYNC_CLASSES, official))
-def test_methods_of_the_asyncio_client_have_the_same_arguments(kind: str, name: str) -> None:
-    theirs = getattr(getattr(official, kind), name)
-    ours = getattr(getattr(client, kind), name)
-    if name == "__init__":
-        if kind == "Client":
-            check("Client", pulsar.Client.__init__, client.Client)
-        return
-    assert inspect.iscoroutinefunction(ours) is inspect.iscoroutinefunction(theirs)
-    check(f"{kind}.{name}", theirs, ours)
+def test_methods_of_the_asyncio_client_have_the_same_arguments() -> None:
+    check("Client", pulsar.Client.__init__, client.Client)
+    for kind, name in methods_of(ASYNC_CLASSES, official):
+        if name != "__init__":
+            theirs, ours = (getattr(getattr(one, kind), name) for one in (official, client))
+            asynchronous = inspect.iscoroutinefunction(theirs)
+            assert inspect.iscoroutinefunction(ours) is asynchronous, f"{kind}.{name}"
+            check(f"{kind}.{name}", theirs, ours)
 
 
 @pytest.mark.parametrize(
@@ -164,39 +162,40 @@ def test_the_page_says_of_every_argument_whether_it_is_honoured(call: str, their
     assert set(others) == NOT_HONOURED & set(parameters(theirs))
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(k, n) for k, n in methods_of(ASYNC_CLASSES, pulsar) if n != "__init__"],
-)
-def test_methods_of_the_synchronous_client_have_their_arguments_here(kind: str, name: str) -> None:
-    theirs, ours = getattr(getattr(pulsar, kind), name), getattr(getattr(client, kind), name)
-    missing = [one for one in parameters(theirs) if one not in parameters(ours)]
-    assert not missing
+def test_methods_of_the_synchronous_client_have_their_arguments_here() -> None:
+    for kind, name in methods_of(ASYNC_CLASSES, pulsar):
+        if name != "__init__":
+            theirs, ours = (
+                getattr(getattr(pulsar, kind), name),
+                getattr(getattr(client, kind), name),
+            )
+            missing = [one for one in parameters(theirs) if one not in parameters(ours)]
+            assert not missing, f"{kind}.{name}"
 
 
-@pytest.mark.parametrize(("kind", "name"), methods_of(VALUES, pulsar))
-def test_values_are_made_and_asked_in_the_same_way(kind: str, name: str) -> None:
-    their_class, our_class = getattr(pulsar, kind), getattr(client, kind)
-    if name != "__init__":
-        assert callable(getattr(our_class, name))
-        check(f"{kind}.{name}", getattr(their_class, name), getattr(our_class, name))
-    elif "_pulsar" not in str(inspect.signature(their_class)):
-        check(kind, their_class, our_class)
+def test_values_are_made_and_asked_in_the_same_way() -> None:
+    for kind, name in methods_of(VALUES, pulsar):
+        their_class, our_class = getattr(pulsar, kind), getattr(client, kind)
+        if name != "__init__":
+            assert callable(getattr(our_class, name)), f"{kind}.{name}"
+            check(f"{kind}.{name}", getattr(their_class, name), getattr(our_class, name))
+        elif "_pulsar" not in str(inspect.signature(their_class)):
+            check(kind, their_class, our_class)
 
 
-@pytest.mark.parametrize("kind", VALUES)
-def test_values_have_the_same_properties(kind: str) -> None:
-    theirs, ours = getattr(pulsar, kind), getattr(client, kind)
-    names = [n for n in dir(theirs) if isinstance(inspect.getattr_static(theirs, n), property)]
-    assert [name for name in names if not hasattr(ours, name)] == []
+def test_values_have_the_same_properties() -> None:
+    for kind in VALUES:
+        theirs, ours = getattr(pulsar, kind), getattr(client, kind)
+        names = [n for n in dir(theirs) if isinstance(inspect.getattr_static(theirs, n), property)]
+        assert [name for name in names if not hasattr(ours, name)] == [], kind
 
 
-@pytest.mark.parametrize("name", ENUMS)
-def test_enums_have_the_same_members_and_values(name: str) -> None:
-    theirs, ours = getattr(pulsar, name), getattr(client, name)
-    assert {one: int(member) for one, member in theirs.__members__.items()} == {
-        one: member.value for one, member in ours.__members__.items()
-    }
+def test_enums_have_the_same_members_and_values() -> None:
+    for name in ENUMS:
+        theirs, ours = getattr(pulsar, name), getattr(client, name)
+        assert {one: int(member) for one, member in theirs.__members__.items()} == {
+            one: member.value for one, member in ours.__members__.items()
+        }, name
 
 
 def exceptions() -> list[str]:
@@ -208,12 +207,12 @@ def exceptions() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", exceptions())
-def test_exceptions_have_the_same_names(name: str) -> None:
-    ours = getattr(client, name)
-    assert issubclass(ours, client.PulsarException)
-    assert getattr(client.exceptions, name) is ours
-    assert isinstance(ours("text").error(), client.Result)
+def test_exceptions_have_the_same_names() -> None:
+    for name in exceptions():
+        ours = getattr(client, name)
+        assert issubclass(ours, client.PulsarException)
+        assert getattr(client.exceptions, name) is ours
+        assert isinstance(ours("text").error(), client.Result)
 
 
 def test_every_other_name_is_here_or_named_with_its_reason() -> None:

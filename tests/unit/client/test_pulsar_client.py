@@ -1,7 +1,6 @@
 """The library people import, against a broker in the same loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from unittest.mock import AsyncMock
 
 import pytest
@@ -157,9 +156,7 @@ def connect_to(**fields: object) -> pb.CommandLookupTopicResponse:
         ),
     ],
 )
-async def test_a_lookup_names_the_address_that_the_client_can_speak_to(
-    url: str, answer: dict[str, object], found: str
-) -> None:
+async def test_a_lookup_names_the_address_that_the_client_can_speak_to(url, answer, found) -> None:
     assert PulsarClient(url)._found("t", connect_to(**answer)).broker_service_url == found
 
 
@@ -206,9 +203,7 @@ async def test_a_broker_is_connected_to_or_named_to_the_proxy(
         lambda client: client.connection_by_url("pulsar://b:1"),
     ],
 )
-async def test_a_client_that_was_told_tls_never_connects_without(
-    ask: Callable[[PulsarClient], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_client_that_was_told_tls_never_connects_without(ask, monkeypatch) -> None:
     client = PulsarClient("pulsar+ssl://h")
     monkeypatch.setattr(client._pool, "get", AsyncMock())
     with pytest.raises(ConnectError, match="pulsar://b:1 is without TLS"):
@@ -216,9 +211,7 @@ async def test_a_client_that_was_told_tls_never_connects_without(
     client._pool.get.assert_not_awaited()
 
 
-async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_all_who_meet_a_dead_address_together_go_on_to_the_next(monkeypatch) -> None:
     client = PulsarClient("pulsar://dead,alive")
     all_ask = asyncio.Barrier(4)
 

@@ -119,9 +119,7 @@ async def test_a_topic_that_cannot_be_read_leaves_nothing_open(opened: Opened) -
     assert opened.reader.closed == 1
 
 
-async def test_what_is_said_to_be_there_and_does_not_come_is_not_waited_for(
-    opened: Opened,
-) -> None:
+async def test_what_is_said_to_be_there_and_does_not_come_is_not_waited_for(opened: Opened) -> None:
     view = await opened.view(message("a", "1"), Timeout("no message came"))
     assert dict(view) == {"a": "1"}
     await view.close()

@@ -27,9 +27,7 @@ def test_it_begins_anew_once_it_worked() -> None:
 
 @pytest.mark.parametrize(("first", "most"), [(0.1, 25.0), (5.0, 5.0), (10.0, 0.1)])
 @pytest.mark.parametrize("jitter", [0.0, 1.0])
-def test_delays_have_bounds_however_often_it_fails(
-    first: float, most: float, jitter: float
-) -> None:
+def test_delays_have_bounds_however_often_it_fails(first, most, jitter) -> None:
     backoff = Backoff(first, most, lambda: jitter)
     delays = [backoff.next() for _ in range(3_000)]
     assert min(delays) == min(first, most)

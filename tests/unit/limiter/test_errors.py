@@ -44,9 +44,7 @@ def test_a_request_that_can_never_be_granted_is_no_refusal() -> None:
         MemoryReserveTimeoutError(25.0),
     ],
 )
-def test_an_error_that_is_raised_anew_says_the_same_without_the_way_it_came(
-    error: Exception,
-) -> None:
+def test_an_error_that_is_raised_anew_says_the_same_without_the_way_it_came(error) -> None:
     with pytest.raises(type(error)):
         raise error
     new = raised_anew(error)

@@ -100,9 +100,7 @@ async def test_a_failure_is_told_to_all_who_waited_and_not_kept() -> None:
     assert await flights.join("key", work) == 2
 
 
-async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(caplog) -> None:
     flights, work = SingleFlight[int](), Work()
 
     async def fails_when_cancelled() -> int:
@@ -126,9 +124,7 @@ class Asks:
 
 
 @pytest.mark.parametrize("places", [None, asyncio.Semaphore(1)])
-async def test_who_asked_for_work_that_failed_is_freed_at_once(
-    places: asyncio.Semaphore | None,
-) -> None:
+async def test_who_asked_for_work_that_failed_is_freed_at_once(places) -> None:
     asks, flights = Asks(), SingleFlight[int](places)
     kept = ref(asks)
     gc.disable()

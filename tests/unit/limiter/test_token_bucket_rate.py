@@ -17,9 +17,7 @@ def test_a_second_and_one_more_pass_at_once_as_at_a_real_broker() -> None:
     a_second=st.sampled_from([0.5, 1.0, 5.0, 1000.0]),
     pauses=st.lists(st.floats(0, 3), max_size=40),
 )
-def test_no_rate_is_exceeded_by_more_than_what_was_kept(
-    a_second: float, pauses: list[float]
-) -> None:
+def test_no_rate_is_exceeded_by_more_than_what_was_kept(a_second, pauses) -> None:
     clock = CountingClock()
     rate, began, taken = Rate(a_second, clock), clock.now(), 0
     for pause in pauses:

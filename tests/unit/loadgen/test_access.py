@@ -45,9 +45,7 @@ def test_clients_show_a_token_and_show_it_again_when_they_are_asked() -> None:
     assert (again.auth_method_name, again.auth_data) == ("token", b"a.b.c")
 
 
-async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it(
-    tmp_path: Path,
-) -> None:
+async def test_pages_are_asked_for_with_the_token_and_a_redirect_is_not_shown_it(tmp_path) -> None:
     (tmp_path / "token").write_text("a.b.c")
     name_access(None, f"file:{tmp_path / 'token'}", None)
     async with stand_in_admin() as other, stand_in_admin() as server:

@@ -9,9 +9,7 @@ from loadgen.__main__ import main
 from loadgen.errors import ExitCode, LoadgenError, require_spark
 
 
-def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(monkeypatch) -> None:
     require_spark()
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(
@@ -35,9 +33,7 @@ def test_a_command_whose_import_of_spark_fails_ends_with_the_sentence(
     assert "Spark needs the package pyspark" in capsys.readouterr().err
 
 
-def test_any_other_import_that_fails_is_an_error_of_the_program(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_any_other_import_that_fails_is_an_error_of_the_program(monkeypatch) -> None:
     def command(*_: object) -> int:
         raise ModuleNotFoundError("no module", name="pysparkle")
 

@@ -17,9 +17,7 @@ GB = 2**30
         ("-XX:MaxDirectMemorySize=1048576k", None, GB),
     ],
 )
-def test_options_are_read_as_a_jvm_reads_them(
-    text: str, heap: int | None, direct: int | None
-) -> None:
+def test_options_are_read_as_a_jvm_reads_them(text, heap, direct) -> None:
     assert parse_jvm_options("--jvm", text) == JvmOptions(heap, direct)
 
 

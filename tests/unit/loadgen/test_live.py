@@ -81,9 +81,7 @@ def test_a_terminal_shows_at_once_what_is_waited_for(monkeypatch: pytest.MonkeyP
         ),
     ],
 )
-def test_the_line_for_people_has_the_phase_and_counts_what_was_lost(
-    totals: Totals, line: str
-) -> None:
+def test_the_line_for_people_has_the_phase_and_counts_what_was_lost(totals, line) -> None:
     assert line_of(totals) == line
 
 

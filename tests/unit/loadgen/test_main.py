@@ -2,7 +2,6 @@ import inspect
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -33,9 +32,7 @@ def test_the_overview_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(command_line.SUBCOMMANDS))
-def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_help_fits_80_columns_cuts_no_flag_and_has_an_example(monkeypatch, capsys, name) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     run(monkeypatch, name, "--help")
     lines = capsys.readouterr().out.splitlines()
@@ -55,23 +52,17 @@ def test_no_line_of_a_description_is_broken_at_80_columns(name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["topics", "-h"], ["run", "-h"]])
-def test_h_is_help_everywhere(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_h_is_help_everywhere(monkeypatch, capsys, arguments: list[str]) -> None:
     status = run(monkeypatch, *arguments)
     assert (status, "Usage:" in capsys.readouterr().out) == (0, True)
 
 
-def test_version_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_version_is_told(monkeypatch, capsys) -> None:
     assert run(monkeypatch, "--version") == 0
     assert capsys.readouterr().out == f"Floodgate {VERSION}\n"
 
 
-def test_topics_are_made_and_reported_as_json(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_topics_are_made_and_reported_as_json(monkeypatch, capsys, tmp_path) -> None:
     code = run(monkeypatch, "topics", "--topics", 100, "--namespaces", 2, "--out", tmp_path / "x",
                "--json")  # fmt: skip
     assert code == 0
@@ -80,9 +71,7 @@ def test_topics_are_made_and_reported_as_json(
     assert (tmp_path / "x" / "_manifest.json").exists()
 
 
-def test_a_failure_is_one_sentence_and_its_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_is_one_sentence_and_its_exit_code(monkeypatch, capsys) -> None:
     code = run(monkeypatch, "topics", "--topics", 1, "--namespaces", 2)
     assert code == ExitCode.USAGE
     assert capsys.readouterr().err == (
@@ -90,9 +79,7 @@ def test_a_failure_is_one_sentence_and_its_exit_code(
     )
 
 
-def test_every_failure_keeps_its_own_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_failure_keeps_its_own_exit_code(monkeypatch, capsys) -> None:
     def fail() -> None:
         raise LoadgenError("An answer was wrong.", ExitCode.CORRECTNESS)
 
@@ -103,25 +90,19 @@ def test_every_failure_keeps_its_own_exit_code(
 @pytest.mark.parametrize(
     "arguments", [["topcs"], ["topics", "--nope"], ["topics", "--topics", "x"]]
 )
-def test_a_typing_error_is_a_usage_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_a_typing_error_is_a_usage_error(monkeypatch, capsys, arguments: list[str]) -> None:
     assert run(monkeypatch, *arguments) == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("name", ["storm", "mine.yaml"])
-def test_who_types_a_scenario_as_a_command_is_told_how_it_is_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_who_types_a_scenario_as_a_command_is_told_how_it_is_run(monkeypatch, capsys, name) -> None:
     code = run(monkeypatch, name, "--json")
     assert code == ExitCode.USAGE
     error = json.loads(capsys.readouterr().err)["error"]
     assert error == f"'{name}' is a scenario, not a command. Run it: loadgen run {name}"
 
 
-def test_an_interrupt_ends_with_130_and_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_ends_with_130_and_one_line(monkeypatch, capsys) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -139,9 +120,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
         ("run", "--service-url", "pulsar://10.0.0.1:6650", "--json"),
     ],
 )
-def test_with_json_what_was_wrong_is_json_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
-) -> None:
+def test_with_json_what_was_wrong_is_json_too(monkeypatch, capsys, arguments) -> None:
     code = run(monkeypatch, *arguments)
     said = capsys.readouterr()
     assert (code, said.out) == (ExitCode.USAGE, "")
@@ -170,9 +149,7 @@ def test_without_a_command_both_programs_show_their_help_and_exit_alike(
         ("run", "--service-url", "pulsar://ann:planted@127.0.0.1:1"),
     ],
 )
-def test_a_password_in_an_address_is_refused_and_not_said_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
-) -> None:
+def test_a_password_in_an_address_is_refused_and_not_said_again(monkeypatch, capsys, words) -> None:
     assert run(monkeypatch, *words) == ExitCode.USAGE
     err = capsys.readouterr().err
     assert "--auth-plugin basic" in err

@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -103,9 +103,7 @@ def test_options_of_every_command_may_be_addresses() -> None:
     assert list(map(str, seen)) == ["s3a://b/x", "gs://b/x", "out", "s3a://b/x"]
 
 
-def test_what_says_who_asks_a_store_and_where_it_is_travels_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_says_who_asks_a_store_and_where_it_is_travels_too(monkeypatch) -> None:
     for name in stored.store_variables():
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
@@ -124,9 +122,7 @@ def test_whoever_needs_a_file_of_this_machine_is_refused(use: Any) -> None:
         use(TOPICS)
 
 
-def test_a_store_that_does_not_answer_is_told_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_store_that_does_not_answer_is_told_in_a_sentence(monkeypatch) -> None:
     def refuse(scheme: str, place: str) -> None:
         raise OSError("no route to it\nin many lines")
 
@@ -165,9 +161,7 @@ def test_what_a_block_that_fails_has_written_is_deleted_and_its_error_comes_as_i
     assert (caught.value, left_in(bucket)) == (error, [])
 
 
-def test_a_store_that_does_not_take_a_file_has_none(
-    bucket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_does_not_take_a_file_has_none(bucket: Path, monkeypatch) -> None:
     class Full(pa.PythonFile):  # type: ignore[misc]
         def close(self) -> None:
             super().close()
@@ -192,9 +186,7 @@ class FullDisk(fs.LocalFileSystem):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("write", [lambda run: write_json(run / "run.json", {}), record_run])
-def test_a_full_disk_is_a_sentence_and_has_no_half_files(
-    write: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_a_sentence_and_has_no_half_files(write, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(fs, "LocalFileSystem", FullDisk)
     with pytest.raises(LoadgenError, match=r"cannot be written.*No space left on device$"):
         write(tmp_path)
@@ -262,9 +254,7 @@ def test_a_list_is_not_replaced_by_the_corpus_that_is_made_of_it(bucket: Path, o
     assert left_in(bucket) == before
 
 
-async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(
-    bucket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_load_from_a_whole_bucket_has_no_place_for_its_state(bucket, monkeypatch) -> None:
     known = stored._file_system
 
     def only_b(scheme: str, place: str) -> Any:
@@ -375,9 +365,7 @@ def test_a_ctrl_c_before_there_are_figures_leaves_no_logs(bucket: Path) -> None:
     assert left_in(bucket) == []
 
 
-def test_an_error_is_not_lost_where_logs_cannot_be_copied(
-    bucket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_is_not_lost_where_logs_cannot_be_copied(bucket: Path, monkeypatch) -> None:
     def fail() -> None:
         with folder_here(RUN) as here:
             (here / "broker.log").touch()
@@ -388,9 +376,7 @@ def test_an_error_is_not_lost_where_logs_cannot_be_copied(
         fail()
 
 
-def test_a_store_that_refuses_a_run_says_so_before_the_storm(
-    bucket: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_refuses_a_run_says_so_before_the_storm(bucket: Path, monkeypatch) -> None:
     monkeypatch.setattr(Bucket, "open_output_stream", _refuse)
     refused = pytest.raises(LoadgenError, match=r"^s3a://b/runs/r/\S+ cannot be used: it is full$")
     with refused, run_directory(RUN):

@@ -70,9 +70,7 @@ def test_other_settings_take_another_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError(), refusal(b"")])
-def test_a_server_that_cannot_be_emptied_is_started_again(
-    tmp_path: Path, web: Web, error: Exception
-) -> None:
+def test_a_server_that_cannot_be_emptied_is_started_again(tmp_path, web, error) -> None:
     kept, web.answer = Kept("broker", [], tmp_path), error
     assert [kept.empty().pid for _ in range(2)] == [1, 2]
 
@@ -116,9 +114,7 @@ def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
     assert (ready.service_url, ready.web_url) == ("pulsar://h:3", "http://h:4")
 
 
-def test_a_server_that_does_not_start_says_why(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_server_that_does_not_start_says_why(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(pytest_plugin, "MODULES", "nowhere.")
     server = KeptServer("proxy", [], tmp_path)
     with pytest.raises(

@@ -16,9 +16,7 @@ SIZES = [799, 800, 801, 5_000, 1_000_000]
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("character", ["x", "ä", "€", "\U0001f600", "\n", "\x00", "\ud800"])
-def test_an_excerpt_has_a_bound_in_bytes_and_ends_with_a_whole_character(
-    character: str, size: int
-) -> None:
+def test_an_excerpt_has_a_bound_in_bytes_and_ends_with_a_whole_character(character, size) -> None:
     text = character * size
     shown = excerpt(text)
     line = one_line(text)

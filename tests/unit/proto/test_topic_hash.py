@@ -81,8 +81,6 @@ def test_the_crc_of_a_long_text_is_combined_from_its_parts() -> None:
 @pytest.mark.parametrize(
     ("left", "right"), [([], []), ([], [b"a"]), ([b"a"], []), ([b""], [b"a"]), ([b"a"], [b""])]
 )
-def test_an_empty_list_brings_no_comma_and_an_empty_name_does(
-    left: list[bytes], right: list[bytes]
-) -> None:
+def test_an_empty_list_brings_no_comma_and_an_empty_name_does(left, right) -> None:
     combined = combine_joined((len(left), *joined_crc(left)), (len(right), *joined_crc(right)))
     assert combined == joined_crc(left + right)

@@ -7,8 +7,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.listing.responses import topics_response
-from broker.topic_lists.listing import EMPTY_LISTING, TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import EMPTY_LISTING, TopicListing, TopicSequence
 from proto import topics_response as module
 from proto.errors import RemoteProtocolError
 from proto.frames import FrameDecoder, encode_command
@@ -82,9 +81,7 @@ def test_an_empty_listing_has_the_empty_hash() -> None:
 
 @pytest.mark.parametrize("request_id", REQUEST_IDS)
 @pytest.mark.parametrize(("filtered", "changed"), [(False, True), (True, False)])
-def test_a_response_is_what_protobuf_would_write(
-    request_id: int, filtered: bool, changed: bool
-) -> None:
+def test_a_response_is_what_protobuf_would_write(request_id, filtered, changed) -> None:
     listing = listing_of(["non-persistent://t/n/x"], ["persistent://t/n/\ue000\U0001f600"])
     response = topics_response(
         request_id, listing, listing.hash, filtered=filtered, changed=changed
@@ -187,9 +184,7 @@ def test_an_answer_that_cannot_be_read_is_the_peers_mistake(topics: bytes, sente
 
 @pytest.mark.parametrize("step_bytes", [1, 3, 100, 65_536])
 @pytest.mark.parametrize("pieces", [1, 7])
-def test_an_answer_parsed_piece_by_piece_is_the_same(
-    step_bytes: int, pieces: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_parsed_piece_by_piece_is_the_same(step_bytes, pieces, monkeypatch) -> None:
     # The length of a name has one byte below 128, two below 16,384, and three.
     monkeypatch.setattr(module, "PIECE_BYTES", step_bytes)
     names = [*NAMES[:20], "", "é", *("x" * size for size in (127, 128, 16_383, 16_384)), "a"]
@@ -215,9 +210,7 @@ def test_what_cannot_be_read_cannot_be_read_piece_by_piece(topics: bytes) -> Non
         list(answer.pieces())
 
 
-def test_a_private_copy_has_the_same_bytes_and_none_of_the_buffers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_private_copy_has_the_same_bytes_and_none_of_the_buffers(monkeypatch) -> None:
     monkeypatch.setattr(module, "COPY_BYTES", 1_000)
     shared = TopicsResponse([b"a" * 600, b"b" * 600, b"c" * 5_000, b"d"], 6_193)
     steps = shared.copying()
@@ -246,9 +239,7 @@ def frame_with(response: bytes) -> bytes:
 
 @pytest.mark.parametrize("filtered", [True, False])
 @pytest.mark.parametrize("names", [NAMES, NAMES[:1], []], ids=len)
-def test_the_fields_behind_the_names_are_read_without_decoding(
-    names: list[str], filtered: bool
-) -> None:
+def test_the_fields_behind_the_names_are_read_without_decoding(names, filtered) -> None:
     answer = answer_of(by_protobuf(1, names, filtered=filtered), pieces=3)
     assert answer.tail() == TopicsTail(filtered, topics_hash(names), changed=True)
     assert answer.has_names is bool(names)

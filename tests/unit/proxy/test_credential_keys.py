@@ -17,9 +17,7 @@ FILES = {"brokerClientCertificateFilePath": "/a.pem", "brokerClientKeyFilePath":
 
 
 @pytest.mark.parametrize("more", [{PARAMETERS: "tlsCertFile:/a.pem,tlsKeyFile:/a.key"}, FILES])
-def test_a_certificate_is_named_by_the_parameters_or_by_the_keys_of_tls(
-    more: dict[str, str],
-) -> None:
+def test_a_certificate_is_named_by_the_parameters_or_by_the_keys_of_tls(more) -> None:
     config = ProxyConfig.from_properties({**TLS, **more})
     shown = broker_credentials(config.broker_credentials)
     assert shown is not None

@@ -22,9 +22,7 @@ PLUGIN = "org.apache.pulsar.client.impl.auth.Authentication"
         ("basic", '{"userId":"ann","password":"pw"}', b"ann:pw"),
     ],
 )
-def test_parameters_are_read_as_upstream_reads_them(
-    kind: str, parameters: str, shown: bytes
-) -> None:
+def test_parameters_are_read_as_upstream_reads_them(kind, parameters, shown) -> None:
     found = broker_credentials(BrokerCredentials(kind, Source(parameters)))
     assert found is not None
     assert (found.method_name, found.auth_data()) == (kind, shown)

@@ -56,9 +56,7 @@ def test_in_profile_pulsar_a_partition_query_for_an_invalid_name_fails_for_an_un
     "error",
     [ConnectError("b:1 cannot be reached"), RequestTimeoutError("late"), DisconnectedError("b:1")],
 )
-def test_a_broker_that_is_away_is_service_not_ready(
-    translation: ErrorTranslation, error: Exception
-) -> None:
+def test_a_broker_that_is_away_is_service_not_ready(translation, error) -> None:
     for translate in (translation.of, translation.of_partitions):
         found = translate(error, None)
         assert found.server_error == pb.ServiceNotReady

@@ -1,7 +1,6 @@
 """The proxy's answers to lookups, partition queries and schema questions, made of a broker's."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import nullcontext
 
 import pytest
@@ -153,9 +152,7 @@ async def test_a_redirect_to_nowhere_is_an_error(url: str) -> None:
 
 
 @pytest.mark.parametrize(("pulsar", "passed"), [(True, ""), (False, "external")])
-async def test_the_listener_is_passed_on_unless_in_profile_pulsar(
-    pulsar: bool, passed: str
-) -> None:
+async def test_the_listener_is_passed_on_unless_in_profile_pulsar(pulsar, passed) -> None:
     broker = Broker(pulsar=pulsar)
     asked = await broker.lookup(advertised_listener_name="external")
     (sent,) = broker.wire.answers()
@@ -193,9 +190,7 @@ async def test_in_profile_pulsar_the_first_partition_query_of_a_connection_asks_
         (Broker.say_lookup, Lookup.Failed),
     ],
 )
-async def test_a_failed_partition_query_is_a_failure_in_either_form(
-    pulsar: bool, say: Callable[..., None], failed: int
-) -> None:
+async def test_a_failed_partition_query_is_a_failure_in_either_form(pulsar, say, failed) -> None:
     broker = Broker(pulsar=pulsar)
     asked = await broker.partitions()
     say(broker, request_id=0, response=failed, error=pb.TopicNotFound, message="none")
@@ -228,9 +223,7 @@ async def test_in_profile_pulsar_a_partition_query_of_an_invalid_topic_closes() 
         ("persistent://t//x", False),
     ],
 )
-async def test_in_profile_pulsar_the_proxy_knows_names_with_a_cluster(
-    topic: str, known: bool
-) -> None:
+async def test_in_profile_pulsar_the_proxy_knows_names_with_a_cluster(topic, known) -> None:
     handler = Broker(pulsar=True).handler
     with nullcontext() if known else pytest.raises(RemoteProtocolError):
         handler.check_topic(topic)

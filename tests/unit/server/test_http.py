@@ -115,9 +115,7 @@ async def test_a_process_is_ready_only_between_start_and_drain(endpoint: Endpoin
         ("POST", "/metrics/", 405, "Method Not Allowed"),
     ],
 )
-async def test_errors_are_reasons(
-    endpoint: Endpoint, method: str, path: str, status: int, reason: str
-) -> None:
+async def test_errors_are_reasons(endpoint, method, path, status, reason) -> None:
     answered, text, content_type = await endpoint.ask(method, path)
     assert (answered, json.loads(text)) == (status, {"reason": reason})
     assert content_type.startswith("application/json")
@@ -147,9 +145,7 @@ async def test_options_say_what_is_allowed(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize("head", ["Content-Length: 100", "Transfer-Encoding: chunked"])
-async def test_a_client_that_leaves_within_its_request_is_no_error(
-    endpoint: Endpoint, head: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_client_that_leaves_within_its_request_is_no_error(endpoint, head, caplog) -> None:
     port = endpoint.server.listeners[0].port
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"PUT /size HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n5\r\nhal".encode())
@@ -179,9 +175,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(
-    case: str, endpoint: Endpoint, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_is_no_http_is_a_reason_and_one_line_of_the_log(case, endpoint, caplog) -> None:
     request, reason = MALFORMED[case]
     with caplog.at_level(logging.INFO):
         head, body = await raw_answer(endpoint, request)
@@ -222,9 +216,7 @@ async def test_a_body_that_is_packed_stays_packed(endpoint: Endpoint) -> None:
         assert (answer.status, await answer.text()) == (200, str(len(packed)))
 
 
-async def test_a_bug_is_answered_500_logged_and_survived(
-    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_bug_is_answered_500_logged_and_survived(endpoint: Endpoint, caplog) -> None:
     with caplog.at_level(logging.ERROR):
         bug = await endpoint.ask("GET", "/bug")
     assert (bug[0], json.loads(bug[1])) == (500, {"reason": "Internal Server Error"})

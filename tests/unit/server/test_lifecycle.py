@@ -40,9 +40,7 @@ async def test_signals_are_given_back_when_the_block_ends() -> None:
     assert not asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
-def test_the_ready_line_is_one_line_on_standard_output(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_ready_line_is_one_line_on_standard_output(capsys) -> None:
     ready_line("broker", "pulsar://127.0.0.1:6650", "http://127.0.0.1:8080")
     captured = capsys.readouterr()
     assert captured.out == "READY broker pulsar://127.0.0.1:6650 http://127.0.0.1:8080\n"
@@ -58,9 +56,7 @@ def test_a_ready_line_that_nobody_reads_stops_the_start() -> None:
         ready_line("broker", output=Closed())
 
 
-def test_the_loop_is_uvloops_and_asyncios_where_that_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_loop_is_uvloops_and_asyncios_where_that_is_missing(monkeypatch) -> None:
     async def loop_module() -> str:
         return type(asyncio.get_running_loop()).__module__
 

@@ -40,9 +40,7 @@ def test_json_logs_are_one_object_a_line_with_their_facts() -> None:
 
 
 @pytest.mark.parametrize(("given", "kept"), [("a-1", True), ("bad id", False), ("x" * 65, False)])
-async def test_lines_of_an_http_request_have_its_id_and_its_client(
-    given: str, *, kept: bool
-) -> None:
+async def test_lines_of_an_http_request_have_its_id_and_its_client(given, *, kept) -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.DEBUG, LogFormat.JSON, stream)
     request = make_mocked_request("GET", "/a?token=s3cret", headers={"X-Request-Id": given})
@@ -90,9 +88,7 @@ def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("log_format", LogFormat)
-def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(
-    log_format: LogFormat,
-) -> None:
+def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(log_format) -> None:
     stream = io.StringIO()
     configure_logs(LogLevel.INFO, log_format, stream)
     said = "forged\n2026-01-01 [error] line" + "\x01" * 1_000_000

@@ -41,17 +41,13 @@ def test_a_class_path_to_no_module_of_ours_stays(name: str) -> None:
     assert class_module(name) == name
 
 
-def test_in_the_wheel_a_users_own_package_of_our_name_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_in_the_wheel_a_users_own_package_of_our_name_is_found(monkeypatch) -> None:
     # A checkout has no package of wheels, like a wheel without the module
     monkeypatch.setattr(module_names, "IS_CHECKOUT", False)
     assert class_module("client.plugin") == "client.plugin"
 
 
-def test_a_process_finds_this_very_code_before_what_it_inherits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_finds_this_very_code_before_what_it_inherits(monkeypatch) -> None:
     root = str(Path(module_names.__file__).parents[1])
     monkeypatch.delenv("PYTHONPATH", raising=False)
     assert python_path() == {"PYTHONPATH": root}

@@ -4,7 +4,8 @@ import pytest
 
 from broker.configuration.config import BrokerConfig
 from broker.configuration.config import known_keys as broker_keys
-from broker.configuration.runtime_values import runtime_values
+from broker.configuration.dynamic import runtime_values
+from proto.version import VERSION
 from proxy.config import ProxyConfig
 from proxy.config import known_keys as proxy_keys
 from server.server_info import INFO_KEYS, info_sentence, label_of, server_info
@@ -56,7 +57,7 @@ def test_the_broker_tells_where_messages_are_and_how_many_it_takes() -> None:
 
 def test_no_secret_is_told() -> None:
     sentence = info_sentence("broker", BrokerConfig.from_properties(SETTINGS))
-    assert sentence.startswith("Floodgate broker 0.1.0 with floodgateProfile=pulsar, ")
+    assert sentence.startswith(f"Floodgate broker {VERSION} with floodgateProfile=pulsar, ")
     assert "maxTopicListInFlightHeapMemSizeMB=7" in sentence
     assert "hidden" not in sentence
 

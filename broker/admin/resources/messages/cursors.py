@@ -18,7 +18,6 @@ from broker.admin.resources.messages.subjects import (
     stored_of,
     subscription_name,
     subscription_of,
-    subscriptions_of,
 )
 from broker.authorization.operations import TopicOperation
 from server.http import RestError
@@ -78,7 +77,7 @@ class CursorAdmin(TopicResource):
         seconds = path_number(request, "expireTimeInSeconds")
         topics = await self._all_that_expire(request, "messages for all subscriptions")
         async for topic in self._topics.each(topics):
-            for subscription in tuple(subscriptions_of(topic)):
+            for subscription in tuple(topic.subscriptions):
                 if not subscription.internal:
                     await _expire(subscription, seconds)
 

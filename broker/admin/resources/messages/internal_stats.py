@@ -1,26 +1,28 @@
-"""Internals of topics: ledgers and cursors, in the form of Pulsar's admin.
+"""Internals of topics: ledgers, cursors and backlogs, in the form of Pulsar's admin.
 
 Source: upstream PersistentTopicInternalStats, ManagedLedgerInfo.
 """
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from broker.admin.resources.messages.consumer_stats import moment
-from broker.admin.resources.messages.subjects import last_id, subscriptions_of
+from broker.admin.resources.messages.subjects import last_id
 from broker.messages.compaction.topic_compaction import SUBSCRIPTION
 from broker.messages.deduplication import CURSOR
+from broker.messages.position import Position
 from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from broker.messages.position import Position
     from broker.messages.stores.ledger_row import LedgerInfo
-    from broker.messages.stores.managed_ledger import CursorState
+    from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
+    from broker.messages.subscriptions.cursor import ManagedCursor
     from broker.messages.subscriptions.subscription import Subscription
     from broker.messages.topic import Topic
     from proto.names import TopicName
@@ -39,7 +41,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
     if not isinstance(topic, PersistentTopic):
         return {**dict.fromkeys(_COUNTS, 0), "cursors": {}}
     cursors = {}
-    for subscription in subscriptions_of(topic):
+    for subscription in topic.subscriptions:
         cursors[subscription.name] = _cursor(subscription, topic)
         yield
     deduplicated = topic.ledger.cursors.get(CURSOR)
@@ -60,7 +62,7 @@ def internal_stats(topic: Topic, *, metadata: bool) -> Generator[None, None, dic
         for kept, one in zip(ledgers, shown, strict=True):
             one |= {"metadata": _metadata(kept, topic.name), "underReplicated": True}
     last = last_id(topic) if topic.terminated else ledger.last_confirmed
-    waiting = sum(_waits(one) for one in subscriptions_of(topic))
+    waiting = sum(_waits(one) for one in topic.subscriptions)
     return {
         "entriesAddedCounter": added,
         "numberOfEntries": sum(one.entries for one in ledgers),
@@ -224,7 +226,7 @@ def internal_info(topic: PersistentTopic) -> dict[str, object]:
 
 
 def _stored_cursors(topic: PersistentTopic) -> Iterator[tuple[str, Position, bool]]:
-    for one in subscriptions_of(topic):
+    for one in topic.subscriptions:
         if one.durable:
             yield one.name, one.cursor.mark_delete, _is_stored(one)
     deduplicated = topic.ledger.cursors.get(CURSOR)
@@ -237,4 +239,83 @@ def _stored_ledger(ledger_id: int, closed_at: int, topic: PersistentTopic) -> di
         "ledgerId": ledger_id,
         "timestamp": closed_at or topic.clock.wall_ms(),
         "isOffloaded": False,
+    }
+
+
+MOST_ANALYZED = 10_000
+"""Entries after which an analysis ends (subscriptionBacklogScanMaxEntries)."""
+_READ_ENTRIES, _READ_BYTES = 100, 1024 * 1024
+
+
+async def analyzed(cursor: ManagedCursor, ledger: ManagedLedger) -> dict[str, object]:
+    """Count the unacknowledged entries of a cursor, yielding to the event loop after each read.
+
+    Returns:
+        The body of the response; ``aborted`` with more than MOST_ANALYZED entries.
+    """
+    position, last = cursor.first_left, ledger.last_confirmed
+    entries = messages = 0
+    first_read = last_read = Position(-1, -1)
+    while position <= last and entries < MOST_ANALYZED:
+        found = await ledger.fetch(position, _READ_ENTRIES, _READ_BYTES)
+        if not found:
+            break
+        for entry in found:
+            if cursor.is_acknowledged(entry.position):
+                continue
+            first_read = entry.position if not entries else first_read
+            last_read = entry.position
+            entries += 1
+            messages += entry.message_count
+        position = ledger.following(found[-1].position)
+        await asyncio.sleep(0)
+    return {
+        "entries": entries,
+        "messages": messages,
+        "markerMessages": 0,
+        "filterRejectedEntries": 0,
+        "filterAcceptedEntries": entries,
+        "filterRescheduledEntries": 0,
+        "filterRejectedMessages": 0,
+        "filterAcceptedMessages": messages,
+        "filterRescheduledMessages": 0,
+        "aborted": position <= last and entries >= MOST_ANALYZED,
+        "firstMessageId": str(first_read),
+        "lastMessageId": str(last_read),
+    }
+
+
+def offline_stats(name: TopicName, topic: PersistentTopic | None, broker: str) -> dict[str, object]:
+    """Return the content of a topic's ledgers, and each subscription's backlog.
+
+    Args:
+        name: The topic's name.
+        topic: The topic; None if missing.
+        broker: The broker's address for clients.
+
+    Source: upstream PersistentOfflineTopicStats.
+    """
+    ledgers = [] if topic is None else topic.ledger.ledgers
+    cursors = {} if topic is None else {one.name: one.cursor for one in topic.subscriptions}
+    backlogs = {subscription: cursor.backlog for subscription, cursor in cursors.items()}
+    return {
+        "topicName": f"{name.namespace}/{name.domain}/{name.local_name}",
+        "brokerName": broker,
+        "storageSize": sum(one.size_bytes for one in ledgers),
+        "totalMessages": sum(one.entries for one in ledgers),
+        "messageBacklog": sum(backlogs.values()),
+        "dataLedgerDetails": [
+            {
+                "entries": one.entries,
+                "timestamp": one.closed_at,
+                "size": one.size_bytes,
+                "ledgerId": one.ledger_id,
+            }
+            for one in ledgers
+            if one.closed_at
+        ],
+        "cursorDetails": {
+            subscription: {"cursorBacklog": backlog, "cursorLedgerId": -1}
+            for subscription, backlog in backlogs.items()
+        },
     }

@@ -1,4 +1,4 @@
-"""Lifecycle of topics by REST: delete, terminate, truncate, unload, trim, compact.
+"""Lifecycle of topics by REST: delete, terminate, truncate, unload, grow, trim, compact.
 
 Source: upstream PersistentTopicsBase.internalDeleteTopicAsync, internalTerminate,
 internalTruncateTopicAsync, internalUnloadTopic, internalTrimTopic and their neighbours.
@@ -6,19 +6,21 @@ internalTruncateTopicAsync, internalUnloadTopic, internalTrimTopic and their nei
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from broker.admin.json_steps import json_answer, json_pieces
 from broker.admin.openapi import schemas
-from broker.admin.owners import check_owner, check_owner_of_all
+from broker.admin.owners import ServedElsewhereError, check_owner, check_owner_of_all
 from broker.admin.paths import endpoint
 from broker.admin.requests import flag, topic_name
 from broker.admin.resources.messages.message_ids import given_target, message_id
 from broker.admin.resources.messages.subjects import (
+    MessageTopics,
     TopicResource,
     check_persistent,
     last_id,
-    subscriptions_of,
+    persistent,
 )
 from broker.authorization.operations import Level, NamespaceOperation, TopicOperation
 from broker.messages.loading.loaded_topics import check_unused
@@ -29,7 +31,11 @@ from server.http import RestError
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aiohttp import web
+
+    from broker.admin.context import AdminContext
 
 
 class LifecycleAdmin(TopicResource):
@@ -121,7 +127,7 @@ class LifecycleAdmin(TopicResource):
         """Drop the unneeded ledgers of a topic, in all partitions."""
         check_persistent(request, "Trim")
         async for topic in self._topics.each(await self._topics.all_stored(request)):
-            subscriptions_of(topic).moved()
+            topic.subscriptions.moved()
 
     @endpoint("POST {topic}/createMissedPartitions", NamespaceOperation.CREATE_TOPIC)
     async def create_partitions(self, request: web.Request) -> None:
@@ -160,3 +166,68 @@ class LifecycleAdmin(TopicResource):
         await given_target(request)
         await self._topics.stored(request)
         raise RestError(412, "there is nothing to offload messages to")
+
+
+logger = logging.getLogger(__name__)
+
+
+async def grow(context: AdminContext, topic: TopicName, count: int) -> None:
+    """Add partitions to a partitioned topic, with the subscriptions of its first partition.
+
+    Source: upstream PersistentTopicsBase.internalUpdatePartitionedTopicAsync,
+    createSubscriptions.
+
+    Missing partitions are created, too, but without subscriptions (recorded). A repeated request
+    completes a growth that failed halfway.
+
+    Raises:
+        RefusedError: The topic is not partitioned, or the number is too large.
+        RestError, ServedElsewhereError: This broker cannot serve the first partition.
+        MessageStoreError: The subscriptions cannot be stored.
+    """
+    topics, first = MessageTopics(context), _partition(topic, 0)
+    snapshot = await context.store.snapshot(topic.namespace)
+    before = snapshot.partitioned.get(str(topic), 0) if snapshot is not None else 0
+    new = before if before != count else await _first_unused(topics, topic, count)
+    given: Mapping[str, Mapping[str, str]] = {}
+    if snapshot is not None and 0 < new < count and snapshot.contains(first):
+        await check_owner(context, first)
+        given = await _subscriptions(topics, first)
+    with topics.loaded.growing.growing(topic, new, given):
+        await context.topics.grow(topic, count)
+        if given:
+            async for index in in_turns(range(new, count)):
+                await _load(topics, _partition(topic, index))
+    if topic.persistent and count > before:
+        await context.topics.create_missing(topic)
+
+
+async def _first_unused(topics: MessageTopics, topic: TopicName, count: int) -> int:
+    """Return the index after the last partition with stored data, ignoring the first."""
+    async for index in in_turns(range(count - 1, 0, -1)):
+        if topics.is_stored(_partition(topic, index)):
+            return index + 1
+    return min(1, count)
+
+
+async def _subscriptions(
+    topics: MessageTopics, first: TopicName
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the properties of the durable subscriptions of a partition, empty if not stored."""
+    if not topics.is_stored(first):
+        return {}
+    found = persistent(await topics.load(first)).subscriptions
+    return {one.name: dict(one.cursor.properties) for one in found if one.durable}
+
+
+async def _load(topics: MessageTopics, partition: TopicName) -> None:
+    try:
+        await topics.flushed(persistent(await topics.load(partition)))
+    except ServedElsewhereError:
+        logger.warning(
+            "%s begins without the subscriptions of its topic: another broker serves it", partition
+        )
+
+
+def _partition(topic: TopicName, index: int) -> TopicName:
+    return TopicName.parse(partition_name(topic, index))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from broker.admin.owners import ServedElsewhereError
 from broker.admin.paths import endpoint
 from broker.admin.requests import asked_bundle, namespace_name, segment
-from broker.admin.resources.messages.subjects import TopicResource, subscriptions_of
+from broker.admin.resources.messages.subjects import TopicResource
 from broker.authorization.operations import NamespaceOperation
 from broker.messages.topic import PersistentTopic
 from server.http import RestError
@@ -69,7 +69,7 @@ class NamespaceMessageAdmin(TopicResource):
         topics, name = await self._asked(request), segment(request, "subscription")
         async for topic in self._each(topics):
             if isinstance(topic, PersistentTopic):
-                found = subscriptions_of(topic).get(name)
+                found = topic.subscriptions.get(name)
                 if found is not None:
                     found.skip_through(topic.ledger.last_confirmed)
                 elif strict:
@@ -110,6 +110,6 @@ class NamespaceMessageAdmin(TopicResource):
 def _named(topics: list[Topic], name: str) -> Iterator[Subscription]:
     for topic in topics:
         if isinstance(topic, PersistentTopic):
-            found = subscriptions_of(topic).get(name)
+            found = topic.subscriptions.get(name)
             if found is not None:
                 yield found

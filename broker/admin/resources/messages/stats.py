@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from broker.admin.json_steps import json_answer, json_pieces
 from broker.admin.paths import endpoint
 from broker.admin.requests import flag, topic_name
-from broker.admin.resources.messages.backlog import offline_stats
-from broker.admin.resources.messages.internal_stats import internal_info, internal_stats
+from broker.admin.resources.messages.internal_stats import (
+    internal_info,
+    internal_stats,
+    offline_stats,
+)
 from broker.admin.resources.messages.subjects import TopicResource, persistent
 from broker.admin.resources.messages.subscription_stats import Wanted
 from broker.admin.resources.messages.topic_stats import partitioned_stats, topic_stats

@@ -10,7 +10,6 @@ from broker.admin.paths import Resource
 from broker.admin.requests import FailsUpstreamError, segment, topic_name
 from broker.messages.errors import MessageStoreError
 from broker.messages.position import EARLIEST, Position
-from broker.messages.subscriptions.subscriptions import Subscriptions
 from broker.messages.topic import PersistentTopic, Topic
 from broker.topics.rules import no_namespace, not_found, partition_name
 from proto.names import TopicName
@@ -274,7 +273,7 @@ def subscription_of(topic: PersistentTopic, name: str) -> Subscription:
     Raises:
         RestError: 404, the subscription does not exist.
     """
-    found = subscriptions_of(topic).get(name)
+    found = topic.subscriptions.get(name)
     if found is None:
         raise no_subscription(name, topic.name)
     return found
@@ -293,15 +292,7 @@ def created(
         RestError: The topic has too many subscriptions (409), or the name is reserved (412).
     """
     try:
-        return subscriptions_of(topic).create(name, start=start, properties=properties)
+        return topic.subscriptions.create(name, start=start, properties=properties)
     except RequestError as error:
         full = error.server_error == pb.NotAllowedError
         raise RestError(409 if full else 412, error.message) from None
-
-
-def subscriptions_of(topic: PersistentTopic) -> Subscriptions:
-    """Return the subscriptions of a topic with stored messages."""
-    found = topic.subscriptions
-    if not isinstance(found, Subscriptions):
-        raise TypeError(f"{topic.name} has subscriptions of another kind")
-    return found

@@ -21,7 +21,6 @@ from broker.admin.resources.messages.subjects import (
     stored_of,
     subscription_name,
     subscription_of,
-    subscriptions_of,
 )
 from broker.authorization.operations import TopicOperation
 from broker.errors import Refusal, RefusedError
@@ -54,11 +53,11 @@ class SubscriptionAdmin(TopicResource):
             )
         topics = [persistent(topic) for topic in await self._asked(request)]
         name = subscription_name(request)
-        missing = [one async for one in in_turns(topics) if not subscriptions_of(one).get(name)]
+        missing = [one async for one in in_turns(topics) if not one.subscriptions.get(name)]
         if not missing:
             raise RestError(409, "Subscription already exists for topic")
         async for topic in self._topics.each(missing):
-            if not subscriptions_of(topic).get(name):  # A consumer may have been faster.
+            if not topic.subscriptions.get(name):  # A consumer may have been faster.
                 _create(topic, name, target)
                 await self._topics.flushed(topic)
 

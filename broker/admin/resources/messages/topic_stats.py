@@ -10,13 +10,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from broker.admin.resources.messages.consumer_stats import producer_stats
-from broker.admin.resources.messages.subjects import subscriptions_of
 from broker.admin.resources.messages.subscription_stats import (
     direct_subscription_stats,
     subscription_stats,
 )
-from broker.messages.subscriptions.non_persistent.subscriptions import NonPersistentSubscriptions
-from broker.messages.topic import NonPersistentTopic, PersistentTopic
+from broker.messages.topic import PersistentTopic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -43,10 +41,6 @@ def topic_stats(topic: Topic, wanted: Wanted, owner: str) -> Generator[None, Non
     if isinstance(topic, PersistentTopic):
         return (yield from _of_stored(topic, wanted, owner))
     subscriptions = topic.subscriptions
-    if not isinstance(topic, NonPersistentTopic) or not isinstance(
-        subscriptions, NonPersistentSubscriptions
-    ):
-        raise TypeError(f"{topic} is of no kind that is known")
     shown, gone = {}, tuple(subscriptions.gone.values())
     for one in subscriptions:
         shown[one.name] = yield from direct_subscription_stats(one, wanted)
@@ -79,7 +73,7 @@ def _of_stored(
     topic: PersistentTopic, wanted: Wanted, owner: str
 ) -> Generator[None, None, dict[str, Any]]:
     shown, gone = {}, tuple(topic.subscriptions.gone.values())
-    for one in subscriptions_of(topic):
+    for one in topic.subscriptions:
         shown[one.name] = yield from subscription_stats(one, wanted)
         yield
     publishers = yield from _publishers(topic, wanted)

@@ -7,7 +7,6 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.messages.errors import MessageStoreError
-from broker.messages.stores.cursor_bytes import cursor_state
 from broker.messages.stores.ledger_row import LedgerRow
 from broker.messages.stores.managed_ledger import MessageStore
 from broker.messages.stores.sqlite.batch import NOBODY, DroppedLedger
@@ -26,6 +25,7 @@ from broker.messages.stores.sqlite.managed_ledger import (
     DatabaseParts,
     SqliteManagedLedger,
     SqliteTopic,
+    cursor_state,
     drop_ledger,
 )
 from broker.messages.stores.sqlite.reads import DatabaseReads

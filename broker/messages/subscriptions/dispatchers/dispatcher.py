@@ -104,6 +104,7 @@ class Dispatcher(ABC):
             logger.exception(_CANNOT_DELIVER, self._cursor.name, self._topic.name)
             self._rest(self._begin_anew)
             return
+        self._topic.touched()
         if handled >= ENTRIES_A_TURN:
             self.wake()
         else:

@@ -93,6 +93,7 @@ class NonPersistentSubscription(AnySubscription):
     def remove_consumer(self, consumer: Consumer) -> None:
         """Disconnect a consumer."""
         if consumer in self.consumers:
+            self.topic.touched()
             self._dispatcher.remove(consumer)
             self._count(consumer)
             if not self.consumers:
@@ -116,6 +117,7 @@ class NonPersistentSubscription(AnySubscription):
 
     def acknowledge(self, consumer: Consumer, ids: Sequence[pb.MessageIdData]) -> None:
         """Count the acknowledgement, without further effect."""
+        self.topic.touched()
         consumer.last_acked_at = self.topic.clock.wall_ms()
         consumer.messages_acked += len(ids)
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.broker.subscriptions.history import STEPS, History
+from tests.support.examples import many
 from tests.support.messages.model import SubType
 
 STEPS_EACH = 60
@@ -17,7 +18,7 @@ LIMITS = [(0, 0), (0, 0), (3, 0), (0, 6), (4, 6)]
 ROOM = [1, 4, 30]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=many(400))
 @given(seed=st.integers(0, (1 << 32) - 1))
 def test_nothing_is_lost_and_nothing_acknowledged_comes_again(seed: int) -> None:
     # A seed stands for a whole history: cheaper than a generated history.

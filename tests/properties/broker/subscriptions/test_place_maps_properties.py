@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker.messages.subscriptions.place_map import NOTHING, PIECE_BITS, PlaceMap
+from tests.support.examples import many
 
 PIECE = 1 << PIECE_BITS
 # Few ledgers, and entries at both ends of few pieces, so that changes meet.
@@ -83,5 +84,5 @@ class PlaceMachine(RuleBasedStateMachine):
         assert place in self.model if self.model else place is None
 
 
-PlaceMachine.TestCase.settings = settings(max_examples=100, deadline=None)
+PlaceMachine.TestCase.settings = settings(max_examples=many(100), deadline=None)
 TestPlaces = PlaceMachine.TestCase

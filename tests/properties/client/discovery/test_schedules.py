@@ -11,6 +11,7 @@ from client.discovery.families import FAMILIES
 from client.discovery.polite import MOST_FIRST_SECONDS, MOST_PERIODS, SHORTEST_SECONDS
 from client.discovery.schedule import Unanswered
 from tests.support.discovery.world import OPTIONS, World
+from tests.support.examples import many
 
 FAILURES = (
     pb.TooManyRequests,
@@ -63,7 +64,7 @@ def test_topics_are_found_in_the_end(family, events, seed):
 
 
 @given(events=st.lists(EVENTS, max_size=80), seed=st.integers(0, 1000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(100), deadline=None)
 def test_a_polite_consumer_never_asks_again_at_once(events, seed):
     world = World("polite", seed=seed)
     world.start()
@@ -76,7 +77,7 @@ def test_a_polite_consumer_never_asks_again_at_once(events, seed):
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(100), deadline=None)
 def test_a_refused_polite_consumer_asks_less_and_less(seed):
     # Given a program that waits without end for its subscription
     world = World("polite", seed=seed)

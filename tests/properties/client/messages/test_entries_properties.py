@@ -16,11 +16,12 @@ from client.messages.errors import BrokenEntryError
 from client.messages.message_id import MessageId
 from client.messages.outgoing import OutgoingMessage, SendingProducer, message_entry
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 from tests.support.messages.entries import NOW, SOURCE, batch_of, entry_bytes, received
 from tests.support.peers.frames import with_checksum
 
-MANY = settings(max_examples=150, deadline=None)
-MOST = settings(max_examples=400, deadline=None)
+MANY = settings(max_examples=many(150), deadline=None)
+MOST = settings(max_examples=many(400), deadline=None)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PAYLOADS = st.one_of(st.binary(max_size=300), st.builds(bytes, st.integers(0, 20_000)))
 PROPERTIES = st.none() | st.dictionaries(TEXT, TEXT, max_size=3)
@@ -73,25 +74,19 @@ def parts_received(data: bytes | object) -> list[tuple[object, ...]]:
 
 @MANY
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=8), producer=PRODUCERS)
-def test_a_batch_is_read_back_as_it_was_built(
-    messages: list[OutgoingMessage], producer: SendingProducer
-) -> None:
+def test_a_batch_is_read_back_as_it_was_built(messages, producer) -> None:
     assert parts_received(batch_of(messages, producer)) == [parts_sent(one) for one in messages]
 
 
 @MANY
 @given(message=MESSAGES, producer=PRODUCERS)
-def test_a_message_is_read_back_as_it_was_built(
-    message: OutgoingMessage, producer: SendingProducer
-) -> None:
+def test_a_message_is_read_back_as_it_was_built(message, producer) -> None:
     assert parts_received(message_entry(message, producer, NOW)) == [parts_sent(message)]
 
 
 @MANY
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=140), left=st.sets(st.integers(0, 139)))
-def test_the_messages_of_an_ack_set_are_those_that_are_left(
-    messages: list[OutgoingMessage], left: set[int]
-) -> None:
+def test_the_messages_of_an_ack_set_are_those_that_are_left(messages, left) -> None:
     # GIVEN a batch, and its unacknowledged messages
     words = [0, 0, 0]
     for index in left:
@@ -111,9 +106,7 @@ def test_the_messages_of_an_ack_set_are_those_that_are_left(
     size=st.integers(0, 10_000),
     seed=st.integers(0, 9),
 )
-def test_chunks_become_the_message_again(
-    message: OutgoingMessage, producer: SendingProducer, limit: int, size: int, seed: int
-) -> None:
+def test_chunks_become_the_message_again(message, producer, limit, size, seed) -> None:
     # GIVEN a message that cannot be compressed
     message.payload = random.Random(seed).randbytes(size)
     chunked = ChunkedMessage(message, producer, NOW, limit)
@@ -138,9 +131,7 @@ def test_chunks_become_the_message_again(
     order=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=40),
     most=st.integers(1, 3),
 )
-def test_whatever_comes_in_whatever_order_no_chunk_is_forgotten(
-    order: list[tuple[int, int]], most: int
-) -> None:
+def test_whatever_comes_in_whatever_order_no_chunk_is_forgotten(order, most) -> None:
     # GIVEN three messages of four chunks each, and copies of chunks in any order
     dropped: set[MessageId] = set()
     assembly = ChunkAssembly(ManualClock(), lambda ids, _acknowledge: dropped.update(ids), most)
@@ -174,12 +165,7 @@ def test_whatever_comes_in_whatever_order_no_chunk_is_forgotten(
     damage=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4),
     end=st.none() | st.integers(0, 10_000),
 )
-def test_damage_is_noticed_by_the_checksum(
-    message: list[OutgoingMessage],
-    producer: SendingProducer,
-    damage: list[tuple[int, int]],
-    end: int | None,
-) -> None:
+def test_damage_is_noticed_by_the_checksum(message, producer, damage, end) -> None:
     # GIVEN an entry with changed bytes, or cut short
     data = entry_bytes(batch_of(message, producer))
     damaged = bytearray(data)
@@ -233,9 +219,7 @@ def test_whatever_an_entry_says_it_is_read_or_refused(
 
 @MOST
 @given(compression=COMPRESSIONS, data=st.binary(max_size=500), size=st.integers(0, 100_000))
-def test_decompression_gives_the_announced_size_or_nothing(
-    compression: CompressionType, data: bytes, size: int
-) -> None:
+def test_decompression_gives_the_announced_size_or_nothing(compression, data, size) -> None:
     for payload in (data, compress(compression, data)[:-1], compress(compression, data) + b"x"):
         try:
             found = decompress(compression.value, payload, size)

@@ -11,7 +11,7 @@ from aiohttp.test_utils import make_mocked_request
 from broker.admin.authorizing import NO_TENANT, RequestAuthorization
 from broker.admin.context import AdminContext
 from broker.admin.paths import Endpoint, PathTable
-from broker.admin.resources.not_implemented import NotImplementedAdmin
+from broker.admin.resources.constants import NotImplementedAdmin
 from broker.admin.routes import endpoints
 from server.authentication.requests import SESSION
 from server.http import RestError

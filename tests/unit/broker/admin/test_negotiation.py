@@ -40,9 +40,7 @@ def _status(takes: Takes, media_type: str | None, *, has_body: bool = True) -> i
         ("application/json;x", 400, 400, 400),
     ],
 )
-def test_a_body_has_a_type_that_is_taken(
-    media_type: str | None, only_json: int, any_json: int, number: int
-) -> None:
+def test_a_body_has_a_type_that_is_taken(media_type, only_json, any_json, number) -> None:
     kinds = (Takes.APPLICATION_JSON, Takes.JSON, Takes.NUMBER)
     assert [_status(takes, media_type) for takes in kinds] == [only_json, any_json, number]
 

@@ -107,16 +107,12 @@ def test_a_request_states_method_path_and_query() -> None:
         ("POST schemas/{topic}/schema", {}, Takes.APPLICATION_JSON),
     ],
 )
-def test_the_path_and_the_body_decide_the_kind_of_body(
-    request_: str, body: dict[str, object] | None, takes: Takes
-) -> None:
+def test_the_path_and_the_body_decide_the_kind_of_body(request_, body, takes) -> None:
     assert endpoint(request_, Level.AUTHENTICATED, body=body).takes is takes
 
 
 @pytest.mark.parametrize(
     ("method", "done", "status"), [("GET", (), 200), ("PUT", (), 204), ("PUT", (202,), 202)]
 )
-def test_a_success_has_the_status_of_its_row(
-    method: str, done: tuple[int, ...], status: int
-) -> None:
+def test_a_success_has_the_status_of_its_row(method, done, status) -> None:
     assert endpoint(f"{method} x", Level.AUTHENTICATED, done=done).statuses[0] == status

@@ -31,9 +31,7 @@ async def left(deleted: str, *granted: str, **more: object) -> object:
         ("c", ("a",), ("a",)),
     ],
 )
-async def test_the_grants_of_a_deleted_topic_and_its_partitions_go(
-    deleted: str, granted: tuple[str, ...], kept: tuple[str, ...]
-) -> None:
+async def test_the_grants_of_a_deleted_topic_and_its_partitions_go(deleted, granted, kept) -> None:
     found = await left(deleted, *granted)
     assert found == {OF_TOPICS: {f"{AT}/{one}": ROLES for one in kept}}
 

@@ -124,9 +124,7 @@ async def test_very_many_are_closed_in_turns(world: World) -> None:
     assert not any(user.open for user in users)
 
 
-async def test_one_that_cannot_be_closed_holds_up_no_other(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_that_cannot_be_closed_holds_up_no_other(world: World, monkeypatch) -> None:
     broken, user = world.user("one", PRODUCER), world.user("one", PRODUCER)
     monkeypatch.setattr(broken, "uses", lambda: iter([Use(*broken.open[0], lambda: 1 // 0)]))
     await world.grant()

@@ -126,9 +126,7 @@ async def test_with_the_provider_for_it_one_of_the_roles_of_a_token_is_enough(wo
 
 
 @pytest.mark.parametrize("multi_roles", [False, True])
-async def test_who_has_no_role_is_nobody_whatever_is_granted(
-    world: World, *, multi_roles: bool
-) -> None:
+async def test_who_has_no_role_is_nobody_whatever_is_granted(world, *, multi_roles) -> None:
     world.settings = world.settings._replace(
         multi_roles=multi_roles, wildcards=True, superusers=frozenset({""})
     )
@@ -227,9 +225,7 @@ async def test_a_subscription_of_others_is_not_for_a_consumer(world: World) -> N
     assert not await world.service.allows(session("reader"), ORDERS, subscribe, "\x85")
 
 
-async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_for(
-    world: World,
-) -> None:
+async def test_names_of_subscriptions_begin_with_the_role_where_that_is_asked_for(world) -> None:
     await world.grant("reader", "consume")
     await world.policies.set(SHOP, "subscription_auth_mode", "Prefix")
 

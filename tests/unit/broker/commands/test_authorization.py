@@ -94,9 +94,7 @@ async def test_in_profile_floodgate_a_missing_tenant_is_one_in_which_nothing_is_
 
 @pytest.mark.parametrize("asked", [Asked.LIST, Asked.WATCH])
 @pytest.mark.parametrize("pulsar_compatible", [False, True])
-async def test_a_connection_without_a_session_may_nothing(
-    asked: Asked, *, pulsar_compatible: bool
-) -> None:
+async def test_a_connection_without_a_session_may_nothing(asked, *, pulsar_compatible) -> None:
     authorization = await commands(pulsar_compatible=pulsar_compatible)
     namespace = NamespaceName.parse("acme/shop")
     assert not authorization.lists_surely(None, namespace)
@@ -104,9 +102,7 @@ async def test_a_connection_without_a_session_may_nothing(
     assert refused.server_error == pb.AuthorizationError
 
 
-async def test_refusals_are_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_refusals_are_counted(monkeypatch) -> None:
     authorization, told = await commands(pulsar_compatible=False), []
     monkeypatch.setattr(authorization.service._refused, "add", lambda *what: told.append(what[1:]))
     nobody = session_named("nobody")

@@ -228,9 +228,7 @@ async def test_who_has_closed_its_consumer_after_a_seek_cannot_seek() -> None:
     assert answer.error.message == "Consumer not found"
 
 
-async def test_no_more_than_a_bound_of_closed_consumers_may_seek_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_no_more_than_a_bound_of_closed_consumers_may_seek_again(monkeypatch) -> None:
     monkeypatch.setattr("broker.commands.consuming.MOST_SOUGHT", 1)
     found = await stored(1, durable=True)
     await found.ask(SEEK)

@@ -81,6 +81,11 @@ def topic(of: Client) -> PersistentTopic:
     return loaded
 
 
+@pytest.fixture
+async def found() -> Client:
+    return await producing()
+
+
 # -- PRODUCER -------------------------------------------------------------------------------------
 
 
@@ -133,9 +138,7 @@ async def test_the_id_of_a_producer_that_waits_is_refused() -> None:
         ),
     ],
 )
-async def test_a_topic_that_cannot_be_is_refused(
-    fields: dict[str, Any], code: int, text: str
-) -> None:
+async def test_a_topic_that_cannot_be_is_refused(fields, code, text) -> None:
     found = await client()
     (answer,) = await found.ask(producer_command(**fields))
     assert (answer.error.error, answer.error.message) == (code, text)
@@ -153,8 +156,7 @@ async def test_a_producer_that_does_not_encrypt_is_refused_where_that_is_require
     assert answer.type == Type.PRODUCER_SUCCESS
 
 
-async def test_a_terminated_topic_takes_no_producer() -> None:
-    found = await producing()
+async def test_a_terminated_topic_takes_no_producer(found: Client) -> None:
     topic(found).terminate()
     found.answers()
     (answer,) = await found.ask(producer_command(2))
@@ -178,9 +180,7 @@ async def test_a_terminated_topic_closes_producers_before_it_tells_consumers_the
         ("non-persistent", [Type.CLOSE_PRODUCER, Type.CLOSE_CONSUMER]),
     ],
 )
-async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(
-    domain: str, told: list[int]
-) -> None:
+async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(domain, told) -> None:
     name = f"{domain}://public/default/d"
     found = await client()
     await found.ask(producer_command(topic=name))
@@ -224,8 +224,7 @@ async def test_a_dead_connection_gives_up_its_name_and_a_live_one_does_not() -> 
     assert old_cnx.producers == {}
 
 
-async def test_a_lost_connection_leaves_its_topics() -> None:
-    found = await producing()
+async def test_a_lost_connection_leaves_its_topics(found: Client) -> None:
     loaded = topic(found)
     assert len(loaded.producers) == 1
     found.transport.breaks()
@@ -240,8 +239,7 @@ def close_command(producer_id: int) -> pb.BaseCommand:
     return pb.BaseCommand(type=Type.CLOSE_PRODUCER, close_producer=request)
 
 
-async def test_a_producer_is_closed_whether_it_is_known_or_not() -> None:
-    found = await producing()
+async def test_a_producer_is_closed_whether_it_is_known_or_not(found: Client) -> None:
     for producer_id in (1, 77):
         (answer,) = await found.ask(close_command(producer_id))
         assert answer.success.request_id == 9
@@ -258,8 +256,7 @@ async def test_a_producer_that_is_closed_before_it_is_made_is_not_made() -> None
 # -- SEND -----------------------------------------------------------------------------------------
 
 
-async def test_messages_are_stored_as_they_came() -> None:
-    found = await producing()
+async def test_messages_are_stored_as_they_came(found: Client) -> None:
     frames = [send_frame(number, b"x" * 2000) for number in range(3)]
     answers = await found.ask(*frames)
     assert [one.send_receipt.message_id.entryId for one in answers] == [0, 1, 2]
@@ -269,15 +266,13 @@ async def test_messages_are_stored_as_they_came() -> None:
     assert second.data[:2] == b"\x0e\x01"
 
 
-async def test_a_message_without_a_checksum_is_taken() -> None:
-    found = await producing()
+async def test_a_message_without_a_checksum_is_taken(found: Client) -> None:
     recorded = "000000230000000a080632060801100118010000000c0a017010011880d095ffbc3168656c6c6f"
     (answer,) = await found.ask(bytes.fromhex(recorded))
     assert answer.send_receipt.sequence_id == 1
 
 
-async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
-    found = await producing()
+async def test_a_wrong_checksum_is_refused_and_the_producer_stays(found: Client) -> None:
     frame = send_frame(2)
     (answer,) = await found.ask(frame[:-1] + b"?")
     assert answer.send_error == pb.CommandSendError(
@@ -290,8 +285,7 @@ async def test_a_wrong_checksum_is_refused_and_the_producer_stays() -> None:
     assert answer.type == Type.SEND_RECEIPT
 
 
-async def test_a_wrong_checksum_of_a_batch_names_its_last_message() -> None:
-    found = await producing()
+async def test_a_wrong_checksum_of_a_batch_names_its_last_message(found: Client) -> None:
     frame = send_frame(2, highest_sequence_id=4)
     (answer,) = await found.ask(frame[:-1] + b"?")
     assert answer.send_error.sequence_id == 4
@@ -310,15 +304,13 @@ async def test_a_message_right_behind_producer_closes_as_recorded() -> None:
     assert found.closed
 
 
-async def test_a_message_of_a_producer_that_waits_closes() -> None:
-    found = await producing()
+async def test_a_message_of_a_producer_that_waits_closes(found: Client) -> None:
     await found.ask(producer_command(2, producer_access_mode=pb.WaitForExclusive))
     await found.ask(send_frame(producer_id=2))
     assert found.closed
 
 
-async def test_a_message_of_a_producer_that_the_broker_closed_is_ignored() -> None:
-    found = await producing()
+async def test_a_message_of_a_producer_that_the_broker_closed_is_ignored(found: Client) -> None:
     topic(found).producers.disconnect(fenced())
     assert [one.type for one in found.answers()] == [Type.CLOSE_PRODUCER]
     answers = await found.ask(send_frame())
@@ -335,8 +327,7 @@ async def test_a_message_of_a_producer_that_the_broker_closed_is_ignored() -> No
         b"\x00\x00\x00\x0a\x00\x00\x00\x06\x08\x06\x32\x02\x10\x00",
     ],
 )
-async def test_a_send_that_cannot_be_read_closes(frame: bytes) -> None:
-    found = await producing()
+async def test_a_send_that_cannot_be_read_closes(found: Client, frame: bytes) -> None:
     await found.ask(frame)
     assert found.closed
 
@@ -351,8 +342,7 @@ async def test_metadata_that_cannot_be_read_is_stored_by_a_real_broker_only(
     assert found.closed is closes
 
 
-async def test_a_lost_topic_is_not_deadly() -> None:
-    found = await producing()
+async def test_a_lost_topic_is_not_deadly(found: Client) -> None:
     await found.cnx.parts.loaded_topics.unload(NAME)  # type: ignore[attr-defined]
     assert [one.type for one in found.answers()] == [Type.CLOSE_PRODUCER]
     assert await found.ask(send_frame()) == []
@@ -365,8 +355,7 @@ async def test_a_lost_topic_is_not_deadly() -> None:
 # -- limits ---------------------------------------------------------------------------------------
 
 
-async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk() -> None:
-    found = await producing()
+async def test_a_used_up_rate_pauses_between_the_frames_of_one_chunk(found: Client) -> None:
     topic(found).rate.change(Rate(messages=2))
     answers = await found.ask(*(send_frame(number) for number in range(3)))
     assert [one.send_receipt.sequence_id for one in answers] == [0, 1]

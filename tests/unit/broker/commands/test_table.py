@@ -91,9 +91,7 @@ async def test_each_command_in_each_state(state: ServerCnxState) -> None:
 
 
 @pytest.mark.parametrize("state", list(ServerCnxState))
-async def test_a_command_without_a_body_closes(
-    state: ServerCnxState,
-) -> None:
+async def test_a_command_without_a_body_closes(state: ServerCnxState) -> None:
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:

@@ -44,9 +44,7 @@ async def test_a_transaction_has_ended_where_nothing_is_loaded() -> None:
 @pytest.mark.parametrize(
     ("ack_type", "refused"), [(pb.CommandAck.Individual, True), (pb.CommandAck.Cumulative, False)]
 )
-async def test_only_individual_acks_within_a_transaction_are_refused(
-    ack_type: pb.CommandAck.AckType.ValueType, refused: bool
-) -> None:
+async def test_only_individual_acks_within_a_transaction_are_refused(ack_type, refused) -> None:
     client = wire(CONNECTED)
     ack = pb.CommandAck(consumer_id=1, ack_type=ack_type, request_id=9, txnid_most_bits=0)
     found = transactions.refused_ack(client.cnx, ack)

@@ -1,11 +1,10 @@
 """The broker's configuration, from an operator's own broker.conf."""
 
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import pytest
 
-from broker.configuration.config import BrokerConfig, TopicType, known_keys
+from broker.configuration.config import BrokerConfig, known_keys
 from broker.patterns.pattern import RegexImplementation
 from examples.policies.expected_wait import ExpectedWait
 from limiter.admission.caps import AdmissionCaps
@@ -85,9 +84,7 @@ def test_the_limiter_keys_are_converted_to_bytes_and_seconds() -> None:
         ("floodgate", SizeEstimate.EXACT, ResponseBuffers.SHARED),
     ],
 )
-def test_the_profile_sets_what_is_not_chosen(
-    profile: str, estimate: SizeEstimate, buffers: ResponseBuffers
-) -> None:
+def test_the_profile_sets_what_is_not_chosen(profile, estimate, buffers) -> None:
     by_profile = config(floodgateProfile=profile)
     chosen = config(floodgateProfile=profile, floodgateSizeEstimate="proposal")
     assert by_profile.profile is Profile(profile)
@@ -158,9 +155,7 @@ def test_a_password_in_a_store_url_is_never_shown(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["metadataStoreUrl", "floodgateMetadataStoreUrl"])
-def test_a_stores_url_may_stand_in_a_file_or_a_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+def test_a_stores_url_may_stand_in_a_file_or_a_variable(tmp_path, monkeypatch, key: str) -> None:
     url = "postgresql://u:s3cret@h/d"
     (tmp_path / "url").write_text(f"{url}\n")
     monkeypatch.setenv("STORE", url)
@@ -178,9 +173,7 @@ def test_a_stores_url_may_stand_in_a_file_or_a_variable(
         (b"\xff", "it is no text"),
     ],
 )
-def test_what_stands_in_place_of_a_stores_url_is_not_shown(
-    tmp_path: Path, content: bytes | None, said: str
-) -> None:
+def test_what_stands_in_place_of_a_stores_url_is_not_shown(tmp_path, content, said) -> None:
     if content is not None:
         (tmp_path / "url").write_bytes(content)
     (refused,) = problems(metadataStoreUrl=f"file://{tmp_path}/url")
@@ -360,7 +353,7 @@ def test_plain_keys_reach_their_fields() -> None:
     assert (made.max_message_size, made.max_concurrent_lookup_requests) == (1000, 5)
     assert made.enable_broker_topic_list_watcher is False
     assert made.patterns.implementation is RegexImplementation.JDK
-    assert made.allow_auto_topic_creation_type is TopicType.PARTITIONED
+    assert made.policies.auto_topic_creation.partitions == 1
     assert made.broker_shutdown_timeout_seconds == 1.5
     assert made.flow.rules.marks == WriteBufferMarks(2 * 1024 * 1024, 32768)
     assert (made.socket_send_buffer_bytes, made.snapshot_cache_max_bytes) == (65536, 2097152)
@@ -379,9 +372,7 @@ def test_a_configuration_is_frozen() -> None:
         ("metadataStoreSessionTimeoutMillis", "0", 100),
     ],
 )
-def test_a_time_that_is_too_short_is_named_as_it_was_given(
-    key: str, value: str, least: int
-) -> None:
+def test_a_time_that_is_too_short_is_named_as_it_was_given(key, value, least) -> None:
     with pytest.raises(ConfigError) as caught:
         BrokerConfig.from_properties({key: value})
     (problem,) = caught.value.problems

@@ -7,10 +7,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from broker.configuration.config import BrokerConfig, known_keys
-from broker.configuration.dynamic import FLOODGATE_DYNAMIC_KEYS, LOAD_MANAGERS, DynamicConfiguration
-from broker.configuration.missing_parts import MISSING_PARTS
-from broker.configuration.runtime_values import MASK
+from broker.configuration.config import MISSING_PARTS, BrokerConfig, known_keys
+from broker.configuration.dynamic import (
+    FLOODGATE_DYNAMIC_KEYS,
+    LOAD_MANAGERS,
+    MASK,
+    DynamicConfiguration,
+)
 from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
@@ -124,9 +127,7 @@ async def test_deleting_a_value_brings_back_that_of_the_file(make: Callable[...,
         (LOW, "20000", lambda c: c.flow.rules.marks.low_bytes == 20_000),
     ],
 )
-async def test_the_limiter_and_the_water_marks_change_at_run_time(
-    make: Callable[..., Dynamic], key: str, value: str, figure: Callable[[BrokerConfig], bool]
-) -> None:
+async def test_the_limiter_and_the_water_marks_change_at_run_time(make, key, value, figure) -> None:
     one = await make()
     await one.dynamic.set(key, value)
     assert figure(one.config)
@@ -161,9 +162,7 @@ def _groups(config: BrokerConfig) -> list[object]:
 
 
 @pytest.mark.parametrize("key", [*_read_and_dynamic(), *FLOODGATE_DYNAMIC_KEYS])
-async def test_a_change_of_each_dynamic_key_reaches_who_holds_a_group(
-    make: Callable[..., Dynamic], key: str
-) -> None:
+async def test_a_change_of_each_dynamic_key_reaches_who_holds_a_group(make, key) -> None:
     one = await make(**ROLES)
     held, default = _groups(one.dynamic.config), known_keys()[key].default_value
     value = str(not default).lower() if isinstance(default, bool) else f"{default}1"
@@ -175,9 +174,7 @@ async def test_a_change_of_each_dynamic_key_reaches_who_holds_a_group(
 
 
 @pytest.mark.parametrize("key", FLOODGATE_DYNAMIC_KEYS)
-async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(
-    make: Callable[..., Dynamic], key: str
-) -> None:
+async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(make, key) -> None:
     one = await make(floodgateProfile="pulsar")
     reason = await refused(one.dynamic.set(key, "7"))
     assert reason == "Can't update non-dynamic configuration"
@@ -187,9 +184,7 @@ async def test_as_shipped_the_limiter_and_the_water_marks_do_not_change(
 
 @pytest.mark.parametrize("key", ["noSuchKey", "maxMessageSize", ""])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-async def test_other_keys_do_not_change_at_run_time(
-    make: Callable[..., Dynamic], key: str, profile: str
-) -> None:
+async def test_other_keys_do_not_change_at_run_time(make, key, profile) -> None:
     one = await make(floodgateProfile=profile)
     update, delete = (
         await refused(one.dynamic.set(key, "7")),
@@ -226,9 +221,7 @@ async def test_a_value_that_does_not_fit_is_refused_in_a_sentence(
     assert one.store.kept == {}
 
 
-async def test_as_shipped_a_bad_value_is_kept_without_effect(
-    make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_as_shipped_a_bad_value_is_kept_without_effect(make, caplog) -> None:
     one = await make(floodgateProfile="pulsar")
     await one.dynamic.set(LOOKUPS, "7")
     with caplog.at_level(logging.WARNING):
@@ -238,9 +231,7 @@ async def test_as_shipped_a_bad_value_is_kept_without_effect(
     assert "'abc'" in caplog.text
 
 
-async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pass(
-    make: Callable[..., Dynamic],
-) -> None:
+async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pass(make) -> None:
     one = await make(floodgateProfile="pulsar")
     values = {LOOKUPS: "-1", "brokerShutdownTimeoutMs": "-5", "maxConcurrentTopicLoadRequest": "0"}
     for key, value in values.items():
@@ -255,9 +246,7 @@ async def test_as_shipped_numbers_that_do_not_fit_are_shown_and_let_no_lookup_pa
 
 
 @pytest.mark.parametrize("value", ["x", "99999999999", "1.5", "-"])
-async def test_as_shipped_what_java_cannot_read_as_a_number_is_not_shown(
-    make: Callable[..., Dynamic], value: str
-) -> None:
+async def test_as_shipped_what_java_cannot_read_as_a_number_is_not_shown(make, value) -> None:
     one = await make(floodgateProfile="pulsar")
     await one.dynamic.set(LOOKUPS, value)
     assert one.dynamic.runtime()[LOOKUPS] == "50000"
@@ -278,9 +267,7 @@ async def test_a_load_manager_s_class_that_does_not_exist_is_refused(
     assert one.store.kept == {key: LOAD_MANAGERS[0]}
 
 
-async def test_what_was_kept_wins_over_the_file_at_the_next_start(
-    make: Callable[..., Dynamic],
-) -> None:
+async def test_what_was_kept_wins_over_the_file_at_the_next_start(make) -> None:
     one = await make({LOOKUPS: "7", HEAP_MB: "5"}, **{LOOKUPS: "9"})
     assert one.config.max_concurrent_lookup_requests == 7
     assert one.config.topic_list_limits.heap_max_bytes == 5 * 2**20
@@ -296,9 +283,7 @@ async def test_a_kept_value_that_fits_no_more_is_a_warning_and_the_others_hold(
     assert "set at run time, and without effect: maxConcurrentLookupRequest='abc'" in caplog.text
 
 
-async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(
-    make: Callable[..., Dynamic],
-) -> None:
+async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(make) -> None:
     # The low mark is valid only after the high mark is applied
     one = await make({LOW: "100000", HIGH: "200000", LOOKUPS: "abc"})
     marks = one.config.flow.rules.marks
@@ -322,9 +307,7 @@ async def test_what_another_broker_changes_is_followed(make: Callable[..., Dynam
     assert (there, one.config.max_concurrent_lookup_requests) == (7, 50_000)
 
 
-async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(
-    make: Callable[..., Dynamic], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(make, caplog) -> None:
     one = await make({LOOKUPS: "7"})
     one.store.fails = True
     with caplog.at_level(logging.WARNING):
@@ -339,9 +322,7 @@ async def test_a_store_that_cannot_be_read_leaves_what_is_in_force(
 
 
 @pytest.mark.parametrize("work", ["set", "delete"])
-async def test_what_cannot_be_kept_is_not_put_in_force(
-    make: Callable[..., Dynamic], work: str
-) -> None:
+async def test_what_cannot_be_kept_is_not_put_in_force(make, work) -> None:
     one = await make({LOOKUPS: "7"})
     one.store.fails = True
     with pytest.raises(StoreError):
@@ -352,9 +333,7 @@ async def test_what_cannot_be_kept_is_not_put_in_force(
     assert one.config.max_concurrent_lookup_requests == 7
 
 
-async def test_of_changes_at_once_the_one_kept_last_is_in_force(
-    make: Callable[..., Dynamic],
-) -> None:
+async def test_of_changes_at_once_the_one_kept_last_is_in_force(make) -> None:
     one = await make()
     await asyncio.gather(*[one.dynamic.set(LOOKUPS, str(n)) for n in range(1, 9)])
     assert one.store.kept == {LOOKUPS: str(one.config.max_concurrent_lookup_requests)}
@@ -398,9 +377,7 @@ async def test_secrets_are_masked(make: Callable[..., Dynamic]) -> None:
 @pytest.mark.parametrize(
     ("profile", "pause", "policy"), [("pulsar", "false", "fifo"), ("floodgate", "true", "fair")]
 )
-async def test_the_values_in_force_are_those_of_the_profile(
-    make: Callable[..., Dynamic], profile: str, pause: str, policy: str
-) -> None:
+async def test_the_values_in_force_are_those_of_the_profile(make, profile, pause, policy) -> None:
     shown = (await make(floodgateProfile=profile)).dynamic.runtime()
     assert shown["pulsarChannelPauseReceivingRequestsIfUnwritable"] == pause
     assert shown["floodgateAdmissionPolicy"] == policy

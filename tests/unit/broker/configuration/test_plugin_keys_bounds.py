@@ -39,9 +39,7 @@ def test_what_is_within_the_bounds_is_taken(fits: dict[str, str]) -> None:
         ),
     ],
 )
-def test_what_is_beyond_is_told_with_the_bound_and_its_key(
-    beyond: dict[str, str], told: str
-) -> None:
+def test_what_is_beyond_is_told_with_the_bound_and_its_key(beyond, told) -> None:
     with pytest.raises(TooManyPropertiesError) as caught:
         BOUNDS.check(beyond)
     assert str(caught.value) == told

@@ -19,9 +19,7 @@ def read(path: Path, content: bytes) -> list[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 8, 8_000_000])
-def test_comments_and_blank_lines_pass_and_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_bytes: int
-) -> None:
+def test_comments_and_blank_lines_pass_and_are_counted(tmp_path, monkeypatch, batch_bytes) -> None:
     monkeypatch.setattr(topic_files, "TEXT_BYTES_PER_BATCH", batch_bytes)
     content = b'\xef\xbb\xbf# a list\r\n\r\none\n   # indented\n \t\n"two"\r\n#\nthree # not one'
     assert read(tmp_path / "t", content) == [(3, b"one"), (6, b"two"), (8, b"three # not one")]

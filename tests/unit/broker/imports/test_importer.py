@@ -83,9 +83,7 @@ async def test_namespaces_that_span_row_groups_come_in_whole(tmp_path: Path) -> 
         assert await listed(store, space) == names(space, 2_500)
 
 
-async def test_row_groups_are_read_in_batches_and_numbered_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_row_groups_are_read_in_batches_and_numbered_through(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("broker.imports.files.ROWS_PER_BATCH", 7)
     topics = [name for n in range(10) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     rows = pa.table({"namespace": ["tenant/a", "tenant/b"] * 10 + ["tenant/b"]})
@@ -131,9 +129,7 @@ async def test_rows_that_lie_apart_keep_their_properties(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["parquet", "text"])
-async def test_files_are_read_and_sorted_beside_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+async def test_files_are_read_and_sorted_beside_the_loop(tmp_path, monkeypatch, kind: str) -> None:
     rows, threads = names("tenant/a", 3) + names("tenant/b", 3), set()
     path = tmp_path / "t"
     path = parquet(path, table(rows)) if kind == "parquet" else text(path, "\n".join(rows))
@@ -236,9 +232,7 @@ async def test_null_properties_are_none(tmp_path: Path) -> None:
     assert list(found.names()) == names("tenant/a", 3)[1:2]
 
 
-async def test_a_long_import_tells_the_log_how_far_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_long_import_tells_the_log_how_far_it_is(tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setattr(importer, "_TOLD_TOPICS", 100)
     topics = [*names("a/a", 80), *names("a/b", 130), *names("a/c", 20)]
     with caplog.at_level("INFO", importer.__name__):
@@ -280,9 +274,7 @@ async def test_text_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert await listed(store, "tenant/a") == names("tenant/a", 2)
 
 
-async def test_long_text_is_read_in_batches_and_shown_at_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_long_text_is_read_in_batches_and_shown_at_its_end(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("broker.imports.files.TEXT_BYTES_PER_BATCH", 300)
     rows = [name for n in range(40) for space in "ab" for name in names(f"tenant/{space}", 1, n)]
     store = MemoryStore()
@@ -323,9 +315,7 @@ async def test_a_folder_without_parquet(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_wrong_columns_are_named(
-    tmp_path: Path, columns: dict[str, list[object]], complaint: str
-) -> None:
+async def test_wrong_columns_are_named(tmp_path, columns, complaint) -> None:
     path = parquet(tmp_path / "t.parquet", pa.table(columns))
     sentence = await refusal(path)
     assert str(path) in sentence
@@ -445,9 +435,7 @@ async def test_all_invalid_topics_are_counted_and_the_first_named_with_their_num
 
 
 @pytest.mark.parametrize("kind", ["text", "parquet"])
-async def test_the_others_are_imported_when_invalid_topics_may_be_left_out(
-    tmp_path: Path, kind: str
-) -> None:
+async def test_the_others_are_imported_when_invalid_topics_may_be_left_out(tmp_path, kind) -> None:
     store, path = MemoryStore(), some_invalid(tmp_path, kind, 25)
     result = await import_topics(store, path, skip_invalid=True)
     assert (result.topics, result.skipped) == (25, 25)
@@ -476,9 +464,7 @@ async def test_a_fault_in_a_later_namespace_leaves_the_earlier_ones_out_too(tmp_
 
 
 @pytest.mark.parametrize("kind", ["text", "parquet"])
-async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(
-    tmp_path: Path, kind: str
-) -> None:
+async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(tmp_path, kind: str) -> None:
     path = tmp_path / "t"
 
     def write(more: int) -> None:
@@ -491,9 +477,7 @@ async def test_a_file_that_is_changed_while_it_is_imported_is_told_of(
     assert str(caught.value) == f"{path} was changed while it was imported: import it again"
 
 
-async def test_what_is_there_is_compared_beside_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_there_is_compared_beside_the_loop(tmp_path, monkeypatch) -> None:
     store, threads, settle = MemoryStore(), list[threading.Thread](), changing.settled
     await import_topics(store, text(tmp_path / "a.txt", "\n".join(names("tenant/a", 3))))
 
@@ -508,9 +492,7 @@ async def test_what_is_there_is_compared_beside_the_loop(
     assert await listed(store, "tenant/a") == names("tenant/a", 4)
 
 
-async def test_a_namespace_is_made_ready_beside_the_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_namespace_is_made_ready_beside_the_loop(tmp_path, monkeypatch) -> None:
     threads, make = list[threading.Thread](), importer.additions
 
     def noticed(lot: Lot) -> list[NamespaceChanges]:
@@ -523,9 +505,7 @@ async def test_a_namespace_is_made_ready_beside_the_loop(
     assert threading.current_thread() not in threads
 
 
-async def test_many_namespaces_take_few_threads_and_few_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_namespaces_take_few_threads_and_few_changes(tmp_path, monkeypatch) -> None:
     rows = [name for number in range(1_000) for name in names(f"tenant/n{number}", 2)]
     threads, hand_over = list[object](), asyncio.to_thread
 
@@ -539,9 +519,7 @@ async def test_many_namespaces_take_few_threads_and_few_changes(
     assert len(threads) < 20
 
 
-async def test_no_name_is_kept_of_namespaces_that_were_applied(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_name_is_kept_of_namespaces_that_were_applied(tmp_path, monkeypatch) -> None:
     # Freeing 100,000 topics together at the end of an import held a turn for 20 ms.
     monkeypatch.setattr("broker.imports.staging.ROWS_PER_LOT", 2)
     alive = list[int]()

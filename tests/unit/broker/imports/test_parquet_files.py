@@ -35,9 +35,7 @@ async def refusal(path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", [None, LARGE, NOT_NULL, pa.map_(pa.string(), pa.large_string())])
-async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(
-    tmp_path: Path, kind: pa.MapType | None
-) -> None:
+async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(tmp_path, kind) -> None:
     pq.write_table(table(base("a"), properties=kind), tmp_path / "0.parquet")
     pq.write_table(table(base("b"), properties=PROPERTIES_TYPE), tmp_path / "1.parquet")
     pq.write_table(table(base("c"), properties=kind), tmp_path / "2.parquet")
@@ -49,9 +47,7 @@ async def test_files_of_a_folder_may_differ_in_the_type_of_their_properties(
 
 
 @pytest.mark.parametrize("kind", [PROPERTIES_TYPE, pa.struct({"a": pa.int64(), "b": pa.int64()})])
-async def test_a_namespace_is_whole_whatever_columns_stand_before_it(
-    tmp_path: Path, kind: pa.DataType
-) -> None:
+async def test_a_namespace_is_whole_whatever_columns_stand_before_it(tmp_path, kind) -> None:
     name = "properties" if kind == PROPERTIES_TYPE else "other"
     value = FROM_FILE if kind == PROPERTIES_TYPE else {"a": 1, "b": 2}
     rows = [base("a"), base("b"), f"persistent://{B}/c"]
@@ -84,9 +80,7 @@ async def test_a_file_that_is_replaced_before_its_rows_are_read_is_a_sentence(
     assert f"{path} is not a readable Parquet file" in await refusal(path)
 
 
-async def test_a_namespace_in_order_is_looked_for_in_no_later_group(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_namespace_in_order_is_looked_for_in_no_later_group(tmp_path, monkeypatch) -> None:
     spaces = [f"tenant/n{number:03d}" for number in range(100)]
     rows = pa.table({"namespace": spaces, "topic": [f"persistent://{one}/x" for one in spaces]})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=5)

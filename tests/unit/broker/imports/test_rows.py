@@ -76,9 +76,7 @@ def described(properties: pa.MapArray) -> pa.Table:
         ("\u3000 -partition-99999999999", "is a partition of a topic without a name"),
     ],
 )
-async def test_a_name_that_rest_refuses_is_not_imported(
-    tmp_path: Path, local: str, fault: str
-) -> None:
+async def test_a_name_that_rest_refuses_is_not_imported(tmp_path, local: str, fault: str) -> None:
     (line,) = await refusal(tmp_path, of_names(GOOD, f"{START}{local}"))
     assert line.startswith("  row 2: ")
     assert fault in line
@@ -123,9 +121,7 @@ async def test_rows_that_are_not_utf8_can_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", [(b"\xff", b"v"), (b"k", b"\xff")])
-async def test_properties_that_are_not_utf8_are_invalid_rows(
-    tmp_path: Path, pair: tuple[bytes, bytes]
-) -> None:
+async def test_properties_that_are_not_utf8_are_invalid_rows(tmp_path, pair) -> None:
     lines = await refusal(tmp_path, described(as_text_map([[(b"k", b"v")], [], [pair], []])))
     assert lines == ["  row 3: b'\\xff' is not UTF-8"]
 
@@ -144,9 +140,7 @@ async def test_properties_that_are_not_utf8_are_invalid_rows(
         ([(f"k{n}", "") for n in range(MAX_PROPERTIES + 1)], "65 properties: a topic may have 64"),
     ],
 )
-async def test_properties_that_rest_refuses_are_not_imported(
-    tmp_path: Path, pairs: list[tuple[str, str]], fault: str
-) -> None:
+async def test_properties_that_rest_refuses_are_not_imported(tmp_path, pairs, fault) -> None:
     column = pa.array([[("k", "v")], [], None, pairs], PROPERTIES_TYPE)
     (line,) = await refusal(tmp_path, described(column))
     assert line.startswith(f"  row 4: '{GOOD}3': ")
@@ -164,18 +158,14 @@ async def test_the_largest_properties_are_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [MAX_PARTITIONS, 2_147_483_646, 2**31 - 1])
-async def test_a_partition_that_no_topic_may_have_is_not_imported(
-    tmp_path: Path, index: int
-) -> None:
+async def test_a_partition_that_no_topic_may_have_is_not_imported(tmp_path, index: int) -> None:
     (line,) = await refusal(tmp_path, of_names(f"{START}x-partition-{index}", GOOD))
     assert line == (
         f"  row 1: '{START}x-partition-{index}' is partition {index}; a topic has at most 100,000"
     )
 
 
-async def test_the_last_partition_and_names_that_only_look_like_one_are_imported(
-    tmp_path: Path,
-) -> None:
+async def test_the_last_partition_and_names_that_only_look_like_one_are_imported(tmp_path) -> None:
     rows = of_names(
         f"{START}x-partition-99999", f"{START}y-partition-{2**31}", f"{START}z-012345678"
     )

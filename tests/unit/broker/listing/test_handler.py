@@ -110,6 +110,11 @@ async def refused(setup: Setup, **fields: object) -> RequestError:
     return caught.value
 
 
+@pytest.fixture
+async def setup() -> Setup:
+    return await Setup().fill()
+
+
 @pytest.mark.parametrize("as_shipped", [False, True])
 async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
@@ -122,9 +127,7 @@ async def test_a_listing_is_answered_and_nothing_stays_held(as_shipped: bool) ->
 
 
 @pytest.mark.parametrize("as_shipped", [False, True])
-async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(
-    as_shipped: bool,
-) -> None:
+async def test_the_direct_permit_stays_until_the_last_byte_is_with_the_kernel(as_shipped) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
     setup.wire.transport.reads_at_once = False
     await setup.serve()
@@ -147,9 +150,7 @@ async def test_shared_answers_are_charged_once_and_private_ones_each() -> None:
 
 
 @pytest.mark.parametrize("waits", [False, True])
-async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
-    # Two request ids of different encoded length
-    setup = await Setup().fill()
+async def test_a_longer_request_id_is_no_other_answer(setup: Setup, waits: bool) -> None:
     setup.wire.transport.reads_at_once = False
     blocker = await setup.limiter.acquire(DIRECT, PLENTY) if waits else None
     tasks = [await started(setup.serve(number)) for number in (127, 128)]
@@ -163,9 +164,7 @@ async def test_a_longer_request_id_is_no_other_answer(waits: bool) -> None:
     assert len(setup.wire.answers()) == 2
 
 
-async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it() -> None:
-    # Listings that wait after their heap was charged
-    setup = await Setup().fill()
+async def test_what_a_pattern_keeps_is_paid_for_by_who_asks_with_it(setup: Setup) -> None:
     snapshot, may_go_on = setup.store.snapshot, asyncio.Event()
 
     async def later(namespace: NamespaceName) -> object:
@@ -193,8 +192,7 @@ async def test_a_namespace_that_does_not_exist_is_empty() -> None:
     assert (answer.topics_hash, answer.changed) == ("00000000", True)
 
 
-async def test_the_clients_own_right_hash_is_answered_with_nothing_new() -> None:
-    setup = await Setup().fill()
+async def test_the_clients_own_right_hash_is_answered_with_nothing_new(setup: Setup) -> None:
     await setup.serve(topics_hash=HASH)
     answer = setup.answer()
     assert list(answer.topics) == []
@@ -202,8 +200,7 @@ async def test_the_clients_own_right_hash_is_answered_with_nothing_new() -> None
 
 
 @pytest.mark.parametrize("wrong", ["", "00000000", HASH.upper() + "0"])
-async def test_another_hash_is_answered_with_everything(wrong: str) -> None:
-    setup = await Setup().fill()
+async def test_another_hash_is_answered_with_everything(setup: Setup, wrong: str) -> None:
     await setup.serve(topics_hash=wrong)
     answer = setup.answer()
     assert list(answer.topics) == NAMES
@@ -221,8 +218,7 @@ async def test_a_pattern_is_applied_by_the_broker(pattern: str, as_shipped: bool
     assert (answer.filtered, answer.topics_hash) == (True, topics_hash(kept))
 
 
-async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together() -> None:
-    setup = await Setup().fill()
+async def test_a_pattern_and_the_hash_of_what_it_keeps_go_together(setup: Setup) -> None:
     kept = [name for name in NAMES if name.endswith("7")]
     await setup.serve(topics_pattern="tenant/ns/.*7", topics_hash=topics_hash(kept))
     answer = setup.answer()
@@ -278,9 +274,7 @@ async def test_an_exact_estimate_reserves_just_what_the_listing_needs() -> None:
         (SizeEstimate.PROPOSAL, [1_024, 1_024, 1_024]),
     ],
 )
-async def test_the_shipped_estimates_reserve_what_they_say(
-    estimate: SizeEstimate, expected: list[int]
-) -> None:
+async def test_the_shipped_estimates_reserve_what_they_say(estimate, expected) -> None:
     setup, during = await Setup(as_shipped=True, estimate=estimate).fill(), []
     find = setup.store.snapshot
 
@@ -322,9 +316,7 @@ async def test_a_full_heap_queue_is_too_many_requests(as_shipped: bool) -> None:
 
 
 @pytest.mark.parametrize(("as_shipped", "heap"), [(False, 0), (True, ESTIMATE)])
-async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(
-    as_shipped: bool, heap: int
-) -> None:
+async def test_a_wait_for_direct_memory_keeps_the_heap_as_shipped_only(as_shipped, heap) -> None:
     setup = await Setup(as_shipped=as_shipped).fill()
     all_of_it = await setup.limiter.acquire(DIRECT, PLENTY)
     waiting = await started(refused(setup))
@@ -400,9 +392,7 @@ async def test_a_list_that_grows_whenever_it_may_be_sent_is_refused_in_the_end()
     assert held(setup.limiter) == {}
 
 
-async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing() -> None:
-    # Direct memory is granted, heap is not
-    setup = await Setup().fill()
+async def test_who_leaves_while_his_answer_is_made_again_leaves_nothing(setup: Setup) -> None:
     everything, (waiting,) = await waiting_for_direct_memory(setup, 1)
     all_heap = await setup.limiter.acquire(HEAP, PLENTY)
     setup.limiter.release(everything)
@@ -473,9 +463,7 @@ async def test_requests_for_one_pattern_share_its_evaluation_also_when_the_first
 
 
 @pytest.mark.parametrize("as_shipped", [True, False])
-async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
-    as_shipped: bool,
-) -> None:
+async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(as_shipped) -> None:
     setup = await Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST).fill()
     all_of_it = await setup.limiter.acquire(HEAP, PLENTY)
     first, leaves, stays = [await started(setup.serve(number)) for number in range(3)]
@@ -501,9 +489,7 @@ async def test_profile_pulsar_with_exact_estimates_refuses_once_before_it_is_sil
 @pytest.mark.parametrize(
     ("as_shipped", "waiting"), [(True, 2), (False, 1)], ids=["as shipped", "ours"]
 )
-async def test_a_failure_resets_anothers_measurement_as_shipped_only(
-    as_shipped: bool, waiting: int
-) -> None:
+async def test_a_failure_resets_anothers_measurement_as_shipped_only(as_shipped, waiting) -> None:
     # A request estimated from a failed measurement, then a measuring request and a follower
     setup = Setup(as_shipped=as_shipped, estimate=SizeEstimate.LAST)
     setup.memory = setup.handler._memory = PrivateMemory(setup.limiter)
@@ -613,9 +599,7 @@ async def test_whoever_has_topics_or_is_as_shipped_is_served_in_turn() -> None:
 
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("fields", [{}, {"topics_hash": HASH}, {"topics_hash": "00000000"}])
-async def test_a_listing_at_once_is_the_one_that_others_get(
-    fields: dict[str, str], private: bool
-) -> None:
+async def test_a_listing_at_once_is_the_one_that_others_get(fields, private) -> None:
     at_once = await Setup(private=private).fill()
     served = await Setup(private=private).fill()
     answered = ask_at_once(at_once, alone=True, **fields)
@@ -626,8 +610,7 @@ async def test_a_listing_at_once_is_the_one_that_others_get(
     assert at_once.limiter.statistics() == served.limiter.statistics()
 
 
-async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte() -> None:
-    setup = await Setup().fill()
+async def test_a_listing_at_once_pays_until_the_kernel_has_the_last_byte(setup: Setup) -> None:
     setup.wire.transport.reads_at_once = False
     assert ask_at_once(setup, alone=True)
     size = setup.wire.transport.get_write_buffer_size()
@@ -665,8 +648,7 @@ async def test_who_guesses_sizes_reserves_them_in_turn(estimate: SizeEstimate) -
     assert not ask_at_once(setup, alone=True)
 
 
-async def test_a_peer_that_is_gone_costs_nothing_at_once() -> None:
-    setup = await Setup().fill()
+async def test_a_peer_that_is_gone_costs_nothing_at_once(setup: Setup) -> None:
     setup.wire.transport.abort()
     assert ask_at_once(setup, alone=True)
     assert held(setup.limiter) == {}
@@ -714,9 +696,7 @@ async def test_who_leaves_while_his_answer_is_copied_holds_nothing() -> None:
     assert held(setup.limiter) == {}
 
 
-async def test_a_private_answer_at_once_is_bytes_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_private_answer_at_once_is_bytes_of_its_own(monkeypatch) -> None:
     setup = await Setup(private=True).fill()
     pieces: list[list[bytes]] = []
     monkeypatch.setattr(setup.wire.transport, "writelines", pieces.append)

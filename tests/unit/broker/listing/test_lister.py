@@ -16,7 +16,7 @@ from broker.property_index import PropertyIndex
 from broker.stores.changes import TopicChanges
 from broker.stores.memory import MemoryStore
 from broker.stores.property_rows import PropertyRows
-from broker.topic_lists.listing import TopicListing
+from broker.topic_lists.sequence import TopicListing
 from limiter.clock import LoopClock
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock

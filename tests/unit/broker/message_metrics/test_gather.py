@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from broker.configuration.config import BrokerConfig
-from broker.configuration.metric_keys import MetricKeys
+from broker.configuration.config import BrokerConfig, MetricKeys
 from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.stores.room import StoreBounds
 from broker.messages.subscriptions.consumer import ConsumerOptions

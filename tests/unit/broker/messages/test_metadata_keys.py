@@ -23,9 +23,7 @@ from tests.support.messages.producing import entry_bytes
         ({"partition_key": "k", "ordering_key": b""}, b""),
     ],
 )
-def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(
-    fields: dict[str, object], key: bytes
-) -> None:
+def test_the_ordering_key_stands_before_the_key_and_that_before_the_number(fields, key) -> None:
     assert key_of(entry_bytes(sequence_id=7, **fields)) == key
 
 

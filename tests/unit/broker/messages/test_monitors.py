@@ -294,9 +294,7 @@ async def test_a_topic_that_was_imported_stays() -> None:
 @pytest.mark.parametrize(
     ("mode", "deleted"), [(DeleteMode.NO_SUBSCRIPTIONS, False), (DeleteMode.CAUGHT_UP, True)]
 )
-async def test_a_subscription_without_backlog_keeps_a_topic_in_one_mode_only(
-    mode: DeleteMode, deleted: bool
-) -> None:
+async def test_a_subscription_without_backlog_keeps_a_topic_in_one_mode_only(mode, deleted) -> None:
     watched = Watched(unused(mode))
     topic = await watched.topic()
     topic.subscriptions.create("s")

@@ -140,9 +140,7 @@ async def test_the_time_limit_follows_the_number_of_names_up_to_a_bound(
         ),
     ],
 )
-async def test_a_refusal_says_the_limit_the_names_and_what_to_do(
-    count: int, took: float, what: str
-) -> None:
+async def test_a_refusal_says_the_limit_the_names_and_what_to_do(count, took, what) -> None:
     assert await Processes(took).refusal(count) == f"the pattern '{PATTERN.text}' {what}: {REMEDY}"
 
 

@@ -8,8 +8,7 @@ import weakref
 import pytest
 
 from broker.patterns.cache import ENTRY_BYTES, ListingCache
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 
 A_KILOBYTE = 1_000
 

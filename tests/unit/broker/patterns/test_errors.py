@@ -35,9 +35,7 @@ def refused(pattern: str, implementation: RegexImplementation) -> InvalidPattern
         ("ab\\", "Unexpected internal error near index 3\nab\\"),
     ],
 )
-def test_a_mistake_is_named_as_java_names_it(
-    pattern: str, description: str, implementation: RegexImplementation
-) -> None:
+def test_a_mistake_is_named_as_java_names_it(pattern, description, implementation) -> None:
     error = refused(pattern, implementation)
     assert error.description == description
     assert str(error) == f"Invalid topics pattern: {description}"
@@ -57,9 +55,7 @@ def test_a_mistake_is_named_as_java_names_it(
         ("ab\\", "trailing backslash at end of expression"),
     ],
 )
-def test_without_the_fallback_a_mistake_is_named_as_re2j_names_it(
-    pattern: str, mistake: str
-) -> None:
+def test_without_the_fallback_a_mistake_is_named_as_re2j_names_it(pattern, mistake) -> None:
     error = refused(pattern, RE2J)
     assert str(error) == f"Invalid topics pattern: error parsing regexp: {mistake}"
     assert error.java_text.startswith("com.google.re2j.PatternSyntaxException: error parsing")

@@ -22,8 +22,7 @@ from broker.patterns.filter import (
 )
 from broker.patterns.path_columns import block_runs
 from broker.patterns.pattern import LinearTime, RegexImplementation
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import Selection, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
 from tests.support.clocks.settle import started
 from tests.support.processes.cluster import until
 
@@ -100,9 +99,7 @@ async def test_what_a_pattern_keeps_is_what_a_new_sequence_of_it_would_be() -> N
     assert sequence.totals == expected.totals
 
 
-async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(
-    matched: list[int],
-) -> None:
+async def test_only_the_blocks_that_a_patterns_beginning_allows_are_matched(matched) -> None:
     kept = await pattern_filter().filter(listing_of(NAMES), "a/b/t-0412[0-9]x*")
     assert [name.encode() for name in kept.names()] == NAMES[4_120:4_130]
     assert sum(matched) < 1_000
@@ -194,9 +191,7 @@ def test_the_size_of_a_step_follows_what_names_take_beside_the_call_itself() -> 
     assert size.names < MOST_STEP_NAMES
 
 
-async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(
-    matched: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(matched, monkeypatch) -> None:
     # By the clock, every call takes 3 ms, regardless of the number of names.
     moments = itertools.count()
     monkeypatch.setattr(module, "perf_counter", lambda: next(moments) * 0.003)
@@ -205,9 +200,7 @@ async def test_a_large_pattern_is_compiled_for_many_names_at_a_time(
     assert len(matched) < 10
 
 
-async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_first_look_at_a_listing_is_remembered_for_other_patterns(monkeypatch) -> None:
     listing, patterns = listing_of(NAMES), pattern_filter(cache_bytes=50_000_000)
     await patterns.filter(listing, EVEN)
     made: list[int] = []
@@ -268,9 +261,7 @@ async def test_what_is_remembered_keeps_no_old_version_in_memory() -> None:
     assert (cache.statistics().entries, cache.statistics().bytes) == (0, 0)
 
 
-async def test_the_columns_of_partitioned_names_are_made_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_columns_of_partitioned_names_are_made_once(monkeypatch) -> None:
     names = sorted(f"persistent://a/b/t-{n}-partition-{n % 7}".encode() for n in range(4_000))
     listing, patterns = listing_of(names), pattern_filter(cache_bytes=10_000_000)
     first = await patterns.filter(listing, "a/b/t-.?")
@@ -282,9 +273,7 @@ async def test_the_columns_of_partitioned_names_are_made_once(
     assert made == []
 
 
-async def test_no_two_new_patterns_are_compiled_in_one_turn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_no_two_new_patterns_are_compiled_in_one_turn(monkeypatch) -> None:
     listing, patterns = listing_of(NAMES[:10]), pattern_filter()
     compiled: list[str] = []
     compiling = LinearTime.__init__

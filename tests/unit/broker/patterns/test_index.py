@@ -8,6 +8,7 @@ from broker.patterns import index as pattern_index
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.index import PatternIndex
 from broker.patterns.pattern import RegexImplementation, compile_pattern
+from tests.support.examples import many
 from tests.support.masks import mask_of
 
 FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
@@ -147,9 +148,7 @@ def test_a_set_that_runs_out_of_memory_is_asked_one_by_one(monkeypatch: pytest.M
     assert engine._one_by_one is not None
 
 
-def test_a_set_that_is_too_large_to_compile_is_asked_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_set_that_is_too_large_to_compile_is_asked_one_by_one(monkeypatch) -> None:
     monkeypatch.setattr(pattern_index, "SET_BYTES", 2_000)
     assert index_of("t/n/.*", "(a{100}){9}|t/n/o.*", "x").matching(NAME) == [0, 1]
 
@@ -165,7 +164,7 @@ PATTERNS = st.lists(st.lists(PIECES, max_size=4).map("".join), max_size=8)
 NAMES = st.lists(st.sampled_from(["a", "b", ".", "-partition-1", "é"]), max_size=4).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=many(100), deadline=None)
 @given(PATTERNS, NAMES)
 def test_asking_all_is_asking_each(patterns: list[str], name: str) -> None:
     index = index_of(*patterns)

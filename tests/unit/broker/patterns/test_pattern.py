@@ -20,6 +20,7 @@ from broker.patterns.pattern import (
     remove_domain_scheme,
 )
 from proto.topic_hash import java_order
+from tests.support.examples import many
 from tests.support.masks import mask_of
 
 FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
@@ -58,9 +59,7 @@ def kept(
         ("persistent://t/ns/a://b", "t/ns/a"),
     ],
 )
-def test_the_scheme_is_taken_off_and_what_stands_before_it_stays(
-    pattern: str, without_scheme: str
-) -> None:
+def test_the_scheme_is_taken_off_and_what_stands_before_it_stays(pattern, without_scheme) -> None:
     assert remove_domain_scheme(pattern) == without_scheme
 
 
@@ -97,9 +96,7 @@ def test_a_domain_with_nothing_behind_it_is_refused(pattern: str) -> None:
         ("(?i)PUBLIC/GOLD/ALPHA-1", GOLD[:1]),
     ],
 )
-def test_the_whole_path_without_its_partition_must_match(
-    implementation: RegexImplementation, pattern: str, expected: list[str]
-) -> None:
+def test_the_whole_path_without_its_partition_must_match(implementation, pattern, expected) -> None:
     assert kept(pattern, GOLD, implementation) == expected
 
 
@@ -121,7 +118,7 @@ def test_only_a_java_int_at_the_end_is_a_partition(implementation: RegexImplemen
     assert kept("t/ns/x-partition-.*", names, implementation) == [larger, padded]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 @given(
     st.one_of(st.integers(0, 2**32), st.sampled_from([2**31 - 1, 2**31])).map(str)
     | st.from_regex(r"[0-9]{1,11}", fullmatch=True)
@@ -188,9 +185,7 @@ def test_a_linear_engine_takes_the_same_pattern_in_stride() -> None:
         (".*", "\U0010ffff-partition-0"),
     ],
 )
-def test_what_matches_lies_within_the_range_that_the_beginning_gives(
-    pattern: str, path: str
-) -> None:
+def test_what_matches_lies_within_the_range_that_the_beginning_gives(pattern, path) -> None:
     compiled = LinearTime(pattern)
     key = java_order(path.encode())
     assert mask_of(compiled, [b"persistent://" + path.encode()]) == b"\1"
@@ -232,9 +227,7 @@ def test_what_might_change_its_meaning_is_not_taken_apart(pattern: str) -> None:
         (".*", "", r"(?:)\z"),
     ],
 )
-def test_a_beginning_and_what_is_looked_for_behind_it(
-    pattern: str, beginning: str, rest: str
-) -> None:
+def test_a_beginning_and_what_is_looked_for_behind_it(pattern, beginning, rest) -> None:
     assert taken_apart(pattern) == (beginning, rest)
 
 

@@ -6,8 +6,7 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from broker.plugins.calls import MAX_OVERDUE_CALLS, ResourceCalls, ResourcesError
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from proto.names import NamespaceName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
@@ -168,9 +167,7 @@ async def test_many_who_leave_in_one_moment_refuse_nobody() -> None:
     assert overdue == MAX_OVERDUE_CALLS + 1
 
 
-async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_the_first_failure_of_a_kind_is_logged_with_its_stack(caplog) -> None:
     setup = Setup()
     for error in (ValueError("a"), ValueError("b"), KeyError("c")):
         setup.plug_in.answer = error

@@ -76,9 +76,7 @@ def test_the_default_says_what_it_lacks_before_it_is_ready() -> None:
         (f"{HERE}:Exits", "initialize failed: SystemExit: bye"),
     ],
 )
-async def test_a_plug_in_that_cannot_be_used_ends_the_start_with_one_sentence(
-    name: str, told: str
-) -> None:
+async def test_a_plug_in_that_cannot_be_used_ends_the_start_with_one_sentence(name, told) -> None:
     with pytest.raises(StartError) as caught:
         async with opened(name):
             pass
@@ -104,9 +102,7 @@ async def test_a_plug_in_that_does_not_get_ready_ends_the_start_in_time() -> Non
 @pytest.mark.parametrize(
     ("name", "told"), [("NotClosed", "RuntimeError: stuck"), ("NeverClosed", "TimeoutError")]
 )
-async def test_a_plug_in_that_does_not_close_does_not_keep_the_broker(
-    name: str, told: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_plug_in_that_does_not_close_does_not_keep_the_broker(name, told, caplog) -> None:
     clock, left = ManualClock(), asyncio.Event()
 
     async def serve() -> None:

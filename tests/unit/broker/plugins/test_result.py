@@ -9,7 +9,8 @@ import pytest
 
 import broker.plugins.result
 import proto.PulsarApi_pb2 as pb
-from broker.plugins.result import UnusableAnswerError, listing_of_names
+from broker.plugins.errors import UnusableAnswerError
+from broker.plugins.result import listing_of_names
 from proto.names import MAX_NAME_BYTES, InvalidNameError, NamespaceName, TopicName
 from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps

@@ -62,9 +62,7 @@ AS_READ = Rate(10, 1_000, 2, relative=True)
         ("subscription_types_enabled", [], "subscription_types", ALL_TYPES),
     ],
 )
-def test_each_policy_becomes_its_field(
-    key: str, value: object, field: str, expected: object
-) -> None:
+def test_each_policy_becomes_its_field(key, value, field, expected) -> None:
     assert getattr(in_force(DEFAULTS, {key: value}), field) == expected
 
 

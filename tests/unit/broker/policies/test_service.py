@@ -62,9 +62,7 @@ async def test_a_topics_policy_comes_before_its_namespaces_and_that_before_the_b
     assert policies.document(TOPIC) == {TTL: 5}
 
 
-async def test_a_changed_namespace_changes_topics_that_were_asked_for_before(
-    policies: PolicyService,
-) -> None:
+async def test_a_changed_namespace_changes_topics_that_were_asked_for_before(policies) -> None:
     await policies.set(TOPIC, TTL, 5)
     assert not policies.of(TOPIC).deduplication
     await policies.set(NAMESPACE, DEDUPLICATION, True)
@@ -82,9 +80,7 @@ async def test_removed_policies_are_no_longer_in_force(policies: PolicyService) 
     assert len(policies) == 0
 
 
-async def test_each_change_is_told_once_and_what_changes_nothing_is_not(
-    policies: PolicyService,
-) -> None:
+async def test_each_change_is_told_once_and_what_changes_nothing_is_not(policies) -> None:
     told: list[object] = []
     policies.on_change(told.append)
     await policies.set(NAMESPACE, TTL, 60)
@@ -95,9 +91,7 @@ async def test_each_change_is_told_once_and_what_changes_nothing_is_not(
     assert told == [NAMESPACE, TOPIC, None]
 
 
-async def test_what_another_broker_sets_is_in_force_here(
-    policies: PolicyService, store: SharedStore
-) -> None:
+async def test_what_another_broker_sets_is_in_force_here(policies, store) -> None:
     heard = asyncio.Event()
     policies.on_change(lambda _: heard.set())
     await store.set_policy(str(TOPIC), TTL, 5)
@@ -106,9 +100,7 @@ async def test_what_another_broker_sets_is_in_force_here(
     assert policies.of(TOPIC).ttl_seconds == 5
 
 
-async def test_what_was_missed_is_read_as_a_whole(
-    policies: PolicyService, store: SharedStore
-) -> None:
+async def test_what_was_missed_is_read_as_a_whole(policies, store) -> None:
     await policies.set(TOPIC, TTL, 5)
     told = asyncio.Queue[object]()
     policies.on_change(told.put_nowait)
@@ -119,9 +111,7 @@ async def test_what_was_missed_is_read_as_a_whole(
     assert policies.of(TOPIC).ttl_seconds == 7
 
 
-async def test_a_deleted_topic_leaves_no_policies_behind(
-    policies: PolicyService, store: SharedStore
-) -> None:
+async def test_a_deleted_topic_leaves_no_policies_behind(policies, store) -> None:
     await policies.set(TOPIC, TTL, 5)
     await policies.set(OTHER, TTL, 6)
     await policies.forget(TOPIC)
@@ -130,9 +120,7 @@ async def test_a_deleted_topic_leaves_no_policies_behind(
     assert await store.policy_documents() == {str(OTHER): {TTL: 6}}
 
 
-async def test_a_deleted_namespace_leaves_no_policies_behind(
-    policies: PolicyService, store: SharedStore
-) -> None:
+async def test_a_deleted_namespace_leaves_no_policies_behind(policies, store) -> None:
     beside = TopicName.parse("persistent://public/default2/t")
     for one in (NAMESPACE, TOPIC, OTHER, beside):
         await policies.set(one, TTL, 5)
@@ -141,9 +129,7 @@ async def test_a_deleted_namespace_leaves_no_policies_behind(
     assert policies.of(TOPIC) == DEFAULTS
 
 
-async def test_the_number_of_names_with_policies_is_bounded(
-    policies: PolicyService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_number_of_names_with_policies_is_bounded(policies, monkeypatch) -> None:
     monkeypatch.setattr(module, "MAX_DOCUMENTS", 1)
     await policies.set(TOPIC, TTL, 5)
     with pytest.raises(RefusedError, match="policies of their own already"):
@@ -188,9 +174,7 @@ async def test_what_others_changed_while_the_store_failed_is_read_a_second_later
     await service.close()
 
 
-async def test_of_more_names_than_are_kept_all_are_read(
-    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_more_names_than_are_kept_all_are_read(policies, store, monkeypatch) -> None:
     monkeypatch.setattr(module, "MOST_TOLD", 3)
     for topic in (TOPIC, OTHER):
         await store.set_policy(str(topic), TTL, 5)

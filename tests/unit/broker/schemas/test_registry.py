@@ -42,6 +42,11 @@ async def refusal(work: object) -> RequestError:
     return caught.value
 
 
+@pytest.fixture
+async def schemas() -> SchemaRegistry:
+    return registry()
+
+
 # -- producers ------------------------------------------------------------------------------------
 
 
@@ -52,8 +57,7 @@ async def test_the_first_schema_is_version_0_and_the_same_again_keeps_it() -> No
     assert found == [V0, V1, V0, V0]
 
 
-async def test_a_partition_shares_the_schema_of_its_topic() -> None:
-    schemas = registry()
+async def test_a_partition_shares_the_schema_of_its_topic(schemas: SchemaRegistry) -> None:
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     partition = TopicName.parse(f"{TOPIC}-partition-3")
     found = await schemas.for_producer(partition, sent("Json", WIDER), DEFAULTS)
@@ -82,8 +86,7 @@ async def test_an_incompatible_record_is_refused_with_both_definitions() -> None
     assert [one.version for one in await schemas.in_force(TOPIC)] == [0]
 
 
-async def test_without_a_schema_a_producer_gets_no_version() -> None:
-    schemas = registry()
+async def test_without_a_schema_a_producer_gets_no_version(schemas: SchemaRegistry) -> None:
     before = await schemas.for_producer(TOPIC, None, ENFORCED)
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     after = await schemas.for_producer(TOPIC, None, DEFAULTS)
@@ -93,8 +96,7 @@ async def test_without_a_schema_a_producer_gets_no_version() -> None:
     assert "a schemawhen SchemaValidationEnforced" in error.message
 
 
-async def test_no_schema_is_added_where_updates_are_not_allowed() -> None:
-    schemas = registry()
+async def test_no_schema_is_added_where_updates_are_not_allowed(schemas: SchemaRegistry) -> None:
     error = await refusal(schemas.for_producer(TOPIC, sent("String"), NO_UPDATES))
     by_rest = await schemas.offer(TOPIC, Schema("STRING", b""), NO_UPDATES, may_add=True)
     again = await schemas.for_producer(TOPIC, sent("String"), NO_UPDATES)
@@ -112,8 +114,7 @@ async def test_a_truncated_key_value_schema_is_never_answered_as_recorded() -> N
     assert (await refusal(request)).message == "java.nio.BufferUnderflowException"
 
 
-async def test_a_truncated_key_value_schema_is_refused_by_name() -> None:
-    schemas = registry()
+async def test_a_truncated_key_value_schema_is_refused_by_name(schemas: SchemaRegistry) -> None:
     asked = (
         schemas.for_producer(TOPIC, sent("KeyValue"), DEFAULTS),
         schemas.for_consumer(TOPIC, sent("KeyValue"), DEFAULTS, active=False),
@@ -127,8 +128,7 @@ async def test_a_truncated_key_value_schema_is_refused_by_name() -> None:
 # -- consumers ------------------------------------------------------------------------------------
 
 
-async def test_a_first_consumer_gives_its_topic_a_schema() -> None:
-    schemas = registry()
+async def test_a_first_consumer_gives_its_topic_a_schema(schemas: SchemaRegistry) -> None:
     await schemas.for_consumer(TOPIC, sent("Json", SMALL), DEFAULTS, active=False)
     found = await schemas.get(TOPIC)
     assert found == StoredSchema(0, "JSON", SMALL, {}, 1_700_000_000_000)
@@ -143,8 +143,7 @@ async def test_a_topic_in_use_without_a_schema_takes_none_from_a_consumer() -> N
     )
 
 
-async def test_a_consumers_schema_is_checked_and_not_stored() -> None:
-    schemas = registry()
+async def test_a_consumers_schema_is_checked_and_not_stored(schemas: SchemaRegistry) -> None:
     await schemas.for_producer(TOPIC, sent("Json", SMALL), DEFAULTS)
     await schemas.for_consumer(TOPIC, sent("Json", WIDER), DEFAULTS, active=True)
     narrow = sent("Json", record(field("c")))
@@ -155,8 +154,7 @@ async def test_a_consumers_schema_is_checked_and_not_stored() -> None:
     assert [one.version for one in await schemas.in_force(TOPIC)] == [0]
 
 
-async def test_a_consumer_of_any_schema_is_welcome() -> None:
-    schemas = registry()
+async def test_a_consumer_of_any_schema_is_welcome(schemas: SchemaRegistry) -> None:
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     for schema in (None, sent("AutoConsume")):
         await schemas.for_consumer(TOPIC, schema, DEFAULTS, active=True)
@@ -188,8 +186,7 @@ async def test_a_deletion_takes_a_version_and_hides_those_before_it() -> None:
     assert other == version_bytes(3)
 
 
-async def test_forgotten_schemas_begin_again_at_0() -> None:
-    schemas = registry()
+async def test_forgotten_schemas_begin_again_at_0(schemas: SchemaRegistry) -> None:
     await schemas.for_producer(TOPIC, sent("String"), DEFAULTS)
     await schemas.forget(TopicName.parse(f"{TOPIC}-partition-0"))
     kept = await schemas.get(TOPIC)

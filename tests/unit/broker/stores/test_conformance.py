@@ -129,9 +129,7 @@ async def test_concurrent_changes_are_all_there(open_store: OpenStore) -> None:
         assert await names(store) == [topic(f"t{n}").decode() for n in range(8)]
 
 
-async def test_a_change_whose_caller_leaves_is_there_or_not_but_never_half(
-    open_store: OpenStore,
-) -> None:
+async def test_a_change_whose_caller_leaves_is_there_or_not_but_never_half(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("first")))
         feed = store.changes()
@@ -249,9 +247,7 @@ async def test_properties_given_again_replace_all_that_a_topic_had(open_store: O
         assert await selected(store, old="1") == []
 
 
-async def test_selecting_in_a_namespace_that_does_not_exist_finds_nothing(
-    open_store: OpenStore,
-) -> None:
+async def test_selecting_in_a_namespace_that_does_not_exist_finds_nothing(open_store) -> None:
     async with open_store() as store:
         assert await selected(store, k="v") == []
         assert await selected(store) == []

@@ -45,9 +45,7 @@ async def test_of_concurrent_creators_of_one_name_one_wins(open_store: OpenStore
 
 
 @pytest.mark.parametrize("kind", ["topic", "partitioned", "system"])
-async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(
-    open_store: OpenStore, kind: str
-) -> None:
+async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(open_store, kind) -> None:
     async with open_store() as store:
         taken = "__change_events" if kind == "system" else "taken"
         await store.apply(A, changes(taken=2) if kind == "partitioned" else changes(topic(taken)))
@@ -58,9 +56,7 @@ async def test_a_name_that_must_be_absent_and_is_there_changes_nothing(
         assert not snapshot.holds(topic("x"))
 
 
-async def test_a_name_that_must_be_present_and_is_not_changes_nothing(
-    open_store: OpenStore,
-) -> None:
+async def test_a_name_that_must_be_present_and_is_not_changes_nothing(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a"), p=1))
         present = replace(changes(topic("b")), present=[base("a"), base("p")])
@@ -117,9 +113,7 @@ async def test_a_name_may_be_deleted_once(open_store: OpenStore) -> None:
 
 
 @pytest.mark.parametrize("partitions", [0, 2])
-async def test_a_topic_that_is_as_it_was_seen_is_changed(
-    open_store: OpenStore, partitions: int
-) -> None:
+async def test_a_topic_that_is_as_it_was_seen_is_changed(open_store, partitions) -> None:
     async with open_store() as store:
         made = with_properties({topic("t"): {"a": "1"}})
         made = replace(made, partitioned={base("t"): partitions} if partitions else {})

@@ -42,9 +42,7 @@ async def test_an_import_never_takes_partitions_away(open_store: OpenStore, tmp_
 
 
 @pytest.mark.parametrize("more", [0, MANY_NAMES + 1])
-async def test_what_is_there_keeps_the_properties_it_has(
-    open_store: OpenStore, tmp_path: Path, more: int
-) -> None:
+async def test_what_is_there_keeps_the_properties_it_has(open_store, tmp_path, more) -> None:
     others = {f"o{n}": {"from": "file"} for n in range(more)}
     there = {topic("set"): {"from": "run time"}, topic("removed"): {}, topic("o1"): {}}
     rows = {"set": {}, "removed": {"from": "file"}, "new": {"from": "file"}} | others
@@ -59,9 +57,7 @@ async def test_what_is_there_keeps_the_properties_it_has(
         assert await names(store) == sorted({*before, *map(base, rows)})
 
 
-async def test_few_topics_are_imported_into_a_namespace_of_many(
-    open_store: OpenStore, tmp_path: Path
-) -> None:
+async def test_few_topics_are_imported_into_a_namespace_of_many(open_store, tmp_path) -> None:
     rows = {name: {"from": "file"} for name in ("t00007", "new", "p")}
     many = [topic(f"t{n:05d}") for n in range(3 * NAMES_PER_LOOKUP + 1)]
     async with open_store() as store:

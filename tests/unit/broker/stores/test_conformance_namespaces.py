@@ -91,9 +91,7 @@ async def test_a_deleted_namespace_is_gone_with_all_that_was_in_it(open_store: O
 
 
 @pytest.mark.parametrize("content", [changes(topic("a")), changes(p=2)])
-async def test_a_namespace_with_topics_is_not_deleted(
-    open_store: OpenStore, content: TopicChanges
-) -> None:
+async def test_a_namespace_with_topics_is_not_deleted(open_store, content) -> None:
     async with open_store() as store:
         await store.apply(A, content)
         with pytest.raises(NamespaceNotEmptyError):
@@ -154,9 +152,7 @@ async def test_any_text_may_be_a_key_or_a_value(open_store: OpenStore, text: str
         assert await store.delete_tenant(text)
 
 
-async def test_one_tenant_and_its_namespaces_are_found_without_the_others(
-    open_store: OpenStore,
-) -> None:
+async def test_one_tenant_and_its_namespaces_are_found_without_the_others(open_store) -> None:
     spaces = ["a/2", "a/1", "a-b/x", "a0/x", "aa/x", "a.b/x"]
     async with open_store() as store:
         await store.create_tenant("a", INFO)

@@ -35,9 +35,7 @@ async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
         assert await store.policy_documents("tenant/none") == {}
 
 
-async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(
-    open_store: OpenStore,
-) -> None:
+async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(open_store) -> None:
     async with open_store() as store:
         await keep_two(store, TOPIC)
         await store.set_policy(TOPIC, "ttl", None)

@@ -70,9 +70,7 @@ async def test_a_topics_properties_are_shown(open_store: OpenStore) -> None:
         assert await store.properties(A, base("none")) == {}
 
 
-async def test_partitioned_topics_have_properties_but_are_selected_by_nothing(
-    open_store: OpenStore,
-) -> None:
+async def test_partitioned_topics_have_properties_but_are_selected_by_nothing(open_store) -> None:
     async with open_store() as store:
         made = changes(topic("p-partition-0"), p=1)
         rows = {topic("p"): {"k": "v"}, topic("p-partition-0"): {"part": "0"}}
@@ -82,9 +80,7 @@ async def test_partitioned_topics_have_properties_but_are_selected_by_nothing(
         assert await selected(store, part="0") == [topic("p-partition-0")]
 
 
-async def test_a_topic_with_the_name_of_a_partitioned_topic_is_selected(
-    open_store: OpenStore,
-) -> None:
+async def test_a_topic_with_the_name_of_a_partitioned_topic_is_selected(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, replace(with_properties({topic("p"): {"k": "v"}}), partitioned={}))
         await store.apply(A, changes(p=1))
@@ -152,9 +148,7 @@ async def test_half_a_character_is_found_nowhere(open_store: OpenStore) -> None:
         assert await selected(store, k="\ud83d") == []
 
 
-async def test_many_topics_come_with_their_properties_and_lose_them(
-    open_store: OpenStore,
-) -> None:
+async def test_many_topics_come_with_their_properties_and_lose_them(open_store: OpenStore) -> None:
     async with open_store() as store:
         many = [topic(f"t{n:04d}") for n in range(MANY)]
         rows = {name: {"third": str(n % 3), "all": "x"} for n, name in enumerate(many)}

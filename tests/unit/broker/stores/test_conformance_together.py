@@ -75,9 +75,7 @@ async def test_every_namespace_is_told_by_itself(open_store: OpenStore) -> None:
         }
 
 
-async def test_a_namespace_that_is_made_again_goes_on_above_its_versions(
-    open_store: OpenStore,
-) -> None:
+async def test_a_namespace_that_is_made_again_goes_on_above_its_versions(open_store) -> None:
     async with open_store() as store:
         await store.apply(A, changes(topic("a")))
         await store.apply(A, changes(removed=(topic("a"),)))
@@ -106,9 +104,7 @@ async def test_changes_side_by_side_lose_nothing_and_come_in_order(open_store: O
         assert (versions[A], versions[MANY[0]]) == ([1, 2, 3], [1, 2])
 
 
-async def test_few_described_topics_are_found_by_what_describes_them(
-    open_store: OpenStore,
-) -> None:
+async def test_few_described_topics_are_found_by_what_describes_them(open_store: OpenStore) -> None:
     rows = {"c": {"team": "red", "tier": "1"}, "a": {"team": "red"}, "b": {}}
     async with open_store() as store:
         await store.apply_all([described(A, rows)])

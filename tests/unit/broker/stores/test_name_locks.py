@@ -72,9 +72,7 @@ async def test_work_goes_on_when_who_asked_for_it_leaves() -> None:
     assert done == [1]
 
 
-async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failure_that_nobody_waits_for_is_no_error_of_ours(caplog) -> None:
     go_on = asyncio.Event()
 
     async def refuse() -> None:

@@ -56,9 +56,7 @@ def test_a_row_has_its_properties() -> None:
         ([("a", "1"), ("a", None)], {}),
     ],
 )
-def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(
-    given: list[tuple[str, str | None]], kept: dict[str, str]
-) -> None:
+def test_of_a_key_given_twice_the_last_value_holds_and_null_is_none(given, kept) -> None:
     made = rows([("x", "0")], given, [("a", "9")])
     assert made.of(1) == kept
     counts, pairs = texts(made)

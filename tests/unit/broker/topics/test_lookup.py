@@ -67,9 +67,7 @@ async def test_this_broker_serves_every_topic_of_its_namespaces(topic: str) -> N
         ("pulsar://broker.example:6650", False),
     ],
 )
-async def test_a_loopback_address_is_reached_through_the_service_url(
-    url: str, through: bool
-) -> None:
+async def test_a_loopback_address_is_reached_through_the_service_url(url, through) -> None:
     found = await (await handler(url)).lookup(lookup_of(PLAIN))
     assert found.proxy_through_service_url is through
 
@@ -160,9 +158,7 @@ async def test_without_creation_a_missing_namespace_is_not_named() -> None:
 @pytest.mark.parametrize(
     ("as_shipped", "code"), [(True, pb.ServiceNotReady), (False, pb.InvalidTopicName)]
 )
-async def test_a_partition_of_a_topic_without_a_name_is_refused(
-    as_shipped: bool, code: int
-) -> None:
+async def test_a_partition_of_a_topic_without_a_name_is_refused(as_shipped, code) -> None:
     handled = await handler(as_shipped=as_shipped)
     nameless = "persistent://tenant/ns/-partition-0"
     with pytest.raises(RequestError) as caught:
@@ -174,9 +170,7 @@ async def test_a_partition_of_a_topic_without_a_name_is_refused(
 
 
 @pytest.mark.parametrize(("allowed", "wanted"), [(False, True), (True, False), (False, False)])
-async def test_a_missing_topic_is_not_found_unless_both_sides_want_it_made(
-    allowed: bool, wanted: bool
-) -> None:
+async def test_a_missing_topic_is_not_found_unless_both_sides_want_it_made(allowed, wanted) -> None:
     handled = await handler(allowed=allowed, partitions=2)
     request = partitions_of(f"{PLAIN}-new", metadata_auto_creation_enabled=wanted)
     with pytest.raises(RequestError) as caught:

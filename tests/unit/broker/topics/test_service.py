@@ -68,35 +68,36 @@ async def refusal(work: object) -> tuple[Refusal, str]:
     return caught.value.refusal, caught.value.reason
 
 
+@pytest.fixture
+async def made() -> Topics:
+    return await topics()
+
+
 # -- topics without partitions --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("domain", ["persistent", "non-persistent"])
-async def test_a_topic_is_created_once(domain: str) -> None:
-    made = await topics()
+async def test_a_topic_is_created_once(made: Topics, domain: str) -> None:
     await made.service.create(topic("t", domain), {})
     refused = await refusal(made.service.create(topic("t", domain), {}))
     assert refused == (Refusal.CONFLICT, "This topic already exists")
     assert await made.names() == ["t"]
 
 
-async def test_of_two_who_create_a_topic_at_once_one_succeeds() -> None:
-    made = await topics()
+async def test_of_two_who_create_a_topic_at_once_one_succeeds(made: Topics) -> None:
     both = [made.service.create(topic("t"), {}), made.service.create_partitioned(topic("t"), 2, {})]
     results = await asyncio.gather(*both, return_exceptions=True)
     assert sum(isinstance(result, RefusedError) for result in results) == 1
 
 
-async def test_a_topic_of_a_missing_namespace_is_not_created() -> None:
-    made = await topics()
+async def test_a_topic_of_a_missing_namespace_is_not_created(made: Topics) -> None:
     refused = await refusal(made.service.create(topic("t", namespace="tenant/none"), {}))
     assert refused == (Refusal.NOT_FOUND, "Namespace not found")
     assert await made.store.snapshot(NamespaceName.parse("tenant/none")) is None
 
 
 @pytest.mark.parametrize("local", ["t-partition-0", "t-partition-01", "t-partition-99999999999"])
-async def test_a_partition_of_nothing_is_not_created(local: str) -> None:
-    made = await topics()
+async def test_a_partition_of_nothing_is_not_created(made: Topics, local: str) -> None:
     kind, reason = await refusal(made.service.create(topic(local), {}))
     assert kind is Refusal.PRECONDITION_FAILED
     assert reason == (
@@ -133,8 +134,7 @@ async def test_a_partitioned_topic_that_could_not_be_deleted_is_made_by_pulsar_o
     assert isinstance(result, RefusedError) is refused
 
 
-async def test_a_missing_partition_of_a_partitioned_topic_is_created_again() -> None:
-    made = await topics()
+async def test_a_missing_partition_of_a_partitioned_topic_is_created_again(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     await made.service.delete(topic("p-partition-0"))
     await made.service.create(topic("p-partition-0"), {})
@@ -160,9 +160,7 @@ async def test_a_partition_of_a_topic_that_was_deleted_meanwhile_is_not_created(
     assert "there isn't a partitioned topic p created" in reason
 
 
-async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() -> None:
-    # A look at a topic without partitions, followed by a second look
-    made = await topics()
+async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     for index in range(2):
         await made.service.delete(topic(f"p-partition-{index}"))
@@ -182,23 +180,20 @@ async def test_a_partition_that_is_made_meanwhile_keeps_its_partitioned_topic() 
 @pytest.mark.parametrize(
     "local", ["x" * (MAX_NAME_BYTES + 1), "ä" * (MAX_NAME_BYTES // 2), "a\nb", "a\0b", "a\x7fb"]
 )
-async def test_a_name_that_a_store_may_not_keep_is_refused(local: str) -> None:
-    made = await topics()
+async def test_a_name_that_a_store_may_not_keep_is_refused(made: Topics, local: str) -> None:
     plain = await refusal(made.service.create(topic(local), {}))
     parted = await refusal(made.service.create_partitioned(topic(local), 1, {}))
     assert plain[0] is parted[0] is Refusal.PRECONDITION_FAILED
     assert plain[1].startswith("Topic name is not valid: ")
 
 
-async def test_the_longest_name_is_kept() -> None:
-    made = await topics()
+async def test_the_longest_name_is_kept(made: Topics) -> None:
     longest = "x" * (MAX_NAME_BYTES - len("persistent://tenant/ns/"))
     await made.service.create(topic(longest), {})
     assert await made.names() == [longest]
 
 
-async def test_a_topic_is_deleted_once() -> None:
-    made = await topics()
+async def test_a_topic_is_deleted_once(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     await made.service.delete(topic("t"))
     refused = await refusal(made.service.delete(topic("t")))
@@ -206,8 +201,7 @@ async def test_a_topic_is_deleted_once() -> None:
     assert await made.names() == []
 
 
-async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions() -> None:
-    made = await topics()
+async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     kind, reason = await refusal(made.service.delete(topic("p")))
     assert kind is Refusal.CONFLICT
@@ -221,8 +215,7 @@ async def test_a_partitioned_topic_is_not_deleted_as_one_without_partitions() ->
 # -- partitioned topics ---------------------------------------------------------------------------
 
 
-async def test_a_partitioned_topic_comes_with_its_partitions_as_one_change() -> None:
-    made = await topics()
+async def test_a_partitioned_topic_comes_with_its_partitions_as_one_change(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     snapshot = await made.snapshot()
     assert await made.names() == [f"p-partition-{n}" for n in range(3)]
@@ -252,23 +245,19 @@ async def test_a_partitioned_topic_and_one_without_partitions_exclude_each_other
         ),
     ],
 )
-async def test_too_few_and_too_many_partitions_are_not_acceptable(
-    count: int, limit: int, reason: str
-) -> None:
+async def test_too_few_and_too_many_partitions_are_not_acceptable(count, limit, reason) -> None:
     made = await topics(max_partitions=limit)
     refused = await refusal(made.service.create_partitioned(topic("p"), count, {}))
     assert refused == (Refusal.NOT_ACCEPTABLE, reason)
 
 
-async def test_a_missing_namespace_is_told_before_a_bad_number() -> None:
-    made = await topics()
+async def test_a_missing_namespace_is_told_before_a_bad_number(made: Topics) -> None:
     work = made.service.create_partitioned(topic("p", namespace="tenant/none"), 0, {})
     assert await refusal(work) == (Refusal.NOT_FOUND, "Namespace not found")
 
 
 @pytest.mark.parametrize("work", ["create", "grow", "delete"])
-async def test_a_partitioned_topic_is_not_named_as_a_partition(work: str) -> None:
-    made = await topics()
+async def test_a_partitioned_topic_is_not_named_as_a_partition(made: Topics, work: str) -> None:
     name = topic("p-partition-1")
     refused = await refusal(
         {
@@ -281,8 +270,7 @@ async def test_a_partitioned_topic_is_not_named_as_a_partition(work: str) -> Non
     assert refused == (Refusal.PRECONDITION_FAILED, reason)
 
 
-async def test_many_partitions_are_made_and_removed_in_several_changes() -> None:
-    made = await topics()
+async def test_many_partitions_are_made_and_removed_in_several_changes(made: Topics) -> None:
     first, count = 2 * PARTITIONS_PER_CHANGE + 7, 4 * PARTITIONS_PER_CHANGE
     await made.service.create_partitioned(topic("p"), first, {"k": "v"})
     assert len((await made.snapshot()).persistent) == first
@@ -313,8 +301,7 @@ async def test_growth_adds_what_is_missing_and_shrinking_is_refused() -> None:
     )
 
 
-async def test_only_a_partitioned_topic_grows() -> None:
-    made = await topics()
+async def test_only_a_partitioned_topic_grows(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     for local in ("t", "none"):
         reason = f"Topic persistent://tenant/ns/{local} is not the partitioned topic."
@@ -332,8 +319,7 @@ async def test_two_who_grow_a_topic_at_once_never_shrink_it(first: int, second: 
     assert len(await made.names()) == most
 
 
-async def test_a_topic_that_grows_while_it_is_deleted_leaves_nothing_behind() -> None:
-    made = await topics()
+async def test_a_topic_that_grows_while_it_is_deleted_leaves_nothing_behind(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     both = [made.service.delete_partitioned(topic("p")), made.service.grow(topic("p"), 5)]
     await asyncio.gather(*both, return_exceptions=True)
@@ -341,8 +327,7 @@ async def test_a_topic_that_grows_while_it_is_deleted_leaves_nothing_behind() ->
     assert len(names) == sum((await made.snapshot()).partitioned.values())
 
 
-async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now() -> None:
-    made = await topics()
+async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     stale, read = await made.snapshot(), made.store.snapshot
     await made.service.grow(topic("p"), 5)
@@ -356,8 +341,7 @@ async def test_a_change_that_is_overtaken_is_made_on_what_there_is_now() -> None
     assert (await made.snapshot()).empty
 
 
-async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
-    made = await topics()
+async def test_a_change_that_is_overtaken_again_and_again_is_refused(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 3, {})
     stale = await made.snapshot()
     await made.service.grow(topic("p"), 5)
@@ -371,8 +355,7 @@ async def test_a_change_that_is_overtaken_again_and_again_is_refused() -> None:
     assert refused == (Refusal.CONFLICT, reason)
 
 
-async def test_what_is_no_partitioned_topic_is_not_deleted_as_one() -> None:
-    made = await topics()
+async def test_what_is_no_partitioned_topic_is_not_deleted_as_one(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     plain = await refusal(made.service.delete_partitioned(topic("t")))
     missing = await refusal(made.service.delete_partitioned(topic("none")))
@@ -469,8 +452,7 @@ async def test_a_topic_made_meanwhile_is_what_a_client_gets() -> None:
 # -- properties -----------------------------------------------------------------------------------
 
 
-async def test_partitions_carry_the_properties_of_their_topic() -> None:
-    made = await topics()
+async def test_partitions_carry_the_properties_of_their_topic(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {"team": "red"})
     await made.properties.update(topic("p"), {"tier": "1"})
     await made.service.grow(topic("p"), 3)
@@ -490,8 +472,7 @@ async def test_a_partition_that_is_created_again_carries_the_properties_of_its_t
     assert (await made.snapshot()).partitioned == {str(topic("p")): 3}
 
 
-async def test_a_property_is_added_replaced_and_removed() -> None:
-    made = await topics()
+async def test_a_property_is_added_replaced_and_removed(made: Topics) -> None:
     await made.service.create(topic("t"), {"a": "1", "b": "2"})
     await made.properties.update(topic("t"), {"b": "3", "c": ""})
     await made.properties.remove(topic("t"), "a")
@@ -499,24 +480,21 @@ async def test_a_property_is_added_replaced_and_removed() -> None:
     assert await made.properties.of(topic("t")) == {"b": "3", "c": ""}
 
 
-async def test_a_topic_can_lose_its_last_property() -> None:
-    made = await topics()
+async def test_a_topic_can_lose_its_last_property(made: Topics) -> None:
     await made.service.create_partitioned(topic("p"), 2, {"a": "1"})
     await made.properties.remove(topic("p"), "a")
     assert await made.properties.of(topic("p")) == {}
     assert await made.properties.of(topic("p-partition-1")) == {}
 
 
-async def test_changes_of_properties_at_once_are_all_kept() -> None:
-    made = await topics()
+async def test_changes_of_properties_at_once_are_all_kept(made: Topics) -> None:
     await made.service.create(topic("t"), {})
     await asyncio.gather(*[made.properties.update(topic("t"), {f"k{n}": "v"}) for n in range(8)])
     assert len(await made.properties.of(topic("t"))) == 8
 
 
 @pytest.mark.parametrize("local", ["none", "p-partition-5"])
-async def test_what_does_not_exist_has_no_properties(local: str) -> None:
-    made = await topics()
+async def test_what_does_not_exist_has_no_properties(made: Topics, local: str) -> None:
     await made.service.create_partitioned(topic("p"), 2, {})
     expected = (Refusal.NOT_FOUND, f"Topic persistent://tenant/ns/{local} not found")
     assert await refusal(made.properties.of(topic(local))) == expected
@@ -524,8 +502,7 @@ async def test_what_does_not_exist_has_no_properties(local: str) -> None:
     assert await refusal(made.properties.remove(topic(local), "a")) == expected
 
 
-async def test_a_non_persistent_topic_has_no_properties_to_change() -> None:
-    made = await topics()
+async def test_a_non_persistent_topic_has_no_properties_to_change(made: Topics) -> None:
     refused = await refusal(made.properties.of(topic("t", "non-persistent")))
     assert refused == (Refusal.NOT_ACCEPTABLE, "Need to provide a persistent topic name")
 

@@ -69,9 +69,7 @@ async def test_an_update_that_can_never_be_sent_ends_the_connection(as_shipped: 
 
 
 @BOTH
-async def test_an_error_of_ours_ends_the_connection(
-    as_shipped: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_error_of_ours_ends_the_connection(as_shipped: bool, caplog, monkeypatch) -> None:
     watching = Watching("a", as_shipped=as_shipped)
     client, _ = await watching.client()
     blocker = await watching.full()
@@ -163,9 +161,7 @@ async def test_a_large_update_is_one_copy_for_all_whatever_their_ids() -> None:
 
 
 @pytest.mark.parametrize(("count", "calls"), [(100, 1), (400, 0)], ids=["small", "large"])
-async def test_only_small_updates_go_past_the_queue(
-    count: int, calls: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_small_updates_go_past_the_queue(count: int, calls: int, monkeypatch) -> None:
     watching, asked = Watching("a", direct_bytes=10**6), list[int]()
     client, _ = await watching.client()
     original = client.served.cnx.write_through

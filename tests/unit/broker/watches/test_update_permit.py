@@ -8,7 +8,6 @@ from limiter.memory.response_memory import PrivateMemory, SharedMemory
 from tests.support.clocks.manual_clock import ManualClock
 
 DIRECT = LimitType.DIRECT_MEMORY
-BOTH = pytest.mark.parametrize("kind", [PrivateMemory, SharedMemory])
 
 
 class Acquiring:
@@ -29,16 +28,17 @@ class Acquiring:
         return self.limiter.acquired_permits(DIRECT)
 
 
-@BOTH
-async def test_it_is_acquired_once_for_all(kind: type[PrivateMemory | SharedMemory]) -> None:
-    acquiring = Acquiring(kind)
+@pytest.fixture(params=[PrivateMemory, SharedMemory])
+def acquiring(request: pytest.FixtureRequest) -> Acquiring:
+    return Acquiring(request.param)
+
+
+async def test_it_is_acquired_once_for_all(acquiring: Acquiring) -> None:
     assert [acquiring.acquire(), acquiring.acquire()] == [True, True]
     assert (acquiring.held_bytes, acquiring.permit.granted) == (100, True)
 
 
-@BOTH
-async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedMemory]) -> None:
-    acquiring = Acquiring(kind)
+async def test_it_is_held_until_all_were_told(acquiring: Acquiring) -> None:
     acquiring.acquire()
     # The only part has left before the next watcher is notified
     acquiring.permit.share()()
@@ -47,11 +47,7 @@ async def test_it_is_held_until_all_were_told(kind: type[PrivateMemory | SharedM
     assert (acquiring.held_bytes, acquiring.permit.granted) == (0, False)
 
 
-@BOTH
-async def test_it_is_held_until_the_last_part_has_left(
-    kind: type[PrivateMemory | SharedMemory],
-) -> None:
-    acquiring = Acquiring(kind)
+async def test_it_is_held_until_the_last_part_has_left(acquiring: Acquiring) -> None:
     acquiring.acquire()
     left = [acquiring.permit.share() for _ in range(3)]
     acquiring.permit.all_told()
@@ -60,11 +56,7 @@ async def test_it_is_held_until_the_last_part_has_left(
         assert acquiring.held_bytes == held
 
 
-@BOTH
-async def test_what_has_to_wait_is_not_asked_for_again(
-    kind: type[PrivateMemory | SharedMemory],
-) -> None:
-    acquiring = Acquiring(kind)
+async def test_what_has_to_wait_is_not_asked_for_again(acquiring: Acquiring) -> None:
     blocker = await acquiring.limiter.acquire(DIRECT, 950)
     assert not acquiring.acquire()
     acquiring.limiter.release(blocker)
@@ -74,24 +66,16 @@ async def test_what_has_to_wait_is_not_asked_for_again(
     assert acquiring.held_bytes == 0
 
 
-@BOTH
-async def test_what_is_too_large_together_is_no_error(
-    kind: type[PrivateMemory | SharedMemory],
-) -> None:
-    acquiring = Acquiring(kind)
+async def test_what_is_too_large_together_is_no_error(acquiring: Acquiring) -> None:
     acquiring.permit.size_bytes = 1_001
     assert not acquiring.acquire()
     acquiring.permit.all_told()
     assert acquiring.held_bytes == 0
 
 
-@BOTH
 @pytest.mark.parametrize("free_bytes", [1_000, 50])
-async def test_no_account_of_a_permit_is_kept_for_a_next_time(
-    kind: type[PrivateMemory | SharedMemory], free_bytes: int
-) -> None:
+async def test_no_account_of_a_permit_is_kept_for_a_next_time(acquiring, free_bytes) -> None:
     # The permit was granted, or would have had to wait
-    acquiring = Acquiring(kind)
     if free_bytes < 1_000:
         await acquiring.limiter.acquire(DIRECT, 1_000 - free_bytes)
     acquiring.acquire()

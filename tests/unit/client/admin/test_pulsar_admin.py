@@ -125,9 +125,7 @@ CHANGES: dict[str, tuple[Callable[[PulsarAdmin], Awaitable[object]], str, object
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_is_asked_as_pulsar_admin_asks_it(
-    change: str, stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_a_change_is_asked_as_pulsar_admin_asks_it(change, stand_in, admin) -> None:
     work, line, body = CHANGES[change]
     stand_in.answers[line] = DONE
     await work(admin)
@@ -135,9 +133,7 @@ async def test_a_change_is_asked_as_pulsar_admin_asks_it(
     assert (json.loads(asked.body) if asked.body else None) == body
 
 
-async def test_partitions_with_properties_have_a_media_type_of_their_own(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_partitions_with_properties_have_a_media_type_of_their_own(stand_in, admin) -> None:
     stand_in.answers[f"PUT {TOPIC_PATH}/partitions"] = DONE
     await admin.topics.create_partitioned(TOPIC, 2)
     await admin.topics.create_partitioned(TOPIC, 2, {"k": "v"})
@@ -146,17 +142,13 @@ async def test_partitions_with_properties_have_a_media_type_of_their_own(
     ]  # fmt: skip
 
 
-async def test_both_domains_are_listed_one_after_the_other(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_both_domains_are_listed_one_after_the_other(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/persistent/acme/orders"] = given(["p1", "p2"])
     stand_in.answers["GET /admin/v2/non-persistent/acme/orders"] = given(["n1"])
     assert await all_names(admin.topics.list(NAMESPACE)) == ["p1", "p2", "n1"]
 
 
-async def test_no_name_is_yielded_when_a_later_list_is_refused(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_no_name_is_yielded_when_a_later_list_is_refused(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/persistent/acme/orders"] = given(["p1"])
     stand_in.answers["GET /admin/v2/non-persistent/acme/orders"] = refused(403, "no")
     with pytest.raises(AdminRefusedError):
@@ -179,34 +171,26 @@ async def test_a_listing_says_what_it_wants(stand_in: StandInAdmin, admin: Pulsa
     assert await all_names(names) == ["found"]
 
 
-async def test_names_are_yielded_before_the_list_has_ended(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_names_are_yielded_before_the_list_has_ended(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/persistent/acme/orders"] = Given((b'["first",', None))
     names = admin.topics.list(NAMESPACE, ["persistent"])
     assert await anext(names) == ["first"]
     await names.aclose()
 
 
-async def test_a_list_that_breaks_off_is_an_error(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_a_list_that_breaks_off_is_an_error(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = Given((b'["a","b"',), breaks=True)
     with pytest.raises(AdminDisconnectedError, match=r"127\.0\.0\.1:\d+ broke off"):
         await admin.tenants.list()
 
 
-async def test_a_list_that_ends_too_early_is_an_error(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_a_list_that_ends_too_early_is_an_error(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = Given((b'["a","b"',))
     with pytest.raises(AdminAnswerError, match="broke off"):
         await admin.tenants.list()
 
 
-async def test_a_tenant_may_use_all_clusters_when_none_are_named(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_a_tenant_may_use_all_clusters_when_none_are_named(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/clusters"] = given(["one", "global", "two"])
     stand_in.answers["PUT /admin/v2/tenants/acme"] = DONE
     await admin.tenants.create("acme")
@@ -220,12 +204,7 @@ async def test_a_tenant_may_use_all_clusters_when_none_are_named(
         ({"clusters": ["two"]}, {"allowedClusters": ["two"]}),
     ],
 )
-async def test_a_tenant_keeps_what_is_not_changed(
-    given_words: dict[str, list[str]],
-    changed: dict[str, list[str]],
-    stand_in: StandInAdmin,
-    admin: PulsarAdmin,
-) -> None:
+async def test_a_tenant_keeps_what_is_not_changed(given_words, changed, stand_in, admin) -> None:
     before = {"adminRoles": ["ann"], "allowedClusters": ["one"]}
     stand_in.answers["GET /admin/v2/tenants/acme"] = given(before)
     stand_in.answers["POST /admin/v2/tenants/acme"] = DONE
@@ -233,18 +212,14 @@ async def test_a_tenant_keeps_what_is_not_changed(
     assert json.loads(stand_in.asked[-1].body) == before | changed
 
 
-async def test_a_refusal_carries_status_and_reason(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_a_refusal_carries_status_and_reason(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants/acme"] = refused(404, "Tenant does not exist")
     with pytest.raises(AdminRefusedError) as caught:
         await admin.tenants.get("acme")
     assert (caught.value.status, caught.value.reason) == (404, "Tenant does not exist")
 
 
-async def test_of_a_plain_text_the_first_line_is_the_reason(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_of_a_plain_text_the_first_line_is_the_reason(stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants/acme"] = Given((b"bad body\n at line 1",), 400)
     with pytest.raises(AdminRefusedError) as caught:
         await admin.tenants.get("acme")
@@ -257,9 +232,7 @@ async def test_a_page_of_the_web_server_is_no_reason(admin: PulsarAdmin) -> None
     assert caught.value.reason == "the server does not serve /admin/v2/floodgate/limiter"
 
 
-async def test_a_broker_that_names_another_is_followed(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_a_broker_that_names_another_is_followed(stand_in, admin) -> None:
     elsewhere = f"{TOPIC_PATH}?authoritative=true"
     stand_in.answers[f"PUT {TOPIC_PATH}"] = Given(status=307, location=f"{stand_in.url}{elsewhere}")
     stand_in.answers[f"PUT {elsewhere}"] = DONE
@@ -268,17 +241,13 @@ async def test_a_broker_that_names_another_is_followed(
 
 
 @pytest.mark.parametrize("answer", ["hello", "[1]", "null", "[" * 100_000])
-async def test_what_is_no_object_is_told(
-    answer: str, stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_what_is_no_object_is_told(answer, stand_in, admin) -> None:
     stand_in.answers["GET /admin/v2/tenants/acme"] = Given((answer.encode(),))
     with pytest.raises(AdminAnswerError, match=re.escape(f"answered '{answer[:20]}")):
         await admin.tenants.get("acme")
 
 
-async def test_an_answer_that_is_too_large_is_not_held(
-    stand_in: StandInAdmin, admin: PulsarAdmin
-) -> None:
+async def test_an_answer_that_is_too_large_is_not_held(stand_in, admin) -> None:
     part = bytes(1024 * 1024)
     parts = (part,) * (MAX_ANSWER_BYTES // len(part) + 1)
     stand_in.answers["GET /admin/v2/brokers/version"] = Given(parts)
@@ -324,9 +293,7 @@ async def test_a_silent_server_is_waited_for_as_long_as_asked(stand_in: StandInA
             await admin.brokers.version()
 
 
-async def test_credentials_are_shown_to_the_broker_that_another_redirects_to(
-    stand_in: StandInAdmin,
-) -> None:
+async def test_credentials_are_shown_to_the_broker_that_another_redirects_to(stand_in) -> None:
     async with (
         stand_in_admin() as owner,
         PulsarAdmin(stand_in.url, authentication=AuthenticationToken("a.b.c")) as admin,
@@ -357,9 +324,7 @@ async def test_from_https_no_credentials_are_shown_to_http(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("token", ["a.b\nc", "a.b.\u00fc"])
-async def test_a_token_that_no_header_takes_is_one_sentence_without_it(
-    stand_in: StandInAdmin, token: str
-) -> None:
+async def test_a_token_that_no_header_takes_is_one_sentence_without_it(stand_in, token) -> None:
     async with PulsarAdmin(stand_in.url, authentication=AuthenticationToken(token)) as admin:
         with pytest.raises(AdminCredentialsError, match="no one line of text") as refused:
             await admin.topics.delete(TOPIC)

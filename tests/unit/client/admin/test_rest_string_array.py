@@ -28,9 +28,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     st.booleans(),
     st.sampled_from([None, 2]),
 )
-def test_names_survive_any_cut(
-    names: list[str], places: list[int], ascii_only: bool, indent: int | None
-) -> None:
+def test_names_survive_any_cut(names, places, ascii_only, indent) -> None:
     data = json.dumps(names, ensure_ascii=ascii_only, indent=indent).encode()
     assert decoded(*cut(data, places)) == names
 

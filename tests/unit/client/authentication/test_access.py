@@ -29,9 +29,7 @@ def test_a_token_is_read_from_the_file_that_is_named(plugin: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("said", ["ann:secret", '{"userId": "ann", "password": "secret"}'])
-def test_a_password_is_read_from_the_variable_that_is_named(
-    said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_is_read_from_the_variable_that_is_named(said: str, monkeypatch) -> None:
     monkeypatch.setenv("A_PASSWORD", said)
     found = Access("basic", "env:A_PASSWORD").authentication()
     assert found is not None
@@ -56,18 +54,14 @@ def test_a_certificate_is_two_files() -> None:
         ("token", "", "--auth-plugin without --auth-params"),
     ],
 )
-def test_what_is_no_place_is_refused_and_not_said_again(
-    plugin: str, params: str, said: str
-) -> None:
+def test_what_is_no_place_is_refused_and_not_said_again(plugin, params, said) -> None:
     with pytest.raises(InvalidConfiguration, match=re.escape(said)) as refused:
         Access(plugin, params)
     assert "planted.secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("said", ["planted.secret", '{"userId": "planted.secret"}'])
-def test_a_password_without_its_name_is_refused_and_not_said_again(
-    said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_without_its_name_is_refused_and_not_said_again(said: str, monkeypatch) -> None:
     monkeypatch.setenv("A_PASSWORD", said)
     with pytest.raises(InvalidConfiguration, match="--auth-params of basic") as refused:
         Access("basic", "env:A_PASSWORD").authentication()

@@ -29,12 +29,7 @@ def test_paths_are_texts() -> None:
         (True, True, ssl.CERT_NONE, False),
     ],
 )
-def test_what_is_checked(
-    insecure: bool,
-    hostname: bool,
-    mode: ssl.VerifyMode,
-    checked: bool,
-) -> None:
+def test_what_is_checked(insecure, hostname, mode, checked) -> None:
     context = tls_context(None, None, allow_insecure=insecure, validate_hostname=hostname)
     assert (context.verify_mode, context.check_hostname) == (mode, checked)
 

@@ -72,6 +72,11 @@ def error(request_id: int) -> pb.BaseCommand:
     return pb.BaseCommand(type=Type.ERROR, error=refusal)
 
 
+@pytest.fixture
+async def server() -> Server:
+    return Server().accept()
+
+
 async def test_connect_says_what_this_client_is() -> None:
     server = Server(client_version="me", proxy_version="p", original_principal="role")
     (command,) = server.wire.answers()
@@ -113,8 +118,7 @@ async def test_a_server_that_closes_at_the_handshake_is_given_up() -> None:
         await waiting
 
 
-async def test_answers_find_their_requests_in_any_order() -> None:
-    server = Server().accept()
+async def test_answers_find_their_requests_in_any_order(server: Server) -> None:
     first, second = await server.asked(), await server.asked()
     server.wire.say(listing(1, ["b"]))
     server.wire.say(listing(0, ["a"]))
@@ -124,8 +128,7 @@ async def test_answers_find_their_requests_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 47, 49, 1_000_000])
-async def test_a_raw_answer_is_the_same_however_it_arrives(chunk: int) -> None:
-    server = Server().accept()
+async def test_a_raw_answer_is_the_same_however_it_arrives(server: Server, chunk: int) -> None:
     asked, data = await server.asked(), frame(listing(0))
     for start in range(0, len(data), chunk):
         server.wire.transport.peer_sends(data[start : start + chunk])
@@ -134,8 +137,7 @@ async def test_a_raw_answer_is_the_same_however_it_arrives(chunk: int) -> None:
     assert b"".join(answer.addressed_to(0).buffers) == data
 
 
-async def test_an_error_is_the_requests_own() -> None:
-    server = Server().accept()
+async def test_an_error_is_the_requests_own(server: Server) -> None:
     failing, fine = await server.asked(), await server.asked()
     server.wire.say(error(0))
     server.wire.say(listing(1))
@@ -182,8 +184,7 @@ async def test_a_lost_connection_ends_every_request() -> None:
         await too_late
 
 
-async def test_a_caller_that_leaves_takes_its_request_along() -> None:
-    server = Server().accept()
+async def test_a_caller_that_leaves_takes_its_request_along(server: Server) -> None:
     asked = await server.asked()
     asked.cancel()
     await settle()
@@ -218,8 +219,7 @@ async def test_a_declined_answer_is_drained_and_the_next_one_read(chunk: int) ->
     assert list((await fine).decoded().topics) == NAMES
 
 
-async def test_an_answer_nobody_waits_for_is_drained() -> None:
-    server = Server().accept()
+async def test_an_answer_nobody_waits_for_is_drained(server: Server) -> None:
     asked = await server.asked()
     asked.cancel()
     await settle()
@@ -231,9 +231,7 @@ async def test_an_answer_nobody_waits_for_is_drained() -> None:
 
 
 @pytest.mark.parametrize("drains", [True, False])
-async def test_an_answer_above_the_frame_limit_costs_its_request_or_the_connection(
-    drains: bool,
-) -> None:
+async def test_an_answer_above_the_frame_limit_costs_its_request_or_the_connection(drains) -> None:
     server = Server(drain_oversized=drains).accept(max_message_size=2_000)
     big = topic_names("tenant/ns", 300, 60)
     asked = await server.asked()
@@ -260,14 +258,12 @@ async def test_a_request_above_the_frame_limit_is_not_sent_where_others_share_th
     asked.cancel()
 
 
-async def test_a_ping_is_answered() -> None:
-    server = Server().accept()
+async def test_a_ping_is_answered(server: Server) -> None:
     server.wire.say(ping())
     assert [answer.type for answer in server.wire.answers()] == [Type.PONG]
 
 
-async def test_a_decoded_answer_to_a_raw_request_is_a_protocol_error() -> None:
-    server = Server().accept()
+async def test_a_decoded_answer_to_a_raw_request_is_a_protocol_error(server: Server) -> None:
     asked = await server.asked()
     lookup = pb.CommandLookupTopicResponse(request_id=0)
     server.wire.say(pb.BaseCommand(type=Type.LOOKUP_RESPONSE, lookupTopicResponse=lookup))
@@ -349,9 +345,7 @@ class NoToken(Token):
         return super().auth_data()
 
 
-async def test_a_challenge_that_cannot_be_answered_ends_the_connection(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_challenge_that_cannot_be_answered_ends_the_connection(caplog) -> None:
     server = Server(credentials=NoToken(1)).accept()
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
@@ -360,17 +354,14 @@ async def test_a_challenge_that_cannot_be_answered_ends_the_connection(
     assert "which asks for new credentials: no word" in caplog.text
 
 
-async def test_a_challenge_without_credentials_ends_the_connection() -> None:
-    server = Server().accept()
+async def test_a_challenge_without_credentials_ends_the_connection(server: Server) -> None:
     challenge = pb.CommandAuthChallenge(server_version="x")
     server.wire.say(pb.BaseCommand(type=Type.AUTH_CHALLENGE, authChallenge=challenge))
     assert server.wire.closed
 
 
 @pytest.mark.parametrize("code", [pb.AuthenticationError, pb.AuthorizationError])
-async def test_credentials_that_are_refused_are_an_error_of_their_own(
-    code: pb.ServerError.ValueType,
-) -> None:
+async def test_credentials_that_are_refused_are_an_error_of_their_own(code) -> None:
     server = Server(credentials=Token())
     waiting = await started(server.cnx.ready())
     refusal = pb.CommandError(request_id=0, error=code, message="no")
@@ -381,8 +372,7 @@ async def test_credentials_that_are_refused_are_an_error_of_their_own(
     assert caught.value.at_handshake
 
 
-async def test_a_producer_that_waits_for_its_turn_is_answered_twice() -> None:
-    server = Server().accept()
+async def test_a_producer_that_waits_for_its_turn_is_answered_twice(server: Server) -> None:
     cnx = server.cnx
     asked = await started(cnx.request(producer_command))
     server.wire.say(producer_success(ready=False))
@@ -410,8 +400,7 @@ async def test_a_producer_that_waits_for_its_turn_hears_that_it_never_comes(ends
     assert not cnx.exclusive_turns
 
 
-async def test_a_request_is_sent_behind_the_messages_of_its_turn() -> None:
-    server = Server().accept()
+async def test_a_request_is_sent_behind_the_messages_of_its_turn(server: Server) -> None:
     server.wire.answers()
     server.cnx.turn_writer.add(frame(ping()))
     asked = await started(server.cnx.request(lambda number: lookup_command(number, "t")))

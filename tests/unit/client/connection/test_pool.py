@@ -109,9 +109,7 @@ async def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next()
         assert not pool._connections
 
 
-async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(caplog) -> None:
     async with ByteBroker(None) as broker:
         pool = ConnectionPool()
         left = await started(pool.get(address(broker)))
@@ -125,9 +123,7 @@ async def test_a_failure_for_which_nobody_waits_any_more_is_no_error_of_ours(
     assert caplog.messages == []
 
 
-async def test_a_server_that_is_away_costs_no_connection_object(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_server_that_is_away_costs_no_connection_object(monkeypatch) -> None:
     made = []
     monkeypatch.setattr(module, "ClientCnx", lambda *_: made.append(1))
     async with ByteBroker(connected_command()) as broker:
@@ -137,9 +133,7 @@ async def test_a_server_that_is_away_costs_no_connection_object(
     assert not made
 
 
-async def test_a_server_that_closes_at_once_is_told_of_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_server_that_closes_at_once_is_told_of_at_once(monkeypatch) -> None:
     async def closed(*_: object) -> tuple[object, None]:
         return SimpleNamespace(is_closing=lambda: True), None
 
@@ -148,9 +142,7 @@ async def test_a_server_that_closes_at_once_is_told_of_at_once(
         await open_connection(("127.0.0.1", 1), clock=ManualClock())
 
 
-async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_server_that_takes_nobody_is_given_up_after_ten_seconds(monkeypatch) -> None:
     clock = ManualClock()
 
     async def never(*_: object) -> None:
@@ -201,9 +193,7 @@ async def test_closing_ends_a_connection_that_is_being_made() -> None:
         assert await far.reader.read() == b""
 
 
-async def test_a_name_whose_first_address_is_dead_is_reached_by_its_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_name_whose_first_address_is_dead_is_reached_by_its_second(monkeypatch) -> None:
     async with ByteBroker(connected_command()) as broker:
         host, port = address(broker)
         with socket.socket() as dead:

@@ -1,7 +1,6 @@
 """Consumers receive singly, in batches, or by a listener."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +14,12 @@ from tests.support.peers.model_broker import TOPIC, ModelBroker
 from tests.support.peers.model_consumers import numbers, opened, topic_of
 
 
-async def test_a_message_that_is_there_is_received_without_a_pause() -> None:
-    broker = ModelBroker()
+@pytest.fixture
+async def broker() -> ModelBroker:
+    return ModelBroker()
+
+
+async def test_a_message_that_is_there_is_received_without_a_pause(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(broker)
     receiving = consumer.receive()
@@ -30,8 +33,7 @@ async def test_a_message_that_is_there_is_received_without_a_pause() -> None:
     assert consumer.receive_nowait() is None
 
 
-async def test_a_cancelled_receive_leaves_its_message_to_the_next() -> None:
-    broker = ModelBroker()
+async def test_a_cancelled_receive_leaves_its_message_to_the_next(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     first, second = await started(consumer.receive()), await started(consumer.receive())
     # When the first receiver is woken, and cancelled before running
@@ -41,8 +43,7 @@ async def test_a_cancelled_receive_leaves_its_message_to_the_next() -> None:
     assert consumer.statistics().waiting == 0
 
 
-async def test_receive_is_over_when_its_time_is() -> None:
-    broker = ModelBroker()
+async def test_receive_is_over_when_its_time_is(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.receive(50))
     broker.clock.advance(0.05)
@@ -50,10 +51,9 @@ async def test_receive_is_over_when_its_time_is() -> None:
         await receiving
 
 
-async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_is_cancelled() -> (
-    None
-):
-    broker = ModelBroker()
+async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_is_cancelled(
+    broker: ModelBroker,
+) -> None:
     consumer = await opened(broker, receiver_queue_size=0)
     for _ in range(3):
         (await started(consumer.receive())).cancel()
@@ -64,8 +64,7 @@ async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_
     assert await numbers(consumer, 2) == [b"0", b"1"]
 
 
-async def test_async_for_ends_with_the_consumer() -> None:
-    broker = ModelBroker()
+async def test_async_for_ends_with_the_consumer(broker: ModelBroker) -> None:
     broker.publish(2)
     consumer = await opened(broker)
 
@@ -77,8 +76,7 @@ async def test_async_for_ends_with_the_consumer() -> None:
     assert await reading == [b"0", b"1"]
 
 
-async def test_a_terminated_topic_ends_the_wait() -> None:
-    broker = ModelBroker()
+async def test_a_terminated_topic_ends_the_wait(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.receive())
     assert broker.cnx is not None
@@ -98,17 +96,15 @@ async def test_a_terminated_topic_ends_the_wait() -> None:
     ],
 )
 async def test_batch_receive_has_enough_as_its_policy_says(
-    policy: ConsumerBatchReceivePolicy, published: int, expected: int
+    broker: ModelBroker, policy: ConsumerBatchReceivePolicy, published: int, expected: int
 ) -> None:
-    broker = ModelBroker()
     for _ in range(published):
         broker.publish()
     consumer = await opened(broker, batch_receive_policy=policy)
     assert len(await consumer.batch_receive()) == expected
 
 
-async def test_batch_receive_returns_what_came_when_its_time_is_up() -> None:
-    broker = ModelBroker()
+async def test_batch_receive_returns_what_came_when_its_time_is_up(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     receiving = await started(consumer.batch_receive())
     broker.publish(2)
@@ -117,8 +113,7 @@ async def test_batch_receive_returns_what_came_when_its_time_is_up() -> None:
     assert consumer.statistics().waiting == 0
 
 
-async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
-    broker = ModelBroker()
+async def test_a_listener_gets_every_message_and_may_be_paused(broker: ModelBroker) -> None:
     got: list[bytes] = []
 
     async def listener(_: Consumer, message: Any) -> None:
@@ -141,8 +136,7 @@ async def test_a_listener_gets_every_message_and_may_be_paused() -> None:
     await consumer.close()
 
 
-async def test_a_listener_that_never_waits_leaves_the_loop_to_others() -> None:
-    broker = ModelBroker()
+async def test_a_listener_that_never_waits_leaves_the_loop_to_others(broker: ModelBroker) -> None:
     got: list[bytes] = []
     consumer = await opened(
         broker,
@@ -158,8 +152,7 @@ async def test_a_listener_that_never_waits_leaves_the_loop_to_others() -> None:
     await consumer.close()
 
 
-async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled() -> None:
-    broker = ModelBroker()
+async def test_a_listener_goes_on_when_what_it_waits_for_is_cancelled(broker: ModelBroker) -> None:
     got: list[bytes] = []
 
     async def listener(_: Consumer, message: Any) -> None:
@@ -192,9 +185,7 @@ async def test_a_listener_goes_on_when_there_is_more_after_the_end_of_its_topic(
 @pytest.mark.parametrize(
     "call", [Consumer.acknowledge, Consumer.acknowledge_cumulative, Consumer.negative_acknowledge]
 )
-async def test_what_is_no_message_is_named_and_not_acknowledged(
-    call: Callable[[Consumer, Any], Coroutine[object, object, None]], given: object
-) -> None:
+async def test_what_is_no_message_is_named_and_not_acknowledged(call, given) -> None:
     consumer = await opened(ModelBroker())
     with pytest.raises(TypeError, match="a Message or a MessageId is acknowledged, not"):
         await call(consumer, given)

@@ -29,10 +29,15 @@ class Topic:
         self.freed.append((messages, size_bytes))
 
 
+@pytest.fixture
+def broker() -> ModelBroker:
+    broker = ModelBroker()
+    broker.publish()
+    return broker
+
+
 @pytest.mark.parametrize(("losses", "freed"), [(0, [(2, 300)]), (1, [])])
-def test_what_a_lost_connection_took_along_is_not_freed_again(
-    losses: int, freed: list[tuple[int, int]]
-) -> None:
+def test_what_a_lost_connection_took_along_is_not_freed_again(losses, freed) -> None:
     topic = Topic()
     letter = _Letter(topic, None, 2, 300, topic.losses)  # type: ignore[arg-type]
     topic.losses += losses
@@ -105,10 +110,8 @@ async def refused_twice(broker: ModelBroker, consumer: Consumer) -> None:
 
 
 async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_another(
-    producers: Producers,
+    broker: ModelBroker, producers: Producers
 ) -> None:
-    broker = ModelBroker()
-    broker.publish()
     consumer = await retrying(broker)
     message = await consumer.receive()
     await consumer.reconsume_later(message, 10)
@@ -122,10 +125,8 @@ async def test_a_producer_that_has_ended_is_closed_and_the_next_message_has_anot
 
 
 async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_delivery(
-    producers: Producers,
+    broker: ModelBroker, producers: Producers
 ) -> None:
-    broker = ModelBroker()
-    broker.publish()
     consumer = await retrying(broker)
     producers.errors.append(NotConnected("not now"))
     await refused_twice(broker, consumer)
@@ -156,11 +157,8 @@ async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Produce
 
 
 async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
-    producers: Producers,
+    broker: ModelBroker, producers: Producers
 ) -> None:
-    # Given two letters, the first being sent
-    broker = ModelBroker()
-    broker.publish()
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     producers.hold = asyncio.Event()
@@ -179,11 +177,8 @@ async def test_a_letter_that_waits_as_its_connection_is_lost_is_sent_once(
 
 
 async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once(
-    producers: Producers,
+    broker: ModelBroker, producers: Producers
 ) -> None:
-    # Given two letters, the first being sent
-    broker = ModelBroker()
-    broker.publish()
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     producers.hold = asyncio.Event()
@@ -215,11 +210,8 @@ async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Prod
 
 
 async def test_a_letter_on_its_way_is_acknowledged_before_its_consumer_leaves(
-    producers: Producers,
+    broker: ModelBroker, producers: Producers
 ) -> None:
-    # Given two letters, of which one is being sent
-    broker = ModelBroker()
-    broker.publish()
     broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     hold = producers.hold = asyncio.Event()
@@ -236,10 +228,8 @@ async def test_a_letter_on_its_way_is_acknowledged_before_its_consumer_leaves(
 
 
 async def test_a_letter_that_does_not_arrive_leaves_time_to_acknowledge_the_rest(
-    producers: Producers,
+    broker: ModelBroker, producers: Producers
 ) -> None:
-    broker = ModelBroker()
-    broker.publish()
     consumer = await retrying(broker, retry_enabled=False)
     producers.hold = asyncio.Event()
     await refused_twice(broker, consumer)
@@ -251,10 +241,7 @@ async def test_a_letter_that_does_not_arrive_leaves_time_to_acknowledge_the_rest
     assert broker.left == [0]
 
 
-async def test_a_close_that_is_cancelled_closes_every_producer(producers: Producers) -> None:
-    # Given a letter for the retry topic, and a dead letter
-    broker = ModelBroker()
-    broker.publish()
+async def test_a_close_that_is_cancelled_closes_every_producer(broker, producers) -> None:
     consumer = await retrying(broker)
     message = await consumer.receive()
     await consumer.reconsume_later(message, 10)

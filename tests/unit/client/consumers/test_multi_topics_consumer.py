@@ -180,9 +180,7 @@ async def test_partitions_are_merged_in_turn_and_those_that_come_are_found() -> 
     assert broker.may_create == [True, False], "who looks makes no topic that was deleted"
 
 
-async def test_partitions_are_looked_for_again_after_any_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_partitions_are_looked_for_again_after_any_error(monkeypatch) -> None:
     broker = ModelBroker(partition_count=1)
     consumer = await opened(broker, auto_update_partitions_seconds=60)
     broker.partition_count = 2
@@ -289,9 +287,7 @@ async def test_a_second_close_waits_for_the_first() -> None:
     await asyncio.gather(first, second)
 
 
-async def test_every_error_of_several_parts_is_retrieved(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_every_error_of_several_parts_is_retrieved(caplog) -> None:
     async def fails(text: str) -> None:
         raise RuntimeError(text)
 

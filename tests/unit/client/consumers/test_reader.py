@@ -43,6 +43,11 @@ async def rest(reader: Reader) -> list[bytes]:
     return payloads
 
 
+@pytest.fixture
+async def broker() -> ModelBroker:
+    return ModelBroker()
+
+
 async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> None:
     broker = ModelBroker()
     await opened(broker, reader_name="me", subscription_role_prefix="role")
@@ -63,10 +68,7 @@ async def test_a_reader_has_a_subscription_of_its_own_that_is_not_durable() -> N
         ((1, -1), True, [b"1", b"2", b"3", b"4", b"5"]),
     ],
 )
-async def test_a_reader_begins_where_it_is_told(
-    place: tuple[int, int], inclusive: bool, expected: list[bytes]
-) -> None:
-    broker = ModelBroker()
+async def test_a_reader_begins_where_it_is_told(broker, place, inclusive, expected) -> None:
     for messages in (1, 3, 2):
         broker.publish(messages)
     start = MessageId(-1, LEDGER, place[0], place[1])
@@ -107,8 +109,7 @@ async def test_a_reader_that_loses_its_connection_goes_on_behind_what_was_read()
     assert broker.subscribed.start_message_id.batch_index == 1
 
 
-async def test_a_reader_tells_the_broker_how_far_it_is() -> None:
-    broker = ModelBroker()
+async def test_a_reader_tells_the_broker_how_far_it_is(broker: ModelBroker) -> None:
     broker.publish()
     broker.publish(2)
     reader = await opened(broker)
@@ -119,8 +120,7 @@ async def test_a_reader_tells_the_broker_how_far_it_is() -> None:
     assert broker.left == []
 
 
-async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is() -> None:
-    broker = ModelBroker()
+async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is(broker: ModelBroker) -> None:
     broker.publish()
     reader = await opened(broker)
     await reader.read_next()
@@ -129,8 +129,7 @@ async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is() -> None:
     assert closing.done()
 
 
-async def test_seek_reads_again() -> None:
-    broker = ModelBroker()
+async def test_seek_reads_again(broker: ModelBroker) -> None:
     for _ in range(3):
         broker.publish()
     reader = await opened(broker)
@@ -142,8 +141,7 @@ async def test_seek_reads_again() -> None:
     assert await rest(reader) == [b"1", b"2"]
 
 
-async def test_at_the_end_only_what_comes_later_is_available() -> None:
-    broker = ModelBroker()
+async def test_at_the_end_only_what_comes_later_is_available(broker: ModelBroker) -> None:
     broker.publish()
     broker.entries[0].left = 0  # The subscription begins behind the entry.
     reader = await opened(broker, MessageId.latest)
@@ -153,8 +151,7 @@ async def test_at_the_end_only_what_comes_later_is_available() -> None:
     assert await rest(reader) == [b"1"]
 
 
-async def test_at_the_end_with_the_message_itself_the_last_one_is_read() -> None:
-    broker = ModelBroker()
+async def test_at_the_end_with_the_message_itself_the_last_one_is_read(broker: ModelBroker) -> None:
     for _ in range(2):
         broker.publish()
         broker.entries[-1].left = 0
@@ -185,8 +182,7 @@ async def test_partitions_are_asked_at_once_and_one_that_has_a_message_suffices(
     assert (asked, although_one_failed, although_one_is_away) == (2, True, True)
 
 
-async def test_the_end_and_its_seek_have_one_time_together() -> None:
-    broker = ModelBroker()
+async def test_the_end_and_its_seek_have_one_time_together(broker: ModelBroker) -> None:
     broker.publish()
     broker.entries[-1].left = 0
     reader = await opened(broker, MessageId.latest, start_message_id_inclusive=True)
@@ -207,8 +203,7 @@ async def test_partitions_are_begun_at_their_ends_only() -> None:
         await opened(broker, MessageId(-1, LEDGER, 0))
 
 
-async def test_reading_ends_with_its_time_or_the_reader() -> None:
-    broker = ModelBroker()
+async def test_reading_ends_with_its_time_or_the_reader(broker: ModelBroker) -> None:
     reader = await opened(broker)
     timed, reading = await started(reader.read_next(10)), await started(reader.read_next())
     broker.clock.advance(0.01)
@@ -221,9 +216,7 @@ async def test_reading_ends_with_its_time_or_the_reader() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_what_nobody_will_get_is_no_message_that_is_available() -> None:
-    # Given a topic ending with a batch whose remainder was compacted away, and a broken entry
-    broker = ModelBroker()
+async def test_what_nobody_will_get_is_no_message_that_is_available(broker: ModelBroker) -> None:
     broker.store(compacted(3, {1, 2}), 3, is_batch=True)
     reader = await opened(broker)
     got = await rest(reader)
@@ -235,8 +228,7 @@ async def test_what_nobody_will_get_is_no_message_that_is_available() -> None:
     assert await rest(reader) == []
 
 
-async def test_a_refused_seek_reads_nothing_twice() -> None:
-    broker = ModelBroker()
+async def test_a_refused_seek_reads_nothing_twice(broker: ModelBroker) -> None:
     broker.publish(3)
     broker.publish()
     reader = await opened(broker)
@@ -249,11 +241,7 @@ async def test_a_refused_seek_reads_nothing_twice() -> None:
 
 
 @pytest.mark.parametrize("start", [MessageId.latest, MessageId.earliest])
-async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
-    start: MessageId,
-) -> None:
-    # Given a reader at an end of the topic, with two queued messages
-    broker = ModelBroker()
+async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(broker, start) -> None:
     reader = await opened(broker, start)
     broker.publish()
     broker.publish()
@@ -266,9 +254,7 @@ async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(
     assert await rest(reader) == [b"0", b"1"]
 
 
-async def test_a_time_is_sought_again_when_the_connection_is_lost() -> None:
-    # Given a reader that sought a time, without messages since
-    broker = ModelBroker()
+async def test_a_time_is_sought_again_when_the_connection_is_lost(broker: ModelBroker) -> None:
     broker.publish()
     reader = await opened(broker)
     broker.delivers = False
@@ -286,8 +272,7 @@ async def test_a_time_is_sought_again_when_the_connection_is_lost() -> None:
     assert broker.commands[1].seek.message_publish_time == 1_000
 
 
-async def test_a_time_that_is_refused_then_is_sought_until_it_is_not() -> None:
-    broker = ModelBroker()
+async def test_a_time_that_is_refused_then_is_sought_until_it_is_not(broker: ModelBroker) -> None:
     reader = await opened(broker)
     seeking = await started(reader.seek(1_000))
     broker.clock.advance(0.1)

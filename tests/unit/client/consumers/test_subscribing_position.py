@@ -30,9 +30,7 @@ def head(entry_id: int, batch_size: int = 0) -> Any:
         (2, True, head(5, 3), False, 2),
     ],
 )
-def test_what_stands_before_it_is_skipped(
-    index: int, inclusive: bool, entry: Any, skips: bool, skipped: int
-) -> None:
+def test_what_stands_before_it_is_skipped(index, inclusive, entry, skips, skipped) -> None:
     position = Position(MessageId(-1, 1, 5, index), inclusive)
     assert position.skips_entry(entry) is skips
     assert position.skipped_indexes(entry) == skipped

@@ -1,7 +1,6 @@
 """A topic is subscribed to, lost, subscribed to again, sought and left."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -30,8 +29,12 @@ from tests.support.peers.model_consumers import after, kinds, numbers, opened
 Type = pb.BaseCommand
 
 
-async def test_subscribe_says_everything_the_options_say() -> None:
-    broker = ModelBroker()
+@pytest.fixture
+async def broker() -> ModelBroker:
+    return ModelBroker()
+
+
+async def test_subscribe_says_everything_the_options_say(broker: ModelBroker) -> None:
     await opened(
         broker,
         consumer_type=ConsumerType.KeyShared,
@@ -184,9 +187,8 @@ async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_anot
 
 
 async def test_a_message_that_is_larger_than_the_client_takes_stays_in_the_subscription(
-    caplog: pytest.LogCaptureFixture,
+    broker: ModelBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker = ModelBroker()
     consumer = await opened(broker, consumer_type=ConsumerType.Shared)
     metadata = pb.MessageMetadata(
         producer_name="p", publish_time=1, compression=pb.LZ4, uncompressed_size=1 << 27
@@ -231,8 +233,7 @@ async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expecte
     assert (await consumer.receive(1)).data() == expected
 
 
-async def test_seek_drops_what_is_queued_and_forgets_acknowledgements() -> None:
-    broker = ModelBroker()
+async def test_seek_drops_what_is_queued_and_forgets_acknowledgements(broker: ModelBroker) -> None:
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
@@ -244,8 +245,7 @@ async def test_seek_drops_what_is_queued_and_forgets_acknowledgements() -> None:
     assert broker.left == [0, 1, 2]
 
 
-async def test_a_refused_seek_loses_nothing() -> None:
-    broker = ModelBroker()
+async def test_a_refused_seek_loses_nothing(broker: ModelBroker) -> None:
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
@@ -274,8 +274,7 @@ async def test_closing_sends_acknowledgements_and_gives_everything_back() -> Non
     assert not broker.cnx.attached.consumers
 
 
-async def test_a_cancelled_close_leaves_nothing_behind_either() -> None:
-    broker = ModelBroker()
+async def test_a_cancelled_close_leaves_nothing_behind_either(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
@@ -306,10 +305,7 @@ async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -
 
 
 @pytest.mark.parametrize("loses", [ModelBroker.close_consumer, ModelBroker.breaks])
-async def test_closing_sends_what_was_acknowledged_by_the_next_connection(
-    loses: Callable[[ModelBroker], None],
-) -> None:
-    broker = ModelBroker()
+async def test_closing_sends_what_was_acknowledged_by_the_next_connection(broker, loses) -> None:
     broker.publish()
     broker.publish()
     consumer = await opened(broker)
@@ -342,8 +338,7 @@ async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> 
         await acknowledging
 
 
-async def test_unsubscribe_deletes_and_closes() -> None:
-    broker = ModelBroker()
+async def test_unsubscribe_deletes_and_closes(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     await consumer.unsubscribe(force=True)
     assert Type.UNSUBSCRIBE in kinds(broker)
@@ -373,8 +368,7 @@ async def test_unsubscribing_is_tried_again_by_a_consumer_that_the_broker_knows(
     ]
 
 
-async def test_unsubscribing_waits_for_receipts_in_its_own_time() -> None:
-    broker = ModelBroker()
+async def test_unsubscribing_waits_for_receipts_in_its_own_time(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     broker.hold = asyncio.Event()
@@ -387,9 +381,7 @@ async def test_unsubscribing_waits_for_receipts_in_its_own_time() -> None:
         await acknowledging
 
 
-async def test_unsubscribing_and_leaving_have_one_time_together() -> None:
-    # Given a broker that unsubscribes late, and says nothing of leaving
-    broker = ModelBroker()
+async def test_unsubscribing_and_leaving_have_one_time_together(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     unsubscribing = await started(consumer.unsubscribe())
@@ -426,8 +418,7 @@ async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() ->
     assert kinds(broker)[-2:] == [Type.ACK, Type.CLOSE_CONSUMER]
 
 
-async def test_unsubscribing_acknowledges_before_and_nothing_after() -> None:
-    broker = ModelBroker()
+async def test_unsubscribing_acknowledges_before_and_nothing_after(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
@@ -436,8 +427,7 @@ async def test_unsubscribing_acknowledges_before_and_nothing_after() -> None:
     assert kinds(broker)[-3:] == [Type.ACK, Type.UNSUBSCRIBE, Type.CLOSE_CONSUMER]
 
 
-async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
-    broker = ModelBroker()
+async def test_what_was_acknowledged_before_a_refused_seek_stays_so(broker: ModelBroker) -> None:
     broker.publish()
     broker.publish()
     consumer = await opened(broker)
@@ -450,9 +440,7 @@ async def test_what_was_acknowledged_before_a_refused_seek_stays_so() -> None:
     assert broker.left == [1]
 
 
-async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later() -> None:
-    # Given a seek that the broker did not get
-    broker = ModelBroker()
+async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later(broker: ModelBroker) -> None:
     broker.publish()
     broker.publish()
     consumer = await opened(broker)
@@ -506,8 +494,7 @@ async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> Non
 
 
 @pytest.mark.parametrize("name", ["receive", "seek", "unsubscribe", "acknowledge"])
-async def test_closing_ends_what_is_under_way(name: str) -> None:
-    broker = ModelBroker()
+async def test_closing_ends_what_is_under_way(broker: ModelBroker, name: str) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()

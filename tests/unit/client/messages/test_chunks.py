@@ -60,6 +60,11 @@ def chunk(payload: bytes, entry_id: int = 1, **fields: object) -> Entry:
     return received(with_checksum(metadata, payload), entry_id)
 
 
+@pytest.fixture
+def assembling() -> Assembling:
+    return Assembling()
+
+
 def test_the_last_chunk_completes_the_message() -> None:
     chunks = chunks_of(0, 10)
     assembling = Assembling()
@@ -125,16 +130,14 @@ def test_any_number_of_messages_may_be_incomplete() -> None:
     assert len(assembling.assembly) == 50
 
 
-def test_chunks_never_have_more_bytes_than_their_message_announced() -> None:
-    assembling = Assembling()
+def test_chunks_never_have_more_bytes_than_their_message_announced(assembling: Assembling) -> None:
     assembling.add(chunk(b"ab", num_chunks_from_msg=3))
     with pytest.raises(BrokenEntryError):
         assembling.add(chunk(b"abc", entry_id=2, chunk_id=1, num_chunks_from_msg=3))
     assert assembling.is_empty
 
 
-def test_a_gap_drops_what_came_before_and_behind() -> None:
-    assembling = Assembling()
+def test_a_gap_drops_what_came_before_and_behind(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assert assembling.add(chunks[0], chunks[2]) is None
     assert assembling.dropped == [([10, 12], False)]
@@ -150,8 +153,7 @@ def test_an_old_chunk_without_a_beginning_is_acknowledged() -> None:
     assert assembling.dropped == [([11], True)]
 
 
-def test_a_chunk_that_the_broker_repeats_changes_nothing() -> None:
-    assembling = Assembling()
+def test_a_chunk_that_the_broker_repeats_changes_nothing(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
     assembling.add(chunks[1])
@@ -160,8 +162,7 @@ def test_a_chunk_that_the_broker_repeats_changes_nothing() -> None:
     assert assembling.add(*chunks[2:]) == DATA
 
 
-def test_a_chunk_that_the_producer_repeats_is_acknowledged() -> None:
-    assembling = Assembling()
+def test_a_chunk_that_the_producer_repeats_is_acknowledged(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
     assembling.add(chunks_of(0, 90)[1])
@@ -169,16 +170,14 @@ def test_a_chunk_that_the_producer_repeats_is_acknowledged() -> None:
     assert assembling.add(*chunks[2:]) == DATA
 
 
-def test_a_message_that_the_broker_repeats_begins_again() -> None:
-    assembling = Assembling()
+def test_a_message_that_the_broker_repeats_begins_again(assembling: Assembling) -> None:
     chunks = chunks_of(0, 10)
     assembling.add(*chunks[:2])
     assert assembling.add(*chunks_of(0, 10)) == DATA
     assert not assembling.dropped
 
 
-def test_a_message_that_the_producer_sends_anew_begins_again() -> None:
-    assembling = Assembling()
+def test_a_message_that_the_producer_sends_anew_begins_again(assembling: Assembling) -> None:
     assembling.add(*chunks_of(0, 10)[:2])
     assert assembling.add(*chunks_of(0, 20)) == DATA
     assert assembling.dropped == [([10, 11], True)]
@@ -227,8 +226,7 @@ def test_every_chunk_of_a_message_that_is_larger_than_the_client_takes_is_refuse
     assert assembling.dropped == []
 
 
-def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing() -> None:
-    assembling = Assembling()
+def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing(assembling: Assembling) -> None:
     assembling.add(chunks_of(0, 10)[0])
     assembling.assembly.clear()
     assembling.clock.advance(1_000)
@@ -236,8 +234,7 @@ def test_a_cleared_assembly_holds_nothing_and_waits_for_nothing() -> None:
     assert not assembling.dropped
 
 
-def test_it_goes_on_after_it_was_cleared() -> None:
-    assembling = Assembling()
+def test_it_goes_on_after_it_was_cleared(assembling: Assembling) -> None:
     assembling.add(chunks_of(0, 10)[0])
     assembling.assembly.clear()
     assembling.add(chunks_of(1, 20)[0])

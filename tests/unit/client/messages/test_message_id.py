@@ -17,9 +17,7 @@ OFFICIAL = {
 
 
 @pytest.mark.parametrize(("place", "data"), OFFICIAL.items())
-def test_bytes_of_an_id_are_those_of_the_official_client(
-    place: tuple[int, int, int, int], data: str
-) -> None:
+def test_bytes_of_an_id_are_those_of_the_official_client(place, data) -> None:
     message_id = MessageId(*place)
     assert message_id.serialize().hex() == data
     read = MessageId.deserialize(bytes.fromhex(data), "t")

@@ -34,9 +34,7 @@ def test_a_message_has_all_its_parts_in_its_metadata() -> None:
         (OutgoingMessage(b"", 0, replication_clusters=["a"]), False),
     ],
 )
-def test_what_a_broker_reads_of_each_message_is_in_no_batch(
-    message: OutgoingMessage, fits: bool
-) -> None:
+def test_what_a_broker_reads_of_each_message_is_in_no_batch(message, fits) -> None:
     assert message.fits_batch is fits
 
 

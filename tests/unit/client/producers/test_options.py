@@ -69,9 +69,7 @@ def test_no_send_timeout_is_none() -> None:
         ("content", 5, "without a schema content is bytes, not int"),
     ],
 )
-async def test_an_argument_of_the_wrong_kind_is_named(
-    argument: str, value: object, text: str
-) -> None:
+async def test_an_argument_of_the_wrong_kind_is_named(argument, value, text) -> None:
     broker = ScriptedBroker()
     producer = await broker.producer()
     with pytest.raises((TypeError, ValueError), match=text):

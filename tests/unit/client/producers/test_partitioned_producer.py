@@ -158,9 +158,7 @@ async def test_flush_waits_for_all_partitions_and_tells_what_one_failed_with() -
         await producer.flush()
 
 
-async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_send_that_is_cancelled_leaves_the_line_of_its_partition_alone(monkeypatch) -> None:
     asked: list[str] = []
     withdraw = TopicProducer.withdraw
 

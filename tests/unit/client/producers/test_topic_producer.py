@@ -33,8 +33,12 @@ from tests.support.clocks.settle import settle, started
 from tests.support.peers.scripted_broker import TOPIC, ScriptedBroker, refusal
 
 
-async def test_it_asks_for_the_producer_that_the_program_wants() -> None:
-    broker = ScriptedBroker()
+@pytest.fixture
+async def broker() -> ScriptedBroker:
+    return ScriptedBroker()
+
+
+async def test_it_asks_for_the_producer_that_the_program_wants(broker: ScriptedBroker) -> None:
     await broker.producer(
         producer_name="mine", properties={"a": "b"}, access_mode=ProducerAccessMode.Exclusive
     )
@@ -66,8 +70,7 @@ async def pass_time(broker: ScriptedBroker, seconds: float) -> None:
     await settle()
 
 
-async def test_what_has_no_receipt_is_sent_again_in_order() -> None:
-    broker = ScriptedBroker()
+async def test_what_has_no_receipt_is_sent_again_in_order(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     results = [producer.send_nowait(b"%d" % number) for number in range(4)]
     broker.answers(1)
@@ -125,8 +128,7 @@ async def test_a_receipt_of_a_message_that_has_failed_is_passed_over() -> None:
     assert second.result().entry_id() == 1
 
 
-async def test_a_receipt_before_an_earlier_one_ends_the_connection() -> None:
-    broker = ScriptedBroker()
+async def test_a_receipt_before_an_earlier_one_ends_the_connection(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     producer.send_nowait(b"0")
     producer.send_nowait(b"1")
@@ -136,8 +138,7 @@ async def test_a_receipt_before_an_earlier_one_ends_the_connection() -> None:
     assert broker.contents == [b"0", b"1"]
 
 
-async def test_a_message_that_is_not_allowed_fails_alone() -> None:
-    broker = ScriptedBroker()
+async def test_a_message_that_is_not_allowed_fails_alone(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     first, second = producer.send_nowait(b"0"), producer.send_nowait(b"1")
     broker.refuses(broker.sent[0].send, pb.NotAllowedError, "too large for the policy")
@@ -162,8 +163,7 @@ async def test_a_message_that_is_not_allowed_fails_before_those_that_are_being_s
     assert broker.memory.current_usage == 0
 
 
-async def test_a_batch_that_is_not_allowed_fails_whole() -> None:
-    broker = ScriptedBroker()
+async def test_a_batch_that_is_not_allowed_fails_whole(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True, batching_max_messages=2)
     results = [producer.send_nowait(b"0"), producer.send_nowait(b"1")]
     broker.refuses(broker.sent[0].send, pb.NotAllowedError)
@@ -171,8 +171,7 @@ async def test_a_batch_that_is_not_allowed_fails_whole() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_other_refusals_pass_and_the_message_is_sent_again() -> None:
-    broker = ScriptedBroker()
+async def test_other_refusals_pass_and_the_message_is_sent_again(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
     broker.refuses(broker.sent[0].send, pb.PersistenceError)
@@ -187,9 +186,7 @@ async def test_other_refusals_pass_and_the_message_is_sent_again() -> None:
     ("code", "error"),
     [(pb.TopicTerminatedError, TopicTerminated), (pb.ProducerFenced, ProducerFenced)],
 )
-async def test_some_refusals_of_coming_back_are_final(
-    code: pb.ServerError.ValueType, error: type[Exception]
-) -> None:
+async def test_some_refusals_of_coming_back_are_final(code, error) -> None:
     broker = ScriptedBroker(refusals=[None, refusal(code)])
     producer = await broker.producer()
     result = producer.send_nowait(b"x")
@@ -349,10 +346,7 @@ async def test_who_closes_once_more_waits_with_the_first_and_costs_no_message() 
 
 
 @pytest.mark.parametrize("code", [pb.TopicTerminatedError, pb.ProducerFenced])
-async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(
-    code: pb.ServerError.ValueType,
-) -> None:
-    broker = ScriptedBroker()
+async def test_a_refusal_that_is_final_ends_the_producer_at_the_broker_too(broker, code) -> None:
     producer = await broker.producer()
     producer.send_nowait(b"x")
     broker.refuses(broker.sent[0].send, code)
@@ -382,8 +376,7 @@ async def test_a_late_receipt_is_not_taken_for_that_of_what_is_sent_again() -> N
     assert result.result().entry_id() == 3
 
 
-async def test_frames_stay_here_while_the_connection_takes_no_more() -> None:
-    broker = ScriptedBroker()
+async def test_frames_stay_here_while_the_connection_takes_no_more(broker: ScriptedBroker) -> None:
     producer = await broker.producer()
     broker.cnx.takes_no_more()
     for number in range(3):
@@ -393,8 +386,7 @@ async def test_frames_stay_here_while_the_connection_takes_no_more() -> None:
     assert broker.contents == [b"0", b"1", b"2"]
 
 
-async def test_flush_waits_for_what_was_sent_before() -> None:
-    broker = ScriptedBroker()
+async def test_flush_waits_for_what_was_sent_before(broker: ScriptedBroker) -> None:
     producer = await broker.producer(batching_enabled=True, batching_max_publish_delay_ms=60_000)
     producer.send_nowait(b"before")
     flushing = await started(producer.flush())
@@ -405,10 +397,9 @@ async def test_flush_waits_for_what_was_sent_before() -> None:
     assert flushing.done()
 
 
-async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that_has_ended() -> (
-    None
-):
-    broker = ScriptedBroker()
+async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that_has_ended(
+    broker: ScriptedBroker,
+) -> None:
     producer = await broker.producer(send_timeout_millis=1_000)
     producer.send_nowait(b"late")
     flushing = await started(producer.flush())
@@ -421,8 +412,7 @@ async def test_flush_tells_of_a_message_that_was_not_sent_and_of_a_producer_that
         await producer.flush()
 
 
-async def test_one_timer_watches_all_sends() -> None:
-    broker = ScriptedBroker()
+async def test_one_timer_watches_all_sends(broker: ScriptedBroker) -> None:
     producer = await broker.producer(send_timeout_millis=1_000)
     first = producer.send_nowait(b"0")
     broker.clock.advance(0.6)
@@ -469,8 +459,7 @@ async def test_closing_returns_when_very_many_messages_have_failed() -> None:
     assert all(one.done() for one in results)
 
 
-async def test_a_send_that_waits_for_its_place_has_the_same_time() -> None:
-    broker = ScriptedBroker()
+async def test_a_send_that_waits_for_its_place_has_the_same_time(broker: ScriptedBroker) -> None:
     producer = await broker.producer(max_pending_messages=1, send_timeout_millis=1_000)
     producer.send_nowait(b"0")
     broker.clock.advance(0.9)
@@ -593,9 +582,7 @@ async def test_large_parts_are_made_in_a_turn_each_and_nobody_overtakes_them() -
     assert len(broker.sent) == 7
 
 
-async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_nobody_looks_for_other_parts_of_a_message_that_has_one(monkeypatch) -> None:
     monkeypatch.setattr(
         PendingEntries, "drop_parts_of", lambda *_: pytest.fail("looks at all entries")
     )
@@ -620,8 +607,7 @@ async def test_each_part_of_a_message_counts_its_own_properties() -> None:
     assert broker.memory.current_usage == 0
 
 
-async def test_a_partition_is_named_in_the_ids() -> None:
-    broker = ScriptedBroker()
+async def test_a_partition_is_named_in_the_ids(broker: ScriptedBroker) -> None:
     producer = await broker.producer(topic=f"{TOPIC}-partition-3")
     result = producer.send_nowait(b"x")
     broker.answers()
@@ -631,9 +617,8 @@ async def test_a_partition_is_named_in_the_ids() -> None:
 
 @pytest.mark.parametrize("choice", [{}, {"chunking_enabled": True}, {"batching_enabled": True}])
 async def test_a_large_message_is_compressed_beside_the_loop_and_nobody_overtakes_it(
-    choice: dict[str, Any],
+    broker: ScriptedBroker, choice: dict[str, Any]
 ) -> None:
-    broker = ScriptedBroker()
     producer = await broker.producer(compression_type=CompressionType.ZLib, **choice)
     large = await started(producer.send(bytes(200_000)))
     small = await started(producer.send(b"small"))
@@ -678,9 +663,7 @@ async def test_a_large_message_that_is_closed_over_is_sent_if_anybody_waits_for_
     assert producer.statistics().pending_messages == 0
 
 
-async def test_a_large_message_that_cannot_be_compressed_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_large_message_that_cannot_be_compressed_fails(monkeypatch) -> None:
     def broken(*_: object) -> None:
         raise MemoryError("no room")
 
@@ -698,9 +681,8 @@ async def test_a_producer_shows_its_name_and_its_topic() -> None:
 
 
 async def test_what_a_closed_producer_did_not_send_is_logged_with_its_number(
-    caplog: pytest.LogCaptureFixture,
+    broker: ScriptedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker = ScriptedBroker()
     producer = await broker.producer()
     broker.cnx.breaks()
     for _ in range(3):

@@ -19,7 +19,6 @@ from client.exceptions import (
     MessageTooBig,
     ProducerFenced,
     ProducerQueueIsFullError,
-    PulsarException,
     Timeout,
     TopicTerminated,
 )
@@ -207,9 +206,7 @@ async def test_two_clients_share_one_limit() -> None:
 
 
 @pytest.mark.parametrize("state", [TopicTerminated, ProducerFenced, AlreadyClosed])
-async def test_what_a_state_that_is_final_ends_is_released_once(
-    state: type[PulsarException],
-) -> None:
+async def test_what_a_state_that_is_final_ends_is_released_once(state) -> None:
     """Upstream: ProducerImplTest.testProcessOpSendMsgInTerminalStateReleasesMemoryOnce"""
     broker = ScriptedBroker()
     producer = await broker.producer()
@@ -243,9 +240,7 @@ async def test_a_message_sent_again_when_it_failed_is_the_only_pending_one() -> 
 
 
 @pytest.mark.parametrize("following", [False, True])
-async def test_a_producer_closed_because_a_value_does_not_fit_writes_no_more(
-    following: bool,
-) -> None:
+async def test_a_producer_closed_because_a_value_does_not_fit_writes_no_more(following) -> None:
     """Upstream: ProducerMemoryLeakTest.testSchemaFailureCallbackStopsRecovery
 
     Here values are encoded before memory is reserved.
@@ -302,9 +297,7 @@ async def test_a_producer_closed_because_a_message_is_too_large_holds_nothing() 
 
 @pytest.mark.parametrize("block", [False, True])
 @pytest.mark.parametrize("rejected", [0, 1, 2])
-async def test_a_part_that_cannot_be_written_ends_its_message(
-    block: bool, rejected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_part_that_cannot_be_written_ends_its_message(block, rejected, monkeypatch) -> None:
     """Upstream: ProducerMemoryLeakTest.testChunkedSendStopsAfterRejectedWrite
 
     Differs: upstream keeps the preceding chunks pending though their memory is free; here the
@@ -370,9 +363,7 @@ async def test_a_full_queue_refuses_and_holds_nothing_in_the_end() -> None:
     ("size", "limit", "compression"),
     [(1, 5, CompressionType.NONE), (1, 6, CompressionType.LZ4)],
 )
-async def test_a_message_above_the_limit_is_refused(
-    size: int, limit: int, compression: CompressionType
-) -> None:
+async def test_a_message_above_the_limit_is_refused(size, limit, compression) -> None:
     """Upstream: ProducerMemoryLeakTest.testSendMessageSizeExceeded"""
     broker = ScriptedBroker(max_message_size=limit)
     producer = await broker.producer(compression_type=compression)
@@ -447,9 +438,7 @@ async def test_more_parts_than_places_go_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("method", ["before_send", "on_send_acknowledgement", "on_close"])
-async def test_an_interceptor_that_raises_costs_nothing(
-    method: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_interceptor_that_raises_costs_nothing(method: str, caplog) -> None:
     """Upstream: ProducerMemoryLeakTest.testInterceptorError"""
     broker = ScriptedBroker()
     producer = await broker.producer(interceptors=(Raising(method),))

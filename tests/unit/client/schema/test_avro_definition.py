@@ -180,9 +180,7 @@ def test_the_length_of_a_block_is_not_believed() -> None:
         (ENUM, "B", {**ENUM, "symbols": ["A", "C"], "default": "C"}, "C"),
     ],
 )
-def test_a_value_is_made_to_fit_the_reader(
-    writer: Any, value: object, reader: Any, found: object
-) -> None:
+def test_a_value_is_made_to_fit_the_reader(writer, value, reader, found) -> None:
     written = record(writer)
     read = written.read(written.written({"a": value}), record(reader))
     assert read == {"a": found}

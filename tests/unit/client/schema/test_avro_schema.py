@@ -182,9 +182,7 @@ def test_a_definition_that_is_none_is_refused(text: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("record_cls", "definition"), [(None, None), (dict, DEFINITION), (int, None)]
 )
-def test_it_takes_a_class_or_a_definition(
-    record_cls: type | None, definition: dict[str, Any] | None
-) -> None:
+def test_it_takes_a_class_or_a_definition(record_cls, definition) -> None:
     with pytest.raises(TypeError, match="AvroSchema takes a Record, a dataclass"):
         AvroSchema(record_cls, definition)
 

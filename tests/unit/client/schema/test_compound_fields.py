@@ -64,9 +64,7 @@ def test_an_array_has_the_whole_definition_of_its_enum() -> None:
         (Map(Integer()), {"a": "1"}, "f has values that are int, not '1'"),
     ],
 )
-def test_a_value_of_another_type_is_refused_with_a_sentence(
-    field: Element, value: object, sentence: str
-) -> None:
+def test_a_value_of_another_type_is_refused_with_a_sentence(field, value, sentence) -> None:
     with pytest.raises(TypeError, match=sentence):
         field.validate_type("f", value)
 

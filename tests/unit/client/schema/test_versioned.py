@@ -99,9 +99,7 @@ def versions(schema: Tagged, broker: Broker) -> TopicVersions:
     return schema.writer_schemas(broker, TOPIC)  # type: ignore[arg-type]
 
 
-async def test_a_version_is_asked_for_once(
-    versions: TopicVersions, schema: Tagged, broker: Broker
-) -> None:
+async def test_a_version_is_asked_for_once(versions, schema, broker) -> None:
     first, second, other = (entry(schema, one) for one in (V0, V0, V1))
     assert not versions.known(first)
     await versions.learn(first)
@@ -138,9 +136,7 @@ async def test_a_value_whose_version_is_not_told_is_not_guessed_and_the_version_
     assert value(later) == (V0, b"x")
 
 
-async def test_the_versions_that_are_not_known_have_a_bound(
-    versions: TopicVersions, schema: Tagged, broker: Broker
-) -> None:
+async def test_the_versions_that_are_not_known_have_a_bound(versions, schema, broker) -> None:
     broker.answer.error_code = pb.TopicNotFound
     for number in range(3 * MAX_VERSIONS):
         await versions.learn(entry(schema, number.to_bytes(8, "big")))
@@ -159,9 +155,7 @@ async def test_a_version_is_asked_for_again_when_its_broker_is_away(
     assert value(head) == (V0, b"x")
 
 
-async def test_the_version_unused_for_longest_is_forgotten(
-    versions: TopicVersions, schema: Tagged, broker: Broker
-) -> None:
+async def test_the_version_unused_for_longest_is_forgotten(versions, schema, broker) -> None:
     numbers = [number.to_bytes(8, "big") for number in range(MAX_VERSIONS + 1)]
     for number in numbers[:-1]:
         await versions.learn(entry(schema, number))

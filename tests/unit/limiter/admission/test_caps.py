@@ -62,9 +62,7 @@ def test_without_caps_nothing_is_kept() -> None:
         (AdmissionCaps(per_tenant=10), LimitScope.TENANT),
     ],
 )
-def test_what_no_cap_will_ever_allow_is_refused(
-    configured: AdmissionCaps, scope: LimitScope
-) -> None:
+def test_what_no_cap_will_ever_allow_is_refused(configured, scope) -> None:
     caps = Caps(configured)
     caps.validate(10, many_clients=False)
     with pytest.raises(PermitTooLargeError) as refused:
@@ -103,9 +101,7 @@ def test_many_clients_have_no_cap_together() -> None:
     ("configured", "other"),
     [(AdmissionCaps(per_namespace=10), "t/y"), (AdmissionCaps(per_tenant=10), "u/x")],
 )
-def test_a_group_that_holds_its_cap_blocks_its_own_only(
-    configured: AdmissionCaps, other: str
-) -> None:
+def test_a_group_that_holds_its_cap_blocks_its_own_only(configured, other) -> None:
     caps = Caps(configured)
     caps.took_on(Permit(8, None, "t/x"))
     assert caps.blocking("t/x", 2) is None

@@ -18,9 +18,7 @@ from tests.support.clocks.manual_clock import ManualClock
         (AdmissionCaps(per_tenant=20), LimitScope.TENANT),
     ],
 )
-async def test_growth_that_alone_exceeds_a_cap_is_refused_every_time(
-    caps: AdmissionCaps, scope: LimitScope
-) -> None:
+async def test_growth_that_alone_exceeds_a_cap_is_refused_every_time(caps, scope) -> None:
     outcomes: list[AcquireOutcome] = []
     rules = AdmissionRules(AdmissionPolicy.FAIR, caps=caps)
     semaphore = AsyncSemaphore(

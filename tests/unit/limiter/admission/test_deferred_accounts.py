@@ -10,6 +10,7 @@ from limiter.permits.account import Waiter
 from limiter.permits.permit import Permit
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 from tests.support.limiters import fair
 
 NS = "public/default"
@@ -32,11 +33,15 @@ class Full:
         self._held = waiter.result()
 
 
+@pytest.fixture
+def full() -> Full:
+    return Full()
+
+
 # -- after all other accounts ---------------------------------------------------------------------
 
 
-def test_a_deferred_account_goes_after_who_asked_later() -> None:
-    full = Full()
+def test_a_deferred_account_goes_after_who_asked_later(full: Full) -> None:
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
     full.semaphore.owners.defer("slow")
@@ -44,8 +49,7 @@ def test_a_deferred_account_goes_after_who_asked_later() -> None:
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_a_deferred_account_goes_after_who_comes_later() -> None:
-    full = Full()
+def test_a_deferred_account_goes_after_who_comes_later(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
     other = full.semaphore.request(10, owner="other")
@@ -53,8 +57,7 @@ def test_a_deferred_account_goes_after_who_comes_later() -> None:
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() -> None:
-    full = Full()
+def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something(full: Full) -> None:
     full.gives_back(20)
     held(full.semaphore, 10, "other")
     held(full.semaphore, 10, "filler")
@@ -65,9 +68,7 @@ def test_a_deferred_account_that_holds_nothing_goes_after_who_holds_something() 
     assert (hungry.done, more.done) == (False, True)
 
 
-def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> None:
-    # Accounts may overtake only while other accounts wait
-    full = Full()
+def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     small = full.semaphore.request(5, owner="slow")
     large = full.semaphore.request(50, owner="other")
@@ -77,8 +78,7 @@ def test_a_deferred_account_is_not_passed_over_because_it_asks_for_less() -> Non
     assert (small.done, large.done) == (False, True)
 
 
-def test_when_nobody_else_waits_a_deferred_account_is_served() -> None:
-    full = Full()
+def test_when_nobody_else_waits_a_deferred_account_is_served(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     deferred = full.semaphore.request(10, owner="slow")
     full.gives_back(10)
@@ -152,8 +152,7 @@ def test_when_nobody_waits_a_deferred_account_is_served_at_once() -> None:
     assert semaphore.request(10, owner="slow").done
 
 
-def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one() -> None:
-    full = Full()
+def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one(full: Full) -> None:
     for owner in ("slow", "slower"):
         full.semaphore.owners.defer(owner)
     large = full.semaphore.request(50, owner="slow")
@@ -162,9 +161,7 @@ def test_of_deferred_accounts_a_small_request_may_go_before_a_large_one() -> Non
     assert (large.done, small.done) == (False, True)
 
 
-def test_growth_of_a_deferred_account_still_goes_first() -> None:
-    # Admitted work ends
-    full = Full()
+def test_growth_of_a_deferred_account_still_goes_first(full: Full) -> None:
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
     full.semaphore.owners.defer("slow")
@@ -174,8 +171,7 @@ def test_growth_of_a_deferred_account_still_goes_first() -> None:
     assert (growth.done, other.done) == (True, False)
 
 
-def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
-    full = Full()
+def test_all_accounts_of_who_stands_for_many_are_deferred(full: Full) -> None:
     full.semaphore.owners.exempt_from_quota("proxy")
     before = full.semaphore.request(10, owner="proxy", namespace="t/one")
     full.semaphore.owners.defer("proxy")
@@ -188,9 +184,7 @@ def test_all_accounts_of_who_stands_for_many_are_deferred() -> None:
 # -- within a share -------------------------------------------------------------------------------
 
 
-def test_a_deferred_account_is_served_within_its_share() -> None:
-    # Three accounts, so that a share is 25
-    full = Full()
+def test_a_deferred_account_is_served_within_its_share(full: Full) -> None:
     full.gives_back(50)
     held(full.semaphore, 20, "slow")
     held(full.semaphore, 30, "other")
@@ -260,8 +254,7 @@ def test_a_deferred_account_is_served_when_its_share_rises() -> None:
 # -- no more --------------------------------------------------------------------------------------
 
 
-def test_who_is_deferred_no_more_goes_before_who_comes_later() -> None:
-    full = Full()
+def test_who_is_deferred_no_more_goes_before_who_comes_later(full: Full) -> None:
     waiter = full.semaphore.request(10, owner="slow")
     full.semaphore.owners.defer("slow")
     full.semaphore.owners.undefer("slow")
@@ -270,8 +263,7 @@ def test_who_is_deferred_no_more_goes_before_who_comes_later() -> None:
     assert (waiter.done, later.done) == (True, False)
 
 
-def test_who_has_left_is_deferred_no_more_should_it_come_again() -> None:
-    full = Full()
+def test_who_has_left_is_deferred_no_more_should_it_come_again(full: Full) -> None:
     full.semaphore.owners.defer("slow")
     full.semaphore.request(10, owner="slow")
     full.semaphore.owners.cancel("slow")
@@ -281,9 +273,7 @@ def test_who_has_left_is_deferred_no_more_should_it_come_again() -> None:
     assert (again.done, later.done) == (True, False)
 
 
-def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> None:
-    # An earlier hold, so that the account may be kept
-    full = Full()
+def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks(full: Full) -> None:
     full.gives_back(10)
     full.semaphore.release(held(full.semaphore, 10, "slow"))
     full.semaphore.owners.defer("slow")
@@ -294,9 +284,7 @@ def test_who_held_nothing_when_it_was_deferred_is_deferred_when_it_asks() -> Non
     assert (deferred.done, other.done) == (False, True)
 
 
-def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks() -> None:
-    # The account is kept, deferred
-    full = Full()
+def test_who_is_undeferred_while_it_holds_nothing_is_not_deferred_when_it_asks(full: Full) -> None:
     full.gives_back(10)
     permit = held(full.semaphore, 10, "slow")
     full.semaphore.owners.defer("slow")
@@ -489,11 +477,9 @@ class History:
             self.semaphore.release(self.held[number % len(self.held)])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300), deadline=None)
 @given(STEPS)
-def test_whoever_is_deferred_nobody_waits_for_ever_and_no_permit_is_lost(
-    steps: list[tuple[str, str | int, int]],
-) -> None:
+def test_whoever_is_deferred_nobody_waits_for_ever_and_no_permit_is_lost(steps) -> None:
     history = History()
     semaphore = history.semaphore
     for what, whose, number in steps:

@@ -18,11 +18,16 @@ from limiter.permits.permit import AcquireOutcome, Contention
 from limiter.semaphore.async_semaphore import AsyncSemaphore
 from tests.support.limiters import FairLimiter, fair
 
+
+@pytest.fixture
+def semaphore() -> AsyncSemaphore:
+    return fair(100)
+
+
 # -- growth -----------------------------------------------------------------------------------
 
 
-async def test_growth_goes_before_new_work_that_asked_earlier() -> None:
-    semaphore = fair(100)
+async def test_growth_goes_before_new_work_that_asked_earlier(semaphore: AsyncSemaphore) -> None:
     small = await semaphore.acquire(5, owner="a")
     grows = await semaphore.acquire(50, owner="b")
     await semaphore.acquire(45, owner="c")
@@ -33,8 +38,7 @@ async def test_growth_goes_before_new_work_that_asked_earlier() -> None:
     assert not new.done
 
 
-async def test_new_work_waits_while_growth_waits_even_if_it_fits() -> None:
-    semaphore = fair(100)
+async def test_new_work_waits_while_growth_waits_even_if_it_fits(semaphore: AsyncSemaphore) -> None:
     grows = await semaphore.acquire(40, owner="a")
     await semaphore.acquire(40, owner="b")
     growth = semaphore.request_update(grows, 70)
@@ -44,8 +48,7 @@ async def test_new_work_waits_while_growth_waits_even_if_it_fits() -> None:
     assert new.result().size == 5
 
 
-async def test_a_smaller_growth_may_go_before_an_older_one() -> None:
-    semaphore = fair(100)
+async def test_a_smaller_growth_may_go_before_an_older_one(semaphore: AsyncSemaphore) -> None:
     first, second = await semaphore.acquire(40, owner="a"), await semaphore.acquire(40, owner="b")
     large = semaphore.request_update(first, 70)
     small = semaphore.request_update(second, 50)
@@ -115,11 +118,9 @@ async def test_the_first_request_of_an_account_may_be_all_there_is() -> None:
     assert permit.size == 100
 
 
-async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_for_who_comes() -> (
-    None
-):
-    # Two accounts, so a share is 33
-    semaphore = fair(100)
+async def test_beyond_its_first_request_an_account_has_a_share_and_leaves_one_for_who_comes(
+    semaphore: AsyncSemaphore,
+) -> None:
     other = await semaphore.acquire(50, owner="other")
     await semaphore.acquire(10, owner="a")
     within = semaphore.request(23, owner="a")
@@ -163,9 +164,7 @@ def granted_permits(waiters: list[Waiter]) -> int:
     [("big/x", "little/x"), ("t/big", "t/little")],
     ids=["tenants", "namespaces"],
 )
-async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(
-    large: str, small: str
-) -> None:
+async def test_tenants_and_namespaces_get_as_many_bytes_not_as_many_requests(large, small) -> None:
     # Each has a hundred connections without holds
     semaphore = fair(1_000, queue=0)
     blocker = await semaphore.acquire(1_000, owner="blocker")
@@ -313,8 +312,7 @@ async def test_forty_that_hold_10_and_need_20_of_100_all_complete_and_no_time_pa
     assert set(limiter.outcomes) == {AcquireOutcome.GRANTED, AcquireOutcome.OVERDRAFT}
 
 
-async def test_an_overdraft_is_visible_while_it_lasts() -> None:
-    semaphore = fair(100)
+async def test_an_overdraft_is_visible_while_it_lasts(semaphore: AsyncSemaphore) -> None:
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     oldest, younger = semaphore.request_update(first, 60), semaphore.request_update(second, 60)
     assert oldest.result().size == 60
@@ -326,9 +324,7 @@ async def test_an_overdraft_is_visible_while_it_lasts() -> None:
     assert semaphore.statistics().overdrafts_total == 1
 
 
-async def test_there_is_one_overdraft_at_a_time() -> None:
-    # 3 of 10 are overdrawn, so that 7 would be left
-    semaphore = fair(100)
+async def test_there_is_one_overdraft_at_a_time(semaphore: AsyncSemaphore) -> None:
     first, second = await semaphore.acquire(50, owner="a"), await semaphore.acquire(50, owner="b")
     overdrawn = semaphore.request_update(first, 53)
     waits = semaphore.request_update(second, 54)
@@ -371,9 +367,7 @@ CAPS = [
 
 
 @pytest.mark.parametrize(("caps", "scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
-async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
-    caps: AdmissionCaps, scope: LimitScope
-) -> None:
+async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(caps, scope) -> None:
     semaphore = fair(100, caps=caps)
     with pytest.raises(PermitTooLargeError) as refused:
         await semaphore.acquire(31, owner="a", namespace="t/x")
@@ -382,9 +376,7 @@ async def test_a_request_beyond_a_cap_is_refused_at_once_and_names_it(
 
 
 @pytest.mark.parametrize(("caps", "_scope"), CAPS, ids=lambda one: getattr(one, "value", ""))
-async def test_at_a_cap_a_request_waits_until_its_own_come_back(
-    caps: AdmissionCaps, _scope: LimitScope
-) -> None:
+async def test_at_a_cap_a_request_waits_until_its_own_come_back(caps, _scope) -> None:
     semaphore = fair(1_000, caps=caps)
     held = await semaphore.acquire(30, owner="a", namespace="t/x")
     more = semaphore.request(1, owner="a", namespace="t/x")
@@ -439,8 +431,7 @@ async def test_who_waits_at_a_cap_is_looked_at_again_when_one_before_it_leaves()
 # -- many clients behind one connection ---------------------------------------------------------
 
 
-async def test_a_connection_of_many_clients_has_no_share() -> None:
-    semaphore = fair(100)
+async def test_a_connection_of_many_clients_has_no_share(semaphore: AsyncSemaphore) -> None:
     semaphore.owners.exempt_from_quota("proxy")
     await semaphore.acquire(50, owner="other")
     await semaphore.acquire(20, owner="proxy", namespace="t/x")
@@ -466,8 +457,7 @@ async def test_the_namespaces_of_a_connection_of_many_clients_take_turns() -> No
     assert sum(waiter.done for waiter in flood) == 1
 
 
-async def test_a_connection_that_was_exempt_is_not_after_it_left() -> None:
-    semaphore = fair(100)
+async def test_a_connection_that_was_exempt_is_not_after_it_left(semaphore: AsyncSemaphore) -> None:
     semaphore.owners.exempt_from_quota("proxy")
     semaphore.owners.cancel("proxy")
     await semaphore.acquire(60, owner="proxy")
@@ -492,8 +482,7 @@ async def test_contention_says_who_waits_for_how_much_and_for_how_long() -> None
     assert contention.waited_seconds == 3.0
 
 
-async def test_contention_of_growth_names_its_owner() -> None:
-    semaphore = fair(100)
+async def test_contention_of_growth_names_its_owner(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(60, owner="a")
     await semaphore.acquire(40, owner="b")
     semaphore.request_update(permit, 70)
@@ -536,8 +525,7 @@ async def test_an_evictor_that_closes_who_pins_most_lets_the_waiting_one_go_on()
 # -- sharing ------------------------------------------------------------------------------------
 
 
-async def test_what_is_shared_is_pinned_in_parts() -> None:
-    semaphore = fair(100)
+async def test_what_is_shared_is_pinned_in_parts(semaphore: AsyncSemaphore) -> None:
     await semaphore.acquire(5, owner="a")
     shared = semaphore.shared.new("t/x")
     semaphore.shared.join(shared, "b")

@@ -76,9 +76,7 @@ def answering(hook: str, answer: object) -> type[Admission]:
         ("turn", KeyError, r"raises KeyError: 'a bug' \(test_guarded.py, line \d+\)$"),
     ],
 )  # fmt: skip
-def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(
-    hook: str, answer: object, sentence: str
-) -> None:
+def test_a_wrong_answer_is_told_in_one_sentence_and_fifo_goes_on(hook, answer, sentence) -> None:
     world = World(answering(hook, answer))
     assert re.match(f"{hook} {sentence}", world.fault)
     world.semaphore.release(world.held)
@@ -103,9 +101,7 @@ def test_what_a_policy_raises_does_not_reach_who_gives_back(hook: str) -> None:
     assert world.semaphore.acquired_permits == 0
 
 
-def test_a_policy_that_failed_is_logged_once_with_its_name(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_policy_that_failed_is_logged_once_with_its_name(caplog) -> None:
     world = World(answering("turn", KeyError))
     world.semaphore.release(world.held)
     (record,) = caplog.records

@@ -20,9 +20,7 @@ def test_the_rules_are_as_shipped_unless_told_otherwise() -> None:
 
 
 @pytest.mark.parametrize(("limit", "overdraft_max"), [(1_000, 100), (109, 10), (9, 1), (1, 1)])
-def test_an_overdraft_is_a_tenth_of_the_limit_and_never_nothing(
-    limit: int, overdraft_max: int
-) -> None:
+def test_an_overdraft_is_a_tenth_of_the_limit_and_never_nothing(limit, overdraft_max) -> None:
     assert AdmissionRules().overdraft_max(limit) == overdraft_max
 
 

@@ -36,12 +36,16 @@ class Pool:
         return [self.memory.reserve_nowait(1) for _ in range(count)]
 
 
+@pytest.fixture
+def pool() -> Pool:
+    return Pool(100)
+
+
 # -- upstream's cases -------------------------------------------------------------------------
 
 
-def test_one_request_may_exceed_the_limit_and_the_next_may_not() -> None:
+def test_one_request_may_exceed_the_limit_and_the_next_may_not(pool: Pool) -> None:
     """MemoryLimitControllerTest.testLimit."""
-    pool = Pool(100)
     held = pool.fill(101)
     assert pool.memory.current_usage == 101
     assert pool.memory.try_reserve(1) is None
@@ -52,9 +56,8 @@ def test_one_request_may_exceed_the_limit_and_the_next_may_not() -> None:
     assert pool.memory.current_usage == 101
 
 
-async def test_one_release_serves_all_who_fit() -> None:
+async def test_one_release_serves_all_who_fit(pool: Pool) -> None:
     """MemoryLimitControllerTest.testBlocking."""
-    pool = Pool(100)
     pool.fill(98)
     holder = pool.memory.reserve_nowait(3)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
@@ -65,9 +68,8 @@ async def test_one_release_serves_all_who_fit() -> None:
     assert pool.memory.current_usage == 101
 
 
-async def test_each_release_serves_one_who_waits() -> None:
+async def test_each_release_serves_one_who_waits(pool: Pool) -> None:
     """MemoryLimitControllerTest.testStepRelease."""
-    pool = Pool(100)
     held = pool.fill(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(3)]
     for served in (1, 2, 3):
@@ -90,9 +92,8 @@ def test_without_a_limit_usage_is_counted_and_its_fraction_is_zero(limit_bytes: 
     assert pool.memory.current_usage == 0
 
 
-async def test_a_negative_size_is_an_error_at_once() -> None:
+async def test_a_negative_size_is_an_error_at_once(pool: Pool) -> None:
     """MemoryLimitControllerTest, negative sizes: usage once fell without waking a waiter."""
-    pool = Pool(100)
     sentence = "^A reservation cannot be negative: -1 bytes$"
     with pytest.raises(ValueError, match=sentence):
         pool.memory.try_reserve(-1)
@@ -113,8 +114,7 @@ def test_the_limit_is_the_clients_default() -> None:
     assert MemoryLimitController().statistics().limit_bytes == DEFAULT_LIMIT_BYTES == 67_108_864
 
 
-async def test_a_request_larger_than_the_limit_is_served() -> None:
-    pool = Pool(100)
+async def test_a_request_larger_than_the_limit_is_served(pool: Pool) -> None:
     holder = pool.memory.reserve_nowait(1_000)
     oversized = await started(pool.memory.reserve(5_000))
     holder.release()
@@ -123,14 +123,12 @@ async def test_a_request_larger_than_the_limit_is_served() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_above_the_limit_even_nothing_is_refused(size: int) -> None:
-    pool = Pool(100)
+def test_above_the_limit_even_nothing_is_refused(pool: Pool, size: int) -> None:
     pool.memory.force_reserve(101)
     assert pool.memory.try_reserve(size) is None
 
 
-def test_who_does_not_wait_is_told_the_figures() -> None:
-    pool = Pool(100)
+def test_who_does_not_wait_is_told_the_figures(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     with pytest.raises(MemoryBufferIsFullError) as caught:
         pool.memory.reserve_nowait(7)
@@ -138,8 +136,7 @@ def test_who_does_not_wait_is_told_the_figures() -> None:
     assert figures == (7, 101, 100)
 
 
-def test_what_has_arrived_is_counted_whatever_the_limit() -> None:
-    pool = Pool(100)
+def test_what_has_arrived_is_counted_whatever_the_limit(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     arrived = pool.memory.force_reserve(500)
     assert arrived.size == 500
@@ -150,8 +147,7 @@ def test_what_has_arrived_is_counted_whatever_the_limit() -> None:
 # -- waiting ----------------------------------------------------------------------------------
 
 
-async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size() -> None:
-    pool = Pool(100)
+async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size(pool: Pool) -> None:
     held = pool.fill(101)
     large = await started(pool.memory.reserve(500))
     small = await started(pool.memory.reserve(1))
@@ -162,9 +158,7 @@ async def test_waiters_are_served_in_the_order_of_asking_whatever_their_size() -
     assert (await small).size == 1
 
 
-async def test_a_newcomer_does_not_overtake_who_waits() -> None:
-    # A request at the moment of the release, before any waiter has run.
-    pool = Pool(100)
+async def test_a_newcomer_does_not_overtake_who_waits(pool: Pool) -> None:
     held = pool.fill(101)
     waiting = await started(pool.memory.reserve(1))
     held.pop().release()
@@ -173,9 +167,7 @@ async def test_a_newcomer_does_not_overtake_who_waits() -> None:
     assert (await waiting).size == 1
 
 
-def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits() -> None:
-    # A grant crosses the threshold while two wait and usage allows both.
-    pool = Pool(100)
+def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     first, second = pool.memory.request(50), pool.memory.request(50)
     newcomers: list[object] = []
@@ -185,8 +177,7 @@ def test_a_newcomer_inside_a_callback_does_not_overtake_who_waits() -> None:
     assert (first.done, second.done) == (True, True)
 
 
-def test_a_callback_that_releases_does_not_turn_the_order() -> None:
-    pool = Pool(100)
+def test_a_callback_that_releases_does_not_turn_the_order(pool: Pool) -> None:
     holder, other = pool.memory.force_reserve(51), pool.memory.force_reserve(50)
     first, second = pool.memory.request(100), pool.memory.request(1)
     settled_before: list[bool] = []
@@ -201,8 +192,7 @@ def test_a_callback_that_releases_does_not_turn_the_order() -> None:
     assert second.done
 
 
-async def test_a_release_wakes_nobody_who_must_go_on_waiting() -> None:
-    pool = Pool(100)
+async def test_a_release_wakes_nobody_who_must_go_on_waiting(pool: Pool) -> None:
     holder = pool.memory.force_reserve(150)
     first, second = pool.memory.request(1), pool.memory.request(1)
     holder.resize(101)
@@ -229,8 +219,7 @@ def test_at_least_one_may_wait() -> None:
         MemoryLimitController(100, 0)
 
 
-async def test_who_waits_too_long_is_refused() -> None:
-    pool = Pool(100)
+async def test_who_waits_too_long_is_refused(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     patient = await started(pool.memory.reserve(2))
@@ -245,16 +234,14 @@ async def test_who_waits_too_long_is_refused() -> None:
     assert (await patient).size == pool.memory.current_usage == 2
 
 
-def test_a_timeout_of_nothing_ends_before_time_passes() -> None:
-    pool = Pool(100)
+def test_a_timeout_of_nothing_ends_before_time_passes(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     waiter = pool.memory.request(1, timeout_seconds=0.0)
     pool.clock.advance(0.0)
     assert isinstance(waiter.error, MemoryReserveTimeoutError)
 
 
-async def test_without_a_timeout_a_caller_waits_without_end() -> None:
-    pool = Pool(100)
+async def test_without_a_timeout_a_caller_waits_without_end(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1))
     pool.clock.advance(1e9)
@@ -263,8 +250,7 @@ async def test_without_a_timeout_a_caller_waits_without_end() -> None:
     await waiting
 
 
-async def test_who_was_served_does_not_time_out() -> None:
-    pool = Pool(100)
+async def test_who_was_served_does_not_time_out(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     waiting = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     holder.release()
@@ -276,8 +262,7 @@ async def test_who_was_served_does_not_time_out() -> None:
 # -- leaving ----------------------------------------------------------------------------------
 
 
-async def test_a_cancelled_caller_leaves_the_queue() -> None:
-    pool = Pool(100)
+async def test_a_cancelled_caller_leaves_the_queue(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(1))
     staying = await started(pool.memory.reserve(2))
@@ -293,8 +278,7 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
     ]
 
 
-async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing() -> None:
-    pool = Pool(100)
+async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
@@ -306,8 +290,7 @@ async def test_a_caller_cancelled_in_the_turn_of_its_grant_leaks_nothing() -> No
     assert (await staying).size == pool.memory.current_usage == 2
 
 
-async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next() -> None:
-    pool = Pool(100)
+async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(200))
     staying = await started(pool.memory.reserve(2))
@@ -322,8 +305,7 @@ async def test_memory_freed_in_the_turn_of_a_cancellation_goes_to_the_next() -> 
     assert outcomes.count(ReserveOutcome.CANCELLED) == 1
 
 
-async def test_a_caller_cancelled_in_the_turn_of_its_timeout_ends_once() -> None:
-    pool = Pool(100)
+async def test_a_caller_cancelled_in_the_turn_of_its_timeout_ends_once(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     leaving = await started(pool.memory.reserve(1, timeout_seconds=30.0))
     leaving.cancel()
@@ -333,8 +315,7 @@ async def test_a_caller_cancelled_in_the_turn_of_its_timeout_ends_once() -> None
     assert [outcome for outcome, _ in pool.outcomes][1:] == [ReserveOutcome.TIMED_OUT]
 
 
-def test_a_request_can_be_abandoned_without_a_task() -> None:
-    pool = Pool(100)
+def test_a_request_can_be_abandoned_without_a_task(pool: Pool) -> None:
     granted = pool.memory.request(101)
     waiting = pool.memory.request(1)
     pool.memory.abandon(waiting)
@@ -349,9 +330,8 @@ def test_a_request_can_be_abandoned_without_a_task() -> None:
 # -- closing ----------------------------------------------------------------------------------
 
 
-async def test_close_wakes_who_waits_and_refuses_who_comes() -> None:
+async def test_close_wakes_who_waits_and_refuses_who_comes(pool: Pool) -> None:
     """The C++ client's close; the Java controller has none."""
-    pool = Pool(100)
     pool.memory.force_reserve(101)
     waiting = [await started(pool.memory.reserve(1)) for _ in range(2)]
     pool.memory.close()
@@ -366,8 +346,7 @@ async def test_close_wakes_who_waits_and_refuses_who_comes() -> None:
     assert [outcome for outcome, _ in pool.outcomes].count(ReserveOutcome.CLOSED) == 4
 
 
-def test_what_is_held_at_close_can_be_resized_and_released() -> None:
-    pool = Pool(100)
+def test_what_is_held_at_close_can_be_resized_and_released(pool: Pool) -> None:
     held = pool.memory.force_reserve(50)
     pool.memory.close()
     arrived = pool.memory.force_reserve(10)
@@ -378,8 +357,7 @@ def test_what_is_held_at_close_can_be_resized_and_released() -> None:
     assert pool.memory.current_usage == 0
 
 
-def test_a_closed_controller_triggers_nothing() -> None:
-    pool = Pool(100)
+def test_a_closed_controller_triggers_nothing(pool: Pool) -> None:
     runs: list[int] = []
     pool.memory.register_trigger(lambda: runs.append(1), 0.95, repeat_seconds=1.0)
     pool.memory.force_reserve(95)
@@ -410,8 +388,7 @@ def test_every_request_ends_in_one_outcome_with_the_seconds_it_waited() -> None:
     ]
 
 
-def test_the_high_water_mark_stays_when_usage_falls() -> None:
-    pool = Pool(100)
+def test_the_high_water_mark_stays_when_usage_falls(pool: Pool) -> None:
     pool.memory.force_reserve(150).release()
     pool.memory.force_reserve(10)
     assert pool.memory.statistics().high_water_bytes == 150
@@ -453,8 +430,7 @@ def test_statistics_are_a_snapshot() -> None:
         figures.waiters = 0  # type: ignore[misc]
 
 
-def test_a_controller_shows_its_state() -> None:
-    pool = Pool(100)
+def test_a_controller_shows_its_state(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     pool.memory.request(1)
     assert repr(pool.memory) == "<MemoryLimitController 101/100 bytes with 1 waiting>"

@@ -262,9 +262,7 @@ def test_a_release_that_serves_many_leaves_the_loop_to_others_meanwhile() -> Non
     assert pool.memory.prefetch.waiting == 0
 
 
-def test_a_look_at_who_waits_for_long_brings_no_more_turns_than_a_release(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_look_at_who_waits_for_long_brings_no_more_turns_than_a_release(monkeypatch) -> None:
     monkeypatch.setattr(prefetch, "MOST_TURNS_AT_ONCE", 3)
     pool = Pool(ENTRY, 4_000)
     for taker in pool.takers:

@@ -22,14 +22,16 @@ class Pool:
         self.seen.append(self.memory.current_usage)
 
 
+@pytest.fixture
+def pool() -> Pool:
+    return Pool()
+
+
 @pytest.mark.parametrize(
     ("before", "size", "runs"), [(0, 94, 0), (0, 95, 1), (94, 1, 1), (94, 0, 0), (95, 1, 0)]
 )
-def test_a_trigger_runs_when_its_threshold_is_crossed_from_below(
-    before: int, size: int, runs: int
-) -> None:
+def test_a_trigger_runs_when_its_threshold_is_crossed_from_below(pool, before, size, runs) -> None:
     """MemoryLimitControllerTest, trigger cases: once for each crossing."""
-    pool = Pool()
     pool.memory.force_reserve(before)
     pool.memory.register_trigger(pool.note, SHRINK_THRESHOLD)
     pool.memory.force_reserve(size)
@@ -37,9 +39,8 @@ def test_a_trigger_runs_when_its_threshold_is_crossed_from_below(
     assert pool.memory.statistics().triggers_fired_total == runs
 
 
-def test_a_trigger_runs_again_after_usage_fell_below() -> None:
+def test_a_trigger_runs_again_after_usage_fell_below(pool: Pool) -> None:
     """MemoryLimitControllerTest, trigger cases: once for each crossing."""
-    pool = Pool()
     pool.memory.register_trigger(pool.note)
     prefetched = pool.memory.force_reserve(96)
     pool.memory.force_reserve(4)
@@ -48,8 +49,7 @@ def test_a_trigger_runs_again_after_usage_fell_below() -> None:
     assert pool.seen == [96, 95]
 
 
-def test_every_way_to_take_memory_can_cross() -> None:
-    pool = Pool()
+def test_every_way_to_take_memory_can_cross(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note)
     ways = [
         lambda: pool.memory.try_reserve(95),
@@ -64,8 +64,7 @@ def test_every_way_to_take_memory_can_cross() -> None:
     assert pool.seen == [95, 95, 95, 95]
 
 
-def test_memory_granted_to_a_waiter_can_cross() -> None:
-    pool = Pool()
+def test_memory_granted_to_a_waiter_can_cross(pool: Pool) -> None:
     holder = pool.memory.force_reserve(101)
     pool.memory.request(97)
     pool.memory.register_trigger(pool.note)
@@ -73,8 +72,7 @@ def test_memory_granted_to_a_waiter_can_cross() -> None:
     assert pool.seen == [97]
 
 
-def test_a_callback_that_reserves_is_not_entered_again() -> None:
-    pool = Pool()
+def test_a_callback_that_reserves_is_not_entered_again(pool: Pool) -> None:
     depths: list[int] = []
 
     def crosses_again() -> None:
@@ -89,8 +87,7 @@ def test_a_callback_that_reserves_is_not_entered_again() -> None:
     assert pool.memory.current_usage == 135
 
 
-def test_several_clients_have_a_trigger_each() -> None:
-    pool = Pool()
+def test_several_clients_have_a_trigger_each(pool: Pool) -> None:
     calls: list[str] = []
     pool.memory.register_trigger(lambda: calls.append("first"), 0.5)
     pool.memory.register_trigger(lambda: calls.append("second"), 0.5)
@@ -99,8 +96,7 @@ def test_several_clients_have_a_trigger_each() -> None:
     assert calls == ["first", "second"]
 
 
-def test_a_removed_trigger_does_not_run() -> None:
-    pool = Pool()
+def test_a_removed_trigger_does_not_run(pool: Pool) -> None:
     trigger = pool.memory.register_trigger(pool.note)
     trigger.remove()
     trigger.remove()
@@ -108,8 +104,7 @@ def test_a_removed_trigger_does_not_run() -> None:
     assert pool.seen == []
 
 
-def test_a_trigger_that_an_earlier_one_removes_does_not_run() -> None:
-    pool = Pool()
+def test_a_trigger_that_an_earlier_one_removes_does_not_run(pool: Pool) -> None:
     pool.memory.register_trigger(lambda: second.remove())
     second = pool.memory.register_trigger(pool.note)
     pool.memory.force_reserve(100)
@@ -117,10 +112,7 @@ def test_a_trigger_that_an_earlier_one_removes_does_not_run() -> None:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("no consumer"), asyncio.CancelledError()])
-def test_what_a_callback_raises_does_not_reach_who_reserves(
-    error: BaseException, caplog: pytest.LogCaptureFixture
-) -> None:
-    pool = Pool()
+def test_what_a_callback_raises_does_not_reach_who_reserves(pool, error, caplog) -> None:
 
     def fails() -> None:
         raise error
@@ -137,8 +129,7 @@ def test_what_a_callback_raises_does_not_reach_who_reserves(
     assert (figures.triggers_fired_total, figures.triggers_failed_total) == (2, 1)
 
 
-def test_a_callback_that_raised_runs_at_the_next_crossing() -> None:
-    pool = Pool()
+def test_a_callback_that_raised_runs_at_the_next_crossing(pool: Pool) -> None:
     pool.memory.register_trigger(lambda: pool.seen.append(1 // 0))
     pool.memory.force_reserve(95).release()
     pool.memory.force_reserve(95).release()
@@ -148,16 +139,14 @@ def test_a_callback_that_raised_runs_at_the_next_crossing() -> None:
 # -- repetition -------------------------------------------------------------------------------
 
 
-def test_a_trigger_does_not_repeat_unless_asked() -> None:
-    pool = Pool()
+def test_a_trigger_does_not_repeat_unless_asked(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note)
     pool.memory.force_reserve(100)
     pool.clock.advance(3600.0)
     assert pool.seen == [100]
 
 
-def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up() -> None:
-    pool = Pool()
+def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     held = pool.memory.force_reserve(95)
     pool.clock.advance(2.5)
@@ -166,8 +155,7 @@ def test_a_repeating_trigger_runs_for_as_long_as_usage_stays_up() -> None:
     assert pool.seen == [95, 95, 95]
 
 
-def test_a_new_crossing_puts_the_repetition_off() -> None:
-    pool = Pool()
+def test_a_new_crossing_puts_the_repetition_off(pool: Pool) -> None:
     pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     held = pool.memory.force_reserve(95)
     pool.clock.advance(0.6)
@@ -179,8 +167,7 @@ def test_a_new_crossing_puts_the_repetition_off() -> None:
     assert pool.seen == [95, 95, 95]
 
 
-def test_a_removed_trigger_does_not_repeat() -> None:
-    pool = Pool()
+def test_a_removed_trigger_does_not_repeat(pool: Pool) -> None:
     trigger = pool.memory.register_trigger(pool.note, 0.95, repeat_seconds=1.0)
     pool.memory.force_reserve(95)
     trigger.remove()
@@ -189,8 +176,7 @@ def test_a_removed_trigger_does_not_repeat() -> None:
     assert trigger.timer is None
 
 
-def test_a_trigger_that_removes_itself_does_not_repeat() -> None:
-    pool = Pool()
+def test_a_trigger_that_removes_itself_does_not_repeat(pool: Pool) -> None:
 
     def once() -> None:
         pool.note()
@@ -223,14 +209,12 @@ def test_a_threshold_is_rounded_down_to_whole_bytes_and_is_one_at_least() -> Non
 
 
 @pytest.mark.parametrize("threshold", [0.0, -0.5, float("nan")])
-def test_a_threshold_of_nothing_is_an_error(threshold: float) -> None:
-    pool = Pool()
+def test_a_threshold_of_nothing_is_an_error(pool: Pool, threshold: float) -> None:
     with pytest.raises(ValueError, match="fraction above 0"):
         pool.memory.register_trigger(pool.note, threshold)
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
-def test_a_repetition_without_a_pause_is_an_error(seconds: float) -> None:
-    pool = Pool()
+def test_a_repetition_without_a_pause_is_an_error(pool: Pool, seconds: float) -> None:
     with pytest.raises(ValueError, match="more than 0 seconds"):
         pool.memory.register_trigger(pool.note, 0.95, seconds)

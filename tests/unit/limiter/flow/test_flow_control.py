@@ -3,8 +3,7 @@
 import pytest
 
 from limiter.flow.causes import PauseCause
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowControl, FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowControl, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.flow.read_gate import ReadGate
 from tests.support.clocks.manual_clock import ManualClock
@@ -35,6 +34,13 @@ class Paced:
         return commands
 
 
+@pytest.fixture
+def paced() -> Paced:
+    paced = Paced()
+    paced.pauses_and_resumes()
+    return paced
+
+
 def test_the_defaults_are_those_of_upstream() -> None:
     assert FlowRules() == FlowRules(WriteBufferMarks(65_536, 32_768), False, CooldownRules(), 0)
 
@@ -63,16 +69,12 @@ def test_before_the_first_resume_commands_are_not_counted() -> None:
     assert paced.handles(1_000) == 1_000
 
 
-def test_the_command_without_a_permit_is_handled_and_those_after_it_wait() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_the_command_without_a_permit_is_handled_and_those_after_it_wait(paced: Paced) -> None:
     assert paced.handles(100) == 5 + 1
     assert repr(paced.gate) == "<ReadGate closed: COOLDOWN>"
 
 
-def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits(paced: Paced) -> None:
     paced.handles(100)
     paced.clock.advance(0.0099)
     assert not paced.gate.open
@@ -81,9 +83,7 @@ def test_reading_resumes_after_a_period_and_the_next_one_has_its_permits() -> No
     assert paced.handles(100) == 6
 
 
-def test_what_is_handled_during_the_pause_does_not_make_it_longer() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_what_is_handled_during_the_pause_does_not_make_it_longer(paced: Paced) -> None:
     paced.handles(100)
     # When control frames overtake
     paced.clock.advance(0.005)
@@ -98,25 +98,19 @@ def test_what_is_handled_during_the_pause_does_not_make_it_longer() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "handled"), [(5.0, 6), (5.001, 100)])
-def test_the_cooldown_ends_with_its_window(seconds: float, handled: int) -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_the_cooldown_ends_with_its_window(paced: Paced, seconds: float, handled: int) -> None:
     paced.clock.advance(seconds)
     assert paced.handles(100) == handled
 
 
-def test_each_resume_begins_the_window_anew() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_each_resume_begins_the_window_anew(paced: Paced) -> None:
     paced.clock.advance(4.9)
     paced.pauses_and_resumes()
     paced.clock.advance(4.9)
     assert paced.handles(100) == 6
 
 
-def test_the_window_goes_on_while_reading_is_paused_again() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_the_window_goes_on_while_reading_is_paused_again(paced: Paced) -> None:
     paced.flow.writability_changed(writable=False)
     paced.clock.advance(4.0)
     for _ in range(6):
@@ -124,9 +118,7 @@ def test_the_window_goes_on_while_reading_is_paused_again() -> None:
     assert paced.gate.is_closed_for(COOLDOWN)
 
 
-def test_neither_cause_lifts_the_other() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_neither_cause_lifts_the_other(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.writability_changed(writable=False)
     paced.clock.advance(1.0)
@@ -162,9 +154,7 @@ def test_a_rate_of_nothing_lets_one_command_a_period_through() -> None:
 # -- the end --------------------------------------------------------------------------------------
 
 
-def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.lift_cooldown()
     assert not paced.gate.open
@@ -172,9 +162,7 @@ def test_a_lifted_cooldown_counts_no_more_and_a_pause_that_runs_ends_in_time() -
     assert paced.handles(1_000) == 1_000
 
 
-def test_who_is_stopped_is_paused_for_none_of_it_and_others_causes_stay() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_who_is_stopped_is_paused_for_none_of_it_and_others_causes_stay(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.writability_changed(writable=False)
     paced.gate.close_for(PauseCause.PEER_LEG_FULL)
@@ -182,9 +170,7 @@ def test_who_is_stopped_is_paused_for_none_of_it_and_others_causes_stay() -> Non
     assert repr(paced.gate) == "<ReadGate closed: PEER_LEG_FULL>"
 
 
-def test_no_timer_of_a_connection_outlives_it() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_no_timer_of_a_connection_outlives_it(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.end()
     paced.clock.advance(1.0)
@@ -192,9 +178,7 @@ def test_no_timer_of_a_connection_outlives_it() -> None:
     assert paced.gate.is_closed_for(COOLDOWN)
 
 
-def test_after_the_end_a_stop_is_harmless() -> None:
-    paced = Paced()
-    paced.pauses_and_resumes()
+def test_after_the_end_a_stop_is_harmless(paced: Paced) -> None:
     paced.handles(100)
     paced.flow.end()
     paced.flow.stop()

@@ -12,6 +12,7 @@ from limiter.flow.outbound_buffer import (
     OutboundTotals,
     WriteBufferMarks,
 )
+from tests.support.examples import many
 
 MARKS = WriteBufferMarks(1_000, 500)
 
@@ -270,11 +271,9 @@ def test_who_is_called_may_wait_again() -> None:
 ENTRIES = st.lists(st.tuples(st.integers(0, 3_000), st.floats(0, 1)), max_size=40)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 @given(ENTRIES, st.lists(st.booleans(), max_size=80))
-def test_in_any_order_the_sums_are_those_of_the_entries_and_end_at_nothing(
-    entries: list[tuple[int, float]], queues: list[bool]
-) -> None:
+def test_in_any_order_the_sums_are_those_of_the_entries_and_end_at_nothing(entries, queues) -> None:
     totals, most = OutboundTotals(), 0
     buffers = [OutboundBuffer(MARKS, totals), OutboundBuffer(MARKS, totals)]
     waiting = [(buffers[size % 2], size, int(size * paid)) for size, paid in entries]

@@ -9,6 +9,7 @@ from limiter.flow.read_gate import ReadGate
 from limiter.flow.response_budget import SMALL_RESPONSE_BYTES, ResponseBudget
 from limiter.flow.totals import FlowTotals
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 
 IN_FLIGHT = PauseCause.IN_FLIGHT_RESPONSE_BYTES
 BOUND = 100_000
@@ -21,6 +22,11 @@ class Connection:
         self.totals = totals or FlowTotals(ManualClock())
         self.gate = ReadGate(lambda: None, lambda: None, self.totals)
         self.budget = ResponseBudget(max_bytes, self.gate, self.totals)
+
+
+@pytest.fixture
+def connection() -> Connection:
+    return Connection()
 
 
 def test_what_is_reserved_is_counted_until_it_is_released() -> None:
@@ -58,8 +64,7 @@ def test_one_answer_alone_pauses_nobody_however_large_it_is(size: int | None) ->
     assert connection.gate.open
 
 
-def test_two_of_unknown_size_pause_the_reading() -> None:
-    connection = Connection()
+def test_two_of_unknown_size_pause_the_reading(connection: Connection) -> None:
     connection.budget.reserve(None)
     connection.budget.reserve(None)
     assert connection.gate.is_closed_for(IN_FLIGHT)
@@ -68,17 +73,15 @@ def test_two_of_unknown_size_pause_the_reading() -> None:
 @pytest.mark.parametrize(("rest", "paused"), [(BOUND - 1, False), (BOUND, True)])
 @pytest.mark.parametrize("largest_first", [True, False])
 def test_reading_pauses_when_all_but_the_largest_answer_reach_the_bound(
-    rest: int, paused: bool, largest_first: bool
+    connection: Connection, rest: int, paused: bool, largest_first: bool
 ) -> None:
-    connection = Connection()
     sizes = [rest // 2, rest - rest // 2]
     for size in [2 * BOUND, *sizes] if largest_first else [*sizes, 2 * BOUND]:
         connection.budget.reserve(size)
     assert connection.gate.is_closed_for(IN_FLIGHT) is paused
 
 
-def test_the_request_that_goes_beyond_the_bound_is_served() -> None:
-    connection = Connection()
+def test_the_request_that_goes_beyond_the_bound_is_served(connection: Connection) -> None:
     connection.budget.reserve(BOUND)
     reservation = connection.budget.reserve(10 * BOUND)
     assert reservation.size_bytes == 10 * BOUND
@@ -88,9 +91,8 @@ def test_the_request_that_goes_beyond_the_bound_is_served() -> None:
 
 @pytest.mark.parametrize(("left", "opens"), [(BOUND // 2, True), (BOUND // 2 + 1, False)])
 def test_reading_resumes_when_all_but_the_largest_are_at_half_of_the_bound(
-    left: int, opens: bool
+    connection: Connection, left: int, opens: bool
 ) -> None:
-    connection = Connection()
     connection.budget.reserve(3 * BOUND)
     connection.budget.reserve(left)
     reservation = connection.budget.reserve(BOUND)
@@ -98,8 +100,7 @@ def test_reading_resumes_when_all_but_the_largest_are_at_half_of_the_bound(
     assert connection.gate.open is opens
 
 
-def test_when_the_largest_is_done_the_next_one_is_free() -> None:
-    connection = Connection()
+def test_when_the_largest_is_done_the_next_one_is_free(connection: Connection) -> None:
     largest = connection.budget.reserve(3 * BOUND)
     connection.budget.reserve(2 * BOUND)
     connection.budget.reserve(BOUND // 2)
@@ -109,8 +110,7 @@ def test_when_the_largest_is_done_the_next_one_is_free() -> None:
     assert connection.gate.open
 
 
-def test_an_answer_that_is_done_makes_nothing_free_any_more() -> None:
-    connection = Connection()
+def test_an_answer_that_is_done_makes_nothing_free_any_more(connection: Connection) -> None:
     connection.budget.reserve(5 * BOUND).release()
     for _ in range(3):
         connection.budget.reserve(BOUND // 2)
@@ -159,8 +159,7 @@ def test_what_was_released_in_a_block_is_not_given_back_again() -> None:
     assert budget.reserved_bytes == 20_000
 
 
-def test_a_lifted_bound_resumes_at_once_and_pauses_no_more() -> None:
-    connection = Connection()
+def test_a_lifted_bound_resumes_at_once_and_pauses_no_more(connection: Connection) -> None:
     reservations = [connection.budget.reserve(BOUND) for _ in range(2)]
     paused = not connection.gate.open
     connection.budget.lift()
@@ -174,8 +173,7 @@ def test_a_lifted_bound_resumes_at_once_and_pauses_no_more() -> None:
     assert connection.totals.response_bytes == 0
 
 
-def test_other_causes_stay_when_the_budget_has_room_again() -> None:
-    connection = Connection()
+def test_other_causes_stay_when_the_budget_has_room_again(connection: Connection) -> None:
     connection.budget.reserve(BOUND)
     reservation = connection.budget.reserve(BOUND)
     connection.gate.close_for(PauseCause.COOLDOWN)
@@ -183,8 +181,7 @@ def test_other_causes_stay_when_the_budget_has_room_again() -> None:
     assert repr(connection.gate) == "<ReadGate closed: COOLDOWN>"
 
 
-def test_what_is_given_back_after_the_end_leaves_no_sum_behind() -> None:
-    connection = Connection()
+def test_what_is_given_back_after_the_end_leaves_no_sum_behind(connection: Connection) -> None:
     reservations = [connection.budget.reserve(BOUND) for _ in range(2)]
     connection.gate.end()
     for reservation in reservations:
@@ -193,7 +190,7 @@ def test_what_is_given_back_after_the_end_leaves_no_sum_behind() -> None:
     assert connection.totals.connections[IN_FLIGHT] == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 @given(st.lists(st.one_of(st.integers(0, 2 * BOUND), st.none()), max_size=40))
 def test_in_any_order_a_closed_gate_means_more_than_half_and_an_open_one_less_than_all(
     steps: list[int | None],

@@ -11,6 +11,7 @@ from limiter.flow.outbound_buffer import OutboundTotals
 from limiter.flow.read_gate import ReadGate
 from limiter.flow.totals import FlowTotals
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 
 FULL, COOLDOWN = PauseCause.OUTBOUND_BUFFER_FULL, PauseCause.COOLDOWN
 PUBLISHES = PauseCause.PENDING_PUBLISHES
@@ -157,11 +158,9 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 @given(STEPS)
-def test_whatever_happened_when_all_connections_have_ended_nobody_is_paused(
-    steps: list[tuple[int, str, PauseCause, float]],
-) -> None:
+def test_whatever_happened_when_all_connections_have_ended_nobody_is_paused(steps) -> None:
     process = Process(4)
     expected = dict.fromkeys(PauseCause, 0.0)
     for number, what, cause, seconds in steps:

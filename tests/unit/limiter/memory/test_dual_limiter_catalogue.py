@@ -60,9 +60,7 @@ def nothing_leaked(limiter: AsyncDualMemoryLimiter) -> bool:
 
 @RULES
 @BOTH
-async def test_a_permit_knows_its_size_and_its_budget(
-    limit_type: LimitType, rules: AdmissionRules
-) -> None:
+async def test_a_permit_knows_its_size_and_its_budget(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 1 and 2."""
     limiter, _ = dual(rules=rules)
     permit = await limiter.acquire(limit_type, 100)
@@ -74,9 +72,7 @@ async def test_a_permit_knows_its_size_and_its_budget(
 
 @RULES
 @BOTH
-async def test_several_permits_fit_side_by_side(
-    limit_type: LimitType, rules: AdmissionRules
-) -> None:
+async def test_several_permits_fit_side_by_side(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 3 and 4."""
     limiter, _ = dual(rules=rules)
     permits = [await limiter.acquire(limit_type, 100, owner=number) for number in range(5)]
@@ -95,9 +91,7 @@ async def test_an_exhausted_heap_does_not_hold_up_direct_memory(rules: Admission
 
 @RULES
 @BOTH
-async def test_a_request_waits_until_a_release(
-    limit_type: LimitType, rules: AdmissionRules
-) -> None:
+async def test_a_request_waits_until_a_release(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 6 and 7."""
     limiter, _ = dual(rules=rules)
     holder = await limiter.acquire(limit_type, 1000, owner="holder")
@@ -134,9 +128,7 @@ async def test_a_wait_times_out(limit_type: LimitType, rules: AdmissionRules) ->
 
 @RULES
 @BOTH
-async def test_a_request_nobody_wants_is_cancelled(
-    limit_type: LimitType, rules: AdmissionRules
-) -> None:
+async def test_a_request_nobody_wants_is_cancelled(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 12 and 13."""
     limiter, _ = dual(timeout_seconds=0.5, rules=rules)
     holder = await limiter.acquire(limit_type, 1000, owner="holder")
@@ -152,9 +144,7 @@ async def test_a_request_nobody_wants_is_cancelled(
 @RULES
 @BOTH
 @pytest.mark.parametrize(("before", "after"), [(100, 200), (200, 100)])
-async def test_an_update_stays_in_its_budget(
-    limit_type: LimitType, before: int, after: int, rules: AdmissionRules
-) -> None:
+async def test_an_update_stays_in_its_budget(limit_type, before, after, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 14, 15, 16 and 17."""
     limiter, _ = dual(rules=rules)
     permit = await limiter.acquire(limit_type, before)
@@ -182,9 +172,7 @@ async def test_a_foreign_object_is_refused_at_once_and_changes_nothing(foreign: 
     [(10, 100, [HEAP]), (10, 100, [DIRECT]), (20, 50, [HEAP, DIRECT])],
     ids=["heap", "direct", "mixed"],
 )
-async def test_many_tasks_finish(
-    tasks: int, rounds: int, kinds: list[LimitType], max_bytes: int, rules: AdmissionRules
-) -> None:
+async def test_many_tasks_finish(tasks, rounds, kinds, max_bytes, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest cases 20, 21 and 22; tasks share scarce memory."""
     limiter, _ = dual(max_bytes, rules=rules)
     finished = 0
@@ -216,9 +204,7 @@ async def test_after_close_nobody_is_granted(limit_type: LimitType, rules: Admis
 
 @RULES
 @BOTH
-async def test_close_leaves_a_clock_that_others_use_alone(
-    limit_type: LimitType, rules: AdmissionRules
-) -> None:
+async def test_close_leaves_a_clock_that_others_use_alone(limit_type, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterImplTest case 24: the clock was given."""
     closed, clock = dual(rules=rules)
     limit = MemoryLimit(1000, 10, 5.0)
@@ -302,9 +288,7 @@ async def test_a_hold_ends_with_its_block(limit_type: LimitType, rules: Admissio
 
 
 @RULES
-async def test_who_is_refused_handles_it_and_the_block_is_never_entered(
-    rules: AdmissionRules,
-) -> None:
+async def test_who_is_refused_handles_it_and_the_block_is_never_entered(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 2."""
     limiter, clock = dual(10_000, 100, 5.0, rules)
     await limiter.acquire(HEAP, 10_000, owner="holder")
@@ -336,9 +320,7 @@ async def test_a_hold_that_was_never_granted_releases_nothing(rules: AdmissionRu
 
 
 @RULES
-async def test_an_error_in_the_block_passes_through_and_leaks_nothing(
-    rules: AdmissionRules,
-) -> None:
+async def test_an_error_in_the_block_passes_through_and_leaks_nothing(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest cases 3 and 17."""
     limiter = ample(rules)
 
@@ -352,9 +334,7 @@ async def test_an_error_in_the_block_passes_through_and_leaks_nothing(
 
 
 @RULES
-async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothing(
-    rules: AdmissionRules,
-) -> None:
+async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothing(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 4."""
     limiter = ample(rules)
     awaited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -373,9 +353,7 @@ async def test_an_error_of_what_the_block_awaits_passes_through_and_leaks_nothin
 
 
 @RULES
-async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(
-    rules: AdmissionRules,
-) -> None:
+async def test_an_error_after_a_resize_passes_through_and_leaks_nothing(rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest case 18."""
     limiter = ample(rules)
     held = 0
@@ -454,9 +432,7 @@ async def test_twenty_holds_at_once_each_get_their_own_result(
 
 @RULES
 @pytest.mark.parametrize(("first", "second"), [(50, 100), (100, 50)])
-async def test_ten_thousand_resized_holds_leak_nothing(
-    first: int, second: int, rules: AdmissionRules
-) -> None:
+async def test_ten_thousand_resized_holds_leak_nothing(first, second, rules) -> None:
     """Upstream: AsyncDualMemoryLimiterUtilTest cases 15 and 16."""
     limiter = ample(rules)
     for _ in range(10_000):

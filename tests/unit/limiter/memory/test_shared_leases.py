@@ -32,8 +32,12 @@ class Budget:
         return self.limiter.acquired_permits(DIRECT)
 
 
-async def test_fifty_share_one_charge_and_the_last_one_returns_it() -> None:
-    budget = Budget()
+@pytest.fixture
+def budget() -> Budget:
+    return Budget()
+
+
+async def test_fifty_share_one_charge_and_the_last_one_returns_it(budget: Budget) -> None:
     references = [await budget.leases.acquire("answer", 600, number) for number in range(50)]
     assert (budget.used, len(budget.leases)) == (600, 1)
     for reference in references[:-1]:
@@ -44,8 +48,7 @@ async def test_fifty_share_one_charge_and_the_last_one_returns_it() -> None:
     assert (budget.used, len(budget.leases), references[-1].size) == (0, 0, 0)
 
 
-async def test_when_the_first_of_fifty_leaves_the_others_still_get_it() -> None:
-    budget = Budget()
+async def test_when_the_first_of_fifty_leaves_the_others_still_get_it(budget: Budget) -> None:
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = [await started(budget.leases.acquire("answer", 600, number)) for number in range(50)]
     waiting[0].cancel()
@@ -57,8 +60,7 @@ async def test_when_the_first_of_fifty_leaves_the_others_still_get_it() -> None:
     assert budget.used == 600
 
 
-async def test_a_reference_is_given_back_once() -> None:
-    budget = Budget()
+async def test_a_reference_is_given_back_once(budget: Budget) -> None:
     first = await budget.leases.acquire("answer", 600, "a")
     second = await budget.leases.acquire("answer", 600, "b")
     first.release()
@@ -66,8 +68,7 @@ async def test_a_reference_is_given_back_once() -> None:
     assert (budget.used, second.size, first.size) == (600, 600, 0)
 
 
-async def test_a_refused_lease_fails_all_who_wait_and_is_forgotten() -> None:
-    budget = Budget()
+async def test_a_refused_lease_fails_all_who_wait_and_is_forgotten(budget: Budget) -> None:
     blocker = await budget.limiter.acquire(DIRECT, 1000)
     waiting = [await started(budget.leases.acquire("answer", 600, number)) for number in range(3)]
     budget.clock.advance(5.0)
@@ -105,8 +106,7 @@ async def test_a_lease_refused_at_once_leaves_nothing(size: int, error: type[Exc
     assert budget.leases._owned == {}
 
 
-async def test_cancel_owner_gives_back_all_of_one_owner_in_this_turn() -> None:
-    budget = Budget()
+async def test_cancel_owner_gives_back_all_of_one_owner_in_this_turn(budget: Budget) -> None:
     mine = await budget.leases.acquire("mine", 400, "gone")
     ours = await budget.leases.acquire("ours", 600, "gone")
     kept = await budget.leases.acquire("ours", 600, "stays")
@@ -117,8 +117,7 @@ async def test_cancel_owner_gives_back_all_of_one_owner_in_this_turn() -> None:
     assert len(budget.leases) == 1
 
 
-async def test_cancel_owner_ends_a_wait_and_frees_its_place() -> None:
-    budget = Budget()
+async def test_cancel_owner_ends_a_wait_and_frees_its_place(budget: Budget) -> None:
     await budget.limiter.acquire(DIRECT, 1000)
     waiting = await started(budget.leases.acquire("answer", 600, "gone"))
     budget.leases.cancel_owner("gone")
@@ -127,24 +126,21 @@ async def test_cancel_owner_ends_a_wait_and_frees_its_place() -> None:
         await waiting
 
 
-async def test_a_released_reference_is_not_granted() -> None:
-    budget = Budget()
+async def test_a_released_reference_is_not_granted(budget: Budget) -> None:
     reference = budget.leases.reference("answer", 600, "a")
     reference.release()
     with pytest.raises(PermitAcquireCancelledError):
         await reference.granted()
 
 
-async def test_a_late_sharer_joins_a_granted_lease_without_waiting() -> None:
-    budget = Budget()
+async def test_a_late_sharer_joins_a_granted_lease_without_waiting(budget: Budget) -> None:
     await budget.leases.acquire("answer", 600, "early")
     late = budget.leases.reference("answer", 600, "late")
     await late.granted()
     assert (late.size, budget.used) == (600, 600)
 
 
-async def test_who_comes_after_the_last_one_left_opens_a_new_lease() -> None:
-    budget = Budget()
+async def test_who_comes_after_the_last_one_left_opens_a_new_lease(budget: Budget) -> None:
     (await budget.leases.acquire("answer", 600, "a")).release()
     again = await budget.leases.acquire("answer", 700, "b")
     assert again.size == budget.used == 700
@@ -161,8 +157,7 @@ async def test_a_grant_that_meets_the_last_sharers_cancellation_is_given_back() 
     assert (budget.used, len(budget.leases)) == (0, 0)
 
 
-async def test_other_keys_are_charged_for_themselves() -> None:
-    budget = Budget()
+async def test_other_keys_are_charged_for_themselves(budget: Budget) -> None:
     await budget.leases.acquire("one", 300, "a")
     await budget.leases.acquire("two", 400, "a")
     assert (budget.used, len(budget.leases)) == (700, 2)

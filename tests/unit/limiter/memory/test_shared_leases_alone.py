@@ -10,7 +10,6 @@ from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 
 DIRECT = LimitType.DIRECT_MEMORY
-POLICIES = pytest.mark.parametrize("policy", list(AdmissionPolicy))
 
 
 class Budget:
@@ -30,9 +29,12 @@ class Budget:
         return self.limiter.acquired_permits(DIRECT), *pinned
 
 
-@POLICIES
-async def test_what_one_owner_holds_is_his_until_another_joins(policy: AdmissionPolicy) -> None:
-    budget = Budget(policy)
+@pytest.fixture(params=AdmissionPolicy)
+def budget(request: pytest.FixtureRequest) -> Budget:
+    return Budget(request.param)
+
+
+async def test_what_one_owner_holds_is_his_until_another_joins(budget: Budget) -> None:
     first = await budget.leases.acquire("answer", 600, "first", "t/ns")
     alone = budget.held
     second = await budget.leases.acquire("answer", 600, "second", "t/ns")
@@ -44,9 +46,7 @@ async def test_what_one_owner_holds_is_his_until_another_joins(policy: Admission
     assert (left, budget.held, len(budget.leases)) == ((600, 0, 600), (0, 0, 0), 0)
 
 
-@POLICIES
-async def test_two_references_of_one_owner_are_one_charge(policy: AdmissionPolicy) -> None:
-    budget = Budget(policy)
+async def test_two_references_of_one_owner_are_one_charge(budget: Budget) -> None:
     references = [await budget.leases.acquire("answer", 600, "first") for _ in range(2)]
     references[0].release()
     after_one = budget.held
@@ -55,19 +55,13 @@ async def test_two_references_of_one_owner_are_one_charge(policy: AdmissionPolic
     assert len(budget.leases) == 0
 
 
-@POLICIES
-async def test_a_lease_that_nobody_joined_is_forgotten_with_its_owners_release(
-    policy: AdmissionPolicy,
-) -> None:
-    budget = Budget(policy)
+async def test_a_lease_that_nobody_joined_is_forgotten_with_its_owners_release(budget) -> None:
     reference = await budget.leases.acquire("answer", 600, "first")
     reference.release()
     assert (len(budget.leases), budget.held) == (0, (0, 0, 0))
 
 
-@POLICIES
-async def test_who_joins_while_it_grows_has_the_growth_too(policy: AdmissionPolicy) -> None:
-    budget = Budget(policy)
+async def test_who_joins_while_it_grows_has_the_growth_too(budget: Budget) -> None:
     first = await budget.leases.acquire("answer", 300, "first")
     blocker = await budget.limiter.acquire(DIRECT, 600, None, "other")
     growing = await started(first.grow(800))
@@ -83,9 +77,7 @@ async def test_who_joins_while_it_grows_has_the_growth_too(policy: AdmissionPoli
     assert budget.held == (0, 0, 0)
 
 
-@POLICIES
-async def test_an_owner_that_leaves_gives_back_what_it_held_alone(policy: AdmissionPolicy) -> None:
-    budget = Budget(policy)
+async def test_an_owner_that_leaves_gives_back_what_it_held_alone(budget: Budget) -> None:
     reference = await budget.leases.acquire("answer", 600, "first")
     waiting = await started(budget.leases.acquire("other answer", 600, "second"))
     budget.leases.cancel_owner("first")
@@ -97,10 +89,8 @@ async def test_an_owner_that_leaves_gives_back_what_it_held_alone(policy: Admiss
     assert budget.held == (0, 0, 0)
 
 
-@POLICIES
-async def test_a_lease_that_its_owner_lost_is_opened_anew(policy: AdmissionPolicy) -> None:
+async def test_a_lease_that_its_owner_lost_is_opened_anew(budget: Budget) -> None:
     # Given an owner whose permits the limiter took back
-    budget = Budget(policy)
     lost = await budget.leases.acquire("answer", 600, "first")
     budget.limiter.cancel_owner("first")
     second = await budget.leases.acquire("answer", 700, "second")
@@ -112,7 +102,7 @@ async def test_a_lease_that_its_owner_lost_is_opened_anew(policy: AdmissionPolic
     assert budget.held == (0, 0, 0)
 
 
-@POLICIES
+@pytest.mark.parametrize("policy", list(AdmissionPolicy))
 async def test_what_is_shared_already_cannot_be_shared_out_again(policy: AdmissionPolicy) -> None:
     semaphore = Budget(policy).limiter.semaphore(DIRECT)
     permit = semaphore.immediate.permit(600, "first")
@@ -122,9 +112,7 @@ async def test_what_is_shared_already_cannot_be_shared_out_again(policy: Admissi
         semaphore.shared.of(permit)
 
 
-@POLICIES
-async def test_those_without_a_name_share_from_the_start(policy: AdmissionPolicy) -> None:
-    budget = Budget(policy)
+async def test_those_without_a_name_share_from_the_start(budget: Budget) -> None:
     budget.leases.reference("answer", 600, None)
     budget.leases.reference("answer", 600, None)
     assert budget.limiter.acquired_permits(DIRECT) == 600

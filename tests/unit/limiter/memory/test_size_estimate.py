@@ -17,6 +17,11 @@ from limiter.memory.size_estimate import (
 from tests.support.clocks.settle import settle, started
 
 
+@pytest.fixture
+def holder() -> ResultHolder:
+    return ResultHolder()
+
+
 def test_a_listing_costs_its_utf8_bytes_and_32_a_name() -> None:
     assert estimate_topic_list_bytes([]) == 0
     assert estimate_topic_list_bytes(["persistent://t/ns/a", "persistent://t/ns/tópico"]) == 108
@@ -26,9 +31,7 @@ def test_a_listing_costs_its_utf8_bytes_and_32_a_name() -> None:
     ("policy", "expected"),
     [(SizeEstimate.LAST, 108), (SizeEstimate.EXACT, 108), (SizeEstimate.PROPOSAL, 44)],
 )
-def test_the_proposals_text_charges_the_names_and_nothing_beside_them(
-    policy: SizeEstimate, expected: int
-) -> None:
+def test_the_proposals_text_charges_the_names_and_nothing_beside_them(policy, expected) -> None:
     names = ["persistent://t/ns/a", "persistent://t/ns/tópico"]
     assert charged_bytes(policy, estimate_topic_list_bytes(names), len(names)) == expected
 
@@ -56,9 +59,8 @@ def test_another_mode_has_another_holder() -> None:
     assert cache.holder(("t/ns", "ALL")) is not cache.holder(("t/ns", "PERSISTENT"))
 
 
-async def test_the_first_to_ask_gets_the_first_guess_at_once() -> None:
+async def test_the_first_to_ask_gets_the_first_guess_at_once(holder: ResultHolder) -> None:
     """Upstream: TopicListSizeResultCacheTest case 4."""
-    holder = ResultHolder()
     assert await holder.size() == 10_240
     assert holder.last_size_bytes is None
 
@@ -80,9 +82,8 @@ async def test_the_others_wait_for_the_firsts_result(callers: int, actual: int) 
     assert await asyncio.gather(*asking) == [10_240] + [actual] * (callers - 1)
 
 
-async def test_later_callers_get_the_last_actual_size() -> None:
+async def test_later_callers_get_the_last_actual_size(holder: ResultHolder) -> None:
     """Upstream: TopicListSizeResultCacheTest cases 6 and 10 (the last size wins)."""
-    holder = ResultHolder()
     assert await holder.size() == 10_240
     for actual in (20_480, 15_000, 25_000):
         holder.update_size(actual)
@@ -99,17 +100,15 @@ async def test_a_failed_first_measurement_lets_the_others_go_on_with_the_guess()
     assert await holder.size() == 10_240
 
 
-async def test_a_reset_after_a_result_changes_nothing() -> None:
+async def test_a_reset_after_a_result_changes_nothing(holder: ResultHolder) -> None:
     """Upstream: TopicListSizeResultCacheTest case 9."""
-    holder = ResultHolder()
     await holder.size()
     holder.update_size(20_000)
     holder.reset_if_initializing()
     assert await holder.size() == 20_000
 
 
-async def test_a_caller_that_leaves_takes_nothing_from_the_others() -> None:
-    holder = ResultHolder()
+async def test_a_caller_that_leaves_takes_nothing_from_the_others(holder: ResultHolder) -> None:
     await holder.size()
     leaves, stays = await started(holder.size()), await started(holder.size())
     leaves.cancel()
@@ -129,8 +128,7 @@ def test_the_key_unused_for_longest_is_forgotten() -> None:
     assert cache.holder("unused") is not unused
 
 
-async def test_a_forgotten_size_is_measured_anew() -> None:
-    holder = ResultHolder()
+async def test_a_forgotten_size_is_measured_anew(holder: ResultHolder) -> None:
     holder.update_size(20_000)
     holder.forget()
     assert holder.last_size_bytes is None
@@ -153,9 +151,8 @@ async def test_the_measuring_request_that_fails_lets_the_others_go_on(anyone_res
 
 @pytest.mark.parametrize("anyone_resets", [True, False])
 async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
-    anyone_resets: bool,
+    holder: ResultHolder, anyone_resets: bool
 ) -> None:
-    holder = ResultHolder()
     await SizeGuess(holder, anyone_resets=anyone_resets).size()
     leaves = SizeGuess(holder, anyone_resets=anyone_resets)
     leaving = await started(leaves.size())
@@ -173,11 +170,10 @@ async def test_a_request_that_leaves_before_it_has_an_estimate_resets_nobodys(
     ("anyone_resets", "estimate"), [(True, 10_240), (False, 20_000)], ids=["as shipped", "ours"]
 )
 async def test_a_failure_resets_anothers_measurement_as_shipped_only(
-    anyone_resets: bool, estimate: int
+    holder: ResultHolder, anyone_resets: bool, estimate: int
 ) -> None:
     """Upstream: every failing caller calls resetIfInitializing."""
     # A request with an estimate from a failed measurement, and a new measurement
-    holder = ResultHolder()
     failed = SizeGuess(holder, anyone_resets=anyone_resets)
     await failed.size()
     waits = SizeGuess(holder, anyone_resets=anyone_resets)
@@ -193,8 +189,7 @@ async def test_a_failure_resets_anothers_measurement_as_shipped_only(
     assert await behind == estimate
 
 
-async def test_what_failed_after_the_truth_was_told_resets_nothing() -> None:
-    holder = ResultHolder()
+async def test_what_failed_after_the_truth_was_told_resets_nothing(holder: ResultHolder) -> None:
     guess = SizeGuess(holder, anyone_resets=True)
     await guess.size()
     guess.actual(20_000)

@@ -86,9 +86,7 @@ def golden_topic_list() -> set[tuple[str, str, tuple[str, ...]]]:
 
 @pytest.mark.parametrize("limiter", [BUSY, UNBOUNDED])
 @pytest.mark.parametrize("prefix", ["pulsar_broker", "pulsar_proxy"])
-def test_the_26_samples_have_recorded_names_types_and_labels(
-    prefix: MetricPrefix, limiter: FixedLimiter
-) -> None:
+def test_the_26_samples_have_recorded_names_types_and_labels(prefix, limiter) -> None:
     samples = [
         sample for sample in samples_of(metrics(limiter, prefix)) if sample.name.startswith(prefix)
     ]

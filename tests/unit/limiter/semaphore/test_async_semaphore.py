@@ -37,8 +37,12 @@ class Observed:
         )
 
 
-async def test_a_request_that_fits_is_granted_within_the_call() -> None:
-    semaphore = semaphore_of(10)
+@pytest.fixture
+def semaphore() -> AsyncSemaphore:
+    return semaphore_of(10)
+
+
+async def test_a_request_that_fits_is_granted_within_the_call(semaphore: AsyncSemaphore) -> None:
     waiter = semaphore.request(10)
     assert waiter.result().size == 10
     assert semaphore.queue_size == 0
@@ -62,8 +66,7 @@ async def test_a_newcomer_that_fits_waits_behind_one_that_does_not() -> None:
     assert not small.done
 
 
-async def test_a_release_counts_once() -> None:
-    semaphore = semaphore_of(10)
+async def test_a_release_counts_once(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(5)
     await semaphore.acquire(5)
     semaphore.release(permit)
@@ -71,16 +74,14 @@ async def test_a_release_counts_once() -> None:
     assert semaphore.acquired_permits == 5
 
 
-async def test_a_superseded_permit_gives_nothing_back() -> None:
-    semaphore = semaphore_of(10)
+async def test_a_superseded_permit_gives_nothing_back(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(5)
     await semaphore.update(permit, 3)
     semaphore.release(permit)
     assert semaphore.acquired_permits == 3
 
 
-async def test_growth_keeps_what_it_holds_and_waits_at_the_tail() -> None:
-    semaphore = semaphore_of(10)
+async def test_growth_keeps_what_it_holds_and_waits_at_the_tail(semaphore: AsyncSemaphore) -> None:
     permit, other = await semaphore.acquire(5), await semaphore.acquire(4)
     waiting = semaphore.request(2)
     growth = semaphore.request_update(permit, 6)
@@ -104,17 +105,15 @@ async def test_growth_of_a_permit_that_was_released_meanwhile_needs_the_whole() 
 
 @pytest.mark.parametrize("size", [5, 3])
 async def test_an_update_that_does_not_grow_is_granted_after_close_and_never_asked(
-    size: int,
+    semaphore: AsyncSemaphore, size: int
 ) -> None:
-    semaphore = semaphore_of(10)
     permit = await semaphore.acquire(5)
     semaphore.close()
     updated = await semaphore.update(permit, size, lambda: True)
     assert updated.size == semaphore.acquired_permits == size
 
 
-async def test_shrinking_grants_who_waits() -> None:
-    semaphore = semaphore_of(10)
+async def test_shrinking_grants_who_waits(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(10)
     waiting = semaphore.request(4)
     await semaphore.update(permit, 6)
@@ -258,8 +257,7 @@ async def test_a_growth_whose_old_permit_was_returned_meanwhile_leaves_nothing()
     assert semaphore.acquired_permits == 0
 
 
-async def test_an_update_is_undone_once() -> None:
-    semaphore = semaphore_of(10)
+async def test_an_update_is_undone_once(semaphore: AsyncSemaphore) -> None:
     permit = await semaphore.acquire(4)
     growth = semaphore.request_update(permit, 6)
     semaphore.abandon(growth)
@@ -292,8 +290,7 @@ async def test_cancel_owner_frees_places_and_permits_and_grants_followers_in_thi
     assert (stays.size, semaphore.acquired_permits, semaphore.queue_size) == (4, 10, 0)
 
 
-async def test_cancel_owner_finds_grown_and_shrunk_permits() -> None:
-    semaphore = semaphore_of(10)
+async def test_cancel_owner_finds_grown_and_shrunk_permits(semaphore: AsyncSemaphore) -> None:
     first = await semaphore.acquire(2, owner="cnx")
     second = await semaphore.acquire(5, owner="cnx")
     await semaphore.update(first, 4)
@@ -302,8 +299,7 @@ async def test_cancel_owner_finds_grown_and_shrunk_permits() -> None:
     assert semaphore.acquired_permits == 0
 
 
-async def test_cancel_owner_of_a_stranger_changes_nothing() -> None:
-    semaphore = semaphore_of(10)
+async def test_cancel_owner_of_a_stranger_changes_nothing(semaphore: AsyncSemaphore) -> None:
     await semaphore.acquire(5, owner="cnx")
     semaphore.owners.cancel("stranger")
     assert semaphore.acquired_permits == 5

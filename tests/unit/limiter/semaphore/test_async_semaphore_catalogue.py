@@ -86,9 +86,7 @@ async def test_a_request_that_waits_too_long_times_out(rules: AdmissionRules) ->
 
 
 @BOTH
-async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(
-    rules: AdmissionRules,
-) -> None:
+async def test_a_request_nobody_wants_any_more_is_cancelled_when_its_turn_comes(rules) -> None:
     """Upstream: AsyncSemaphoreImplTest case 6; here the request ends in the turn of the release."""
     semaphore, _ = bounded(1, rules=rules)
     holder = await semaphore.acquire(1, owner="holder")
@@ -262,9 +260,7 @@ async def test_unbounded_counts_nothing(rules: AdmissionRules) -> None:
 
 @BOTH
 @pytest.mark.parametrize(("before", "after"), [(10, 50), (100, 0)])
-async def test_unbounded_updates_are_granted_at_once(
-    before: int, after: int, rules: AdmissionRules
-) -> None:
+async def test_unbounded_updates_are_granted_at_once(before, after, rules) -> None:
     """Upstream: AsyncSemaphoreImplTest cases 25 and 26."""
     semaphore = unbounded(rules)
     permit = await semaphore.acquire(before)

@@ -44,9 +44,7 @@ async def test_a_lower_limit_takes_nothing_back_and_grants_nobody(policy: Admiss
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures(
-    policy: AdmissionPolicy,
-) -> None:
+async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures(policy) -> None:
     semaphore = semaphore_of(policy, 10)
     await semaphore.acquire(10, owner="a")
     large, small = semaphore.request(8, owner="b"), semaphore.request(5, owner="c")
@@ -57,9 +55,7 @@ async def test_who_waits_for_more_than_a_lower_limit_is_refused_with_the_figures
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_shrinking_to_what_is_still_above_a_lower_limit_is_granted(
-    policy: AdmissionPolicy,
-) -> None:
+async def test_shrinking_to_what_is_still_above_a_lower_limit_is_granted(policy) -> None:
     semaphore = semaphore_of(policy, 10)
     held = await semaphore.acquire(10, owner="a")
     semaphore.change_limits(max_permits=5)
@@ -140,9 +136,7 @@ async def test_what_was_granted_without_a_limit_is_in_no_sum_later(policy: Admis
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(
-    policy: AdmissionPolicy,
-) -> None:
+async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(policy) -> None:
     semaphore = semaphore_of(policy, 0)
     uncounted = await semaphore.acquire(8, owner="a")
     semaphore.change_limits(max_permits=10)
@@ -155,9 +149,7 @@ async def test_an_update_of_what_was_granted_without_a_limit_counts_and_waits(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_what_is_held_when_the_limit_goes_is_given_back_as_ever(
-    policy: AdmissionPolicy,
-) -> None:
+async def test_what_is_held_when_the_limit_goes_is_given_back_as_ever(policy) -> None:
     semaphore = semaphore_of(policy, 10)
     permits = [await semaphore.acquire(5, owner="a"), await semaphore.acquire(5, owner="b")]
     semaphore.change_limits(max_permits=0)

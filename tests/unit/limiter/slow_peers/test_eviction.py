@@ -16,8 +16,7 @@ from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, LimitType, Memor
 from limiter.permits.account import Waiter
 from limiter.slow_peers import eviction
 from limiter.slow_peers.eviction import SlowPeers
-from limiter.slow_peers.peer import SlowPeerRules
-from limiter.slow_peers.write_progress import WriteProgress
+from limiter.slow_peers.peer import SlowPeerRules, WriteProgress
 from tests.support.clocks.counting_clock import CountingClock
 
 HEAP, DIRECT = LimitType.HEAP_MEMORY, LimitType.DIRECT_MEMORY
@@ -127,14 +126,18 @@ def refused(waiter: Waiter) -> bool:
     return isinstance(waiter.error, PermitAcquireTimeoutError)
 
 
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
 # -- contention -----------------------------------------------------------------------------------
 
 
 @BUDGETS
 def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_granted(
-    one: LimitType, other: LimitType
+    world: World, one: LimitType, other: LimitType
 ) -> None:
-    world = World()
     stuck = world.peer("stuck", LIMIT, one)
     waiter = world.asks(10, budget=one)
     world.passes(2.99)
@@ -147,8 +150,7 @@ def test_a_peer_without_progress_is_closed_after_the_grace_and_what_it_held_is_g
     assert world.limiter.acquired_permits(other) == 0
 
 
-def test_who_is_closed_is_told_why() -> None:
-    world = World()
+def test_who_is_closed_is_told_why(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
     world.passes(3.1)
@@ -156,8 +158,7 @@ def test_who_is_closed_is_told_why() -> None:
     assert "floodgateSlowPeerGraceMs" in stuck.sentence
 
 
-def test_each_byte_that_is_acknowledged_begins_the_grace_anew() -> None:
-    world = World()
+def test_each_byte_that_is_acknowledged_begins_the_grace_anew(world: World) -> None:
     slow = world.peer("slow", LIMIT)
     world.asks(10)
     for _ in range(5):
@@ -169,8 +170,7 @@ def test_each_byte_that_is_acknowledged_begins_the_grace_anew() -> None:
     assert slow.closings == [pytest.approx(12.5 + 3.1, abs=0.15)]
 
 
-def test_while_nobody_waits_nobody_is_closed() -> None:
-    world = World()
+def test_while_nobody_waits_nobody_is_closed(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.passes(600.0)
     assert stuck.closings == []
@@ -207,8 +207,7 @@ def test_at_most_one_is_closed_in_an_interval_and_the_longest_without_progress_f
     assert world.closed == {CloseReason.CONTENTION: 4}
 
 
-def test_all_who_are_late_are_closed_one_an_interval() -> None:
-    world = World()
+def test_all_who_are_late_are_closed_one_an_interval(world: World) -> None:
     peers = [world.peer(str(number), 100) for number in range(10)]
     world.passes(5.0)
     world.asks(LIMIT)
@@ -217,8 +216,7 @@ def test_all_who_are_late_are_closed_one_an_interval() -> None:
     assert moments == [pytest.approx(5.1 + 0.1 * number, abs=0.02) for number in range(10)]
 
 
-def test_no_more_are_closed_than_is_needed() -> None:
-    world = World()
+def test_no_more_are_closed_than_is_needed(world: World) -> None:
     peers = [world.peer(str(number), 250) for number in range(4)]
     waiter = world.asks(100)
     world.passes(30.0)
@@ -227,10 +225,7 @@ def test_no_more_are_closed_than_is_needed() -> None:
 
 
 @BUDGETS
-def test_who_pins_nothing_of_the_budget_that_is_waited_for_is_not_closed(
-    one: LimitType, other: LimitType
-) -> None:
-    world = World()
+def test_who_pins_nothing_of_the_budget_that_is_waited_for_is_not_closed(world, one, other) -> None:
     world.asks(LIMIT, "honest", one)
     in_nobodys_way = world.peer("stuck", LIMIT, other)
     waiter = world.asks(10, budget=one)
@@ -249,8 +244,7 @@ def test_of_two_late_ones_the_one_in_the_way_is_closed_though_the_other_is_later
     assert (len(elsewhere.closings), len(in_the_way.closings)) == (0, 1)
 
 
-def test_a_part_of_what_is_shared_pins_memory_too() -> None:
-    world = World()
+def test_a_part_of_what_is_shared_pins_memory_too(world: World) -> None:
     shared = world.limiter.share("public/default")
     peers = [world.peer(name) for name in "ab"]
     for peer in peers:
@@ -262,9 +256,7 @@ def test_a_part_of_what_is_shared_pins_memory_too() -> None:
     assert waiter.done
 
 
-def test_who_waits_for_itself_is_not_closed() -> None:
-    # The peer's growth waits for an honest peer's bytes
-    world = World()
+def test_who_waits_for_itself_is_not_closed(world: World) -> None:
     growing = world.peer("growing", 500)
     world.asks(500, "honest")
     (account,) = [one for one in world.limiter.semaphore(DIRECT).accounts() if one.owner is growing]
@@ -275,8 +267,7 @@ def test_who_waits_for_itself_is_not_closed() -> None:
     assert growing.closings == []
 
 
-def test_who_has_nothing_outstanding_is_not_closed() -> None:
-    world = World()
+def test_who_has_nothing_outstanding_is_not_closed(world: World) -> None:
     idle = world.peer("idle", LIMIT)
     idle.outstanding = False
     world.asks(10)
@@ -284,8 +275,7 @@ def test_who_has_nothing_outstanding_is_not_closed() -> None:
     assert idle.closings == []
 
 
-def test_who_is_sent_something_again_has_a_whole_grace() -> None:
-    world = World()
+def test_who_is_sent_something_again_has_a_whole_grace(world: World) -> None:
     peer = world.peer("peer", LIMIT)
     peer.outstanding = False
     world.asks(10)
@@ -298,8 +288,7 @@ def test_who_is_sent_something_again_has_a_whole_grace() -> None:
     assert peer.closings == [pytest.approx(13.0, abs=0.2)]
 
 
-def test_what_is_sent_in_addition_does_not_begin_the_grace_anew() -> None:
-    world = World()
+def test_what_is_sent_in_addition_does_not_begin_the_grace_anew(world: World) -> None:
     stuck = world.peer("stuck", LIMIT)
     world.asks(10)
     for _ in range(31):
@@ -342,9 +331,7 @@ def test_under_strict_order_who_waits_behind_the_peers_own_request_counts() -> N
 
 
 @pytest.mark.parametrize("rules", [SlowPeerRules(3.0, 60.0, 0), SlowPeerRules(3.0, 0, 100)])
-def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(
-    rules: SlowPeerRules,
-) -> None:
+def test_who_ends_a_turn_after_it_was_closed_is_closed_and_counted_once(rules) -> None:
     # Two rules apply in one turn, because a wait begins just before
     world = World(rules)
     stuck = world.peer("stuck", LIMIT, ends_at_once=False)
@@ -480,10 +467,8 @@ def granted_first(world: World, stuck: Peer, held: Waiter) -> str:
 
 @pytest.mark.parametrize(("seconds", "first"), [(1.4, "stuck"), (1.6, "healthy")])
 def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
-    seconds: float, first: str
+    world: World, seconds: float, first: str
 ) -> None:
-    # Other peers wait, so that the peer is examined often
-    world = World()
     stuck = world.peer("stuck")
     world.asks(LIMIT, "busy", HEAP)
     world.asks(1, "waiting", HEAP)
@@ -493,8 +478,7 @@ def test_from_half_the_grace_on_who_takes_nothing_waits_behind_the_others(
     assert granted_first(world, stuck, held) == first
 
 
-def test_who_takes_something_again_waits_behind_nobody() -> None:
-    world = World()
+def test_who_takes_something_again_waits_behind_nobody(world: World) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -504,8 +488,7 @@ def test_who_takes_something_again_waits_behind_nobody() -> None:
     assert granted_first(world, peer, held) == "stuck"
 
 
-def test_who_has_taken_everything_waits_behind_nobody() -> None:
-    world = World()
+def test_who_has_taken_everything_waits_behind_nobody(world: World) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -524,8 +507,7 @@ def test_without_a_grace_nobody_waits_behind_the_others() -> None:
     assert granted_first(world, peer, held) == "stuck"
 
 
-def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more() -> None:
-    world = World()
+def test_when_a_deferred_peer_ends_nothing_is_known_of_it_any_more(world: World) -> None:
     peer = world.peer("peer")
     world.asks(600, "other")
     held = world.asks(400, "honest")
@@ -681,8 +663,7 @@ def test_the_more_time_that_is_given_ends_with_its_bound_to_the_millisecond() ->
 # -- cost -----------------------------------------------------------------------------------------
 
 
-def test_nothing_runs_while_nothing_is_outstanding() -> None:
-    world = World()
+def test_nothing_runs_while_nothing_is_outstanding(world: World) -> None:
     peer = world.peer("peer")
     world.passes(1.0)
     peer.outstanding = False
@@ -693,8 +674,7 @@ def test_nothing_runs_while_nothing_is_outstanding() -> None:
     assert len(world.watch) == 0
 
 
-def test_it_runs_again_when_something_is_sent_again() -> None:
-    world = World()
+def test_it_runs_again_when_something_is_sent_again(world: World) -> None:
     peer = world.peer("peer")
     peer.outstanding = False
     world.passes(10.0)
@@ -716,8 +696,7 @@ def test_peers_are_looked_at_twice_a_second_and_ten_times_while_somebody_waits()
     assert peer.samples - in_quiet == pytest.approx(100, abs=1)
 
 
-def test_peers_that_come_do_not_put_off_the_next_look() -> None:
-    world = World()
+def test_peers_that_come_do_not_put_off_the_next_look(world: World) -> None:
     first = world.peer("first")
     for number in range(10):
         world.passes(0.3)
@@ -726,9 +705,7 @@ def test_peers_that_come_do_not_put_off_the_next_look() -> None:
     assert first.samples == 6
 
 
-def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(monkeypatch) -> None:
     monkeypatch.setattr(eviction, "SAMPLES_A_TICK", 2)
     world = World()
     peers = [world.peer(str(number)) for number in range(5)]
@@ -746,9 +723,8 @@ def test_so_many_are_looked_at_in_one_turn_and_the_others_come_next(
 
 
 def test_an_error_of_ours_with_one_peer_does_not_end_the_watch_over_the_others(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = World()
     broken, stuck = world.peer("broken"), world.peer("stuck", LIMIT)
     monkeypatch.setattr(broken, "sample_progress", lambda _: 1 // 0)
     world.asks(10)
@@ -804,8 +780,7 @@ def test_after_a_stop_no_timeout_is_put_off() -> None:
     assert refused(waiter)
 
 
-def test_after_a_stop_nobody_waits_behind_the_others() -> None:
-    world = World()
+def test_after_a_stop_nobody_waits_behind_the_others(world: World) -> None:
     stuck = world.peer("stuck")
     world.asks(600, "other")
     held = world.asks(400, "honest")

@@ -60,9 +60,7 @@ def test_a_client_whose_watch_is_silent_is_not_back(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", WATCHING)
-def test_a_client_that_is_offered_no_watch_is_back_without_and_has_no_row_for_it(
-    library: str,
-) -> None:
+def test_a_client_that_is_offered_no_watch_is_back_without_and_has_no_row_for_it(library) -> None:
     _, client = played(library, 200, script={"watches": False})
     assert ends(client) == ["back"]
     assert {row.outcome for row in client.context.rows.requests} == {Outcome.ANSWERED}
@@ -148,9 +146,7 @@ def test_a_lost_subscription_is_made_again_with_longer_delays_each_time() -> Non
 @pytest.mark.parametrize(
     ("error", "end"), [("ServiceNotReady", "back"), ("AuthorizationError", "refused")]
 )
-def test_a_refused_first_subscription_is_tried_again_unless_that_is_final(
-    error: str, end: str
-) -> None:
+def test_a_refused_first_subscription_is_tried_again_unless_that_is_final(error, end) -> None:
     _, client = played("cpp", 1, script={"steps": {"subscribe": [error]}}, attach=1)
     assert ends(client) == [end]
 

@@ -84,9 +84,7 @@ def test_a_cluster_elsewhere_needs_its_owners_word() -> None:
         ("confirm_at", "pulsar://10.0.0.1:6650", "add --yes-this-is-my-cluster"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused(
-    option: str, value: object, said: str, tmp_path: Path
-) -> None:
+def test_an_option_that_makes_no_sense_is_refused(option, value, said, tmp_path) -> None:
     with pytest.raises(UsageError, match=said):
         advise(topics=topics_file(tmp_path), **{option: value})  # type: ignore[arg-type]
 
@@ -132,9 +130,7 @@ def test_a_file_of_windows_counts_as_it_is_read_by_a_server(tmp_path: Path) -> N
     assert (limits.heap_mb, limits.direct_mb) == (9, 100)
 
 
-def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_nothing_helps_the_report_says_why_and_the_exit_code_is_99(tmp_path, capsys) -> None:
     # A byte a second
     out = tmp_path / "out"
     with pytest.raises(LoadgenError, match="no setting meets the goal") as ended:
@@ -172,17 +168,13 @@ def answer(proxy: bool, folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("proxy", [False, True])
-def test_an_answer_has_25_lines_of_80_columns_at_most(
-    proxy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_has_25_lines_of_80_columns_at_most(proxy, tmp_path, monkeypatch, capsys) -> None:
     answer(proxy, tmp_path, monkeypatch)
     lines = capsys.readouterr().out.splitlines()
     assert sum(-(-len(line) // 80) for line in lines) <= 25
 
 
-def test_the_line_of_a_try_says_its_limits_and_its_strain(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_line_of_a_try_says_its_limits_and_its_strain(tmp_path, monkeypatch, capsys) -> None:
     answer(False, tmp_path, monkeypatch)
     lines = capsys.readouterr().err.splitlines()
     assert "  try 1: 20 MB heap, 20 MB direct: goal met in 12.3 s" in lines
@@ -190,9 +182,7 @@ def test_the_line_of_a_try_says_its_limits_and_its_strain(
     assert any(line.endswith(f": {harder}") for line in lines)
 
 
-def test_with_json_nothing_is_beside_the_advice(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_json_nothing_is_beside_the_advice(tmp_path, capsys) -> None:
     with pytest.raises(LoadgenError, match="no setting meets the goal"):
         advise(topics=topics_file(tmp_path), settings=SLOW, out=tmp_path / "out", as_json=True)
     told = capsys.readouterr()

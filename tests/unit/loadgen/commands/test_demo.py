@@ -1,8 +1,5 @@
 """The demo's options are checked before any file is made, in one sentence each."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from loadgen.commands.demo import demo
@@ -18,9 +15,7 @@ from loadgen.errors import UsageError
         ({"topics": "50", "read_rate": "quick"}, "--read-rate 'quick' must be"),
     ],
 )
-def test_topics_of_the_demo_that_make_no_sense_are_refused(
-    options: dict[str, Any], said: str, tmp_path: Path
-) -> None:
+def test_topics_of_the_demo_that_make_no_sense_are_refused(options, said, tmp_path) -> None:
     with pytest.raises(UsageError, match=said):
         demo(**options, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

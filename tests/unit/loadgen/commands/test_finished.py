@@ -23,9 +23,7 @@ def runs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_one_run_has_its_page_and_what_its_tables_decide(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_run_has_its_page_and_what_its_tables_decide(runs: list[Path], capsys) -> None:
     report(runs[:1])
     assert {"index.html", "summary.json", "summary.csv", "junit.xml", "README.md"} <= {
         path.name for path in runs[0].iterdir()
@@ -35,9 +33,7 @@ def test_one_run_has_its_page_and_what_its_tables_decide(
     assert place == f"Report: {runs[0] / 'index.html'}"
 
 
-def test_several_runs_have_one_page_and_theirs_are_left_alone(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_runs_have_one_page_and_theirs_are_left_alone(runs: list[Path], capsys) -> None:
     report(runs, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["report"] == str(runs[0] / "report.html")
@@ -45,18 +41,14 @@ def test_several_runs_have_one_page_and_theirs_are_left_alone(
     assert not (runs[0] / "index.html").exists()
 
 
-def test_a_picture_of_several_runs_is_of_memory_over_idle_and_what_they_got(
-    runs: list[Path], tmp_path: Path
-) -> None:
+def test_a_picture_of_several_runs_is_of_memory_over_idle_and_what_they_got(runs, tmp_path) -> None:
     picture(runs, out=tmp_path / "x.svg")
     text = (tmp_path / "x.svg").read_text()
     assert "Memory of all servers together, over idle" in text
     assert "What became of requests" in text
 
 
-def test_a_question_is_sql_or_the_name_of_a_shipped_one(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_is_sql_or_the_name_of_a_shipped_one(runs: list[Path], capsys) -> None:
     sql([*map(str, runs), "by-group"], csv=True)
     assert [line.split(",")[1] for line in capsys.readouterr().out.splitlines()[1:]] == [
         "steady"
@@ -65,9 +57,7 @@ def test_a_question_is_sql_or_the_name_of_a_shipped_one(
     assert json.loads(capsys.readouterr().out) == [{"n": 10}]
 
 
-def test_a_question_can_be_a_file(
-    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_can_be_a_file(runs: list[Path], tmp_path, capsys) -> None:
     file = tmp_path / "query.sql"
     file.write_text("-- how many\nSELECT\ncount(*)\nAS\nn\nFROM\nrequests;\n")
     sql([str(runs[0])], file=file, as_json=True)
@@ -98,9 +88,7 @@ def test_a_table_or_a_column_that_is_not_there_is_told_with_the_nearest(
     assert "\n" not in str(refused.value)
 
 
-def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_question_the_shipped_ones_are_listed_and_one_is_shown(runs, capsys) -> None:
     sql()
     assert "by-group " in capsys.readouterr().out
     sql(show="by-group")

@@ -12,9 +12,7 @@ from loadgen.studies.advise.question import NamespaceShape
     "said",
     [{"service_url": "pulsar://10.0.0.1:6650"}, {"admin_url": "http://10.0.0.1:8080"}],
 )
-def test_a_cluster_elsewhere_needs_its_owners_word(
-    said: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_elsewhere_needs_its_owners_word(said: dict[str, str], monkeypatch) -> None:
     # The refusal precedes all requests to the cluster.
     monkeypatch.setattr(command, "own_namespaces", None)
     with pytest.raises(UsageError, match=r"10\.0\.0\.1.* add --yes-this-is-my-cluster"):

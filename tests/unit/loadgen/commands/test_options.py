@@ -42,9 +42,7 @@ def test_the_shell_completes_shipped_scenarios() -> None:
         ("clients.all.read.never.x", []),
     ],
 )
-def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(
-    text: str, found: list[str] | None
-) -> None:
+def test_the_shell_completes_paths_of_settings_until_there_is_a_choice(text, found) -> None:
     expected = ["servers.broker.maxTopicListInFlightHeapMemSizeMB"]
     completions = completed(text)
     assert set(expected if found is None else found) <= set(completions)
@@ -65,9 +63,7 @@ def test_without_a_scenario_the_shell_completes_what_any_has(target: str | None)
         ("expect+=list.responce.p99 < 2s", "did you mean response"),
     ],
 )
-def test_a_setting_that_is_misspelt_is_refused_with_what_was_meant(
-    setting: str, meant: str
-) -> None:
+def test_a_setting_that_is_misspelt_is_refused_with_what_was_meant(setting, meant) -> None:
     with pytest.raises(UsageError) as refused:
         wanted("storm", [setting])
     assert setting.partition("=")[0].removesuffix("+") in str(refused.value)

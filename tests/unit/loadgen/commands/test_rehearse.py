@@ -30,12 +30,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     return int(caught.value.code or 0)
 
 
-def test_a_deploy_is_played_and_told(
-    topics: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_deploy_is_played_and_told(topics: Path, tmp_path, monkeypatch, capsys) -> None:
     code = run(monkeypatch, "--topics", topics, "--family", "java-watch=8", "--family", "cpp=4",
                "--event", "deploy", "--out", tmp_path / "out")  # fmt: skip
     said = capsys.readouterr().out
@@ -88,12 +83,7 @@ def test_a_load_that_was_not_as_asked_is_no_outcome_of_the_event(
     assert run(monkeypatch, "--topics", topics) == ExitCode.GENERATOR_LIMITED
 
 
-def test_the_document_alone_is_written(
-    topics: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_document_alone_is_written(topics: Path, tmp_path, monkeypatch, capsys) -> None:
     file = tmp_path / "mine.yaml"
     code = run(monkeypatch, "--topics", topics, "--brokers", 2, "--event", "rolling",
                "--set", "clients.java-watch.read.rate=1MB/s", "--set", "seed=7",

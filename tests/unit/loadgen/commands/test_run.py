@@ -100,9 +100,7 @@ def test_exit_code_junit_readme_and_summary_are_of_one_verdict(
     assert (directory / "index.html").exists()
 
 
-def test_repeats_end_with_the_worst_of_them(
-    loadgen, experiments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeats_end_with_the_worst_of_them(loadgen, experiments, tmp_path, monkeypatch) -> None:
     # Given a first run that misses an expectation, and a second with wrong answers
     monkeypatch.setitem(OUTCOMES, "r", OUTCOMES["missed"])
     first = run_command.experiment
@@ -227,8 +225,6 @@ def test_what_does_not_fit_is_one_sentence_and_nothing_is_run(
         ("--service-url", "pulsar://192.0.2.1", "is not an address of this machine's loopback"),
     ],
 )
-def test_the_form_of_an_address_is_looked_at_before_whose_it_is(
-    loadgen, option: str, url: str, said: str
-) -> None:
+def test_the_form_of_an_address_is_looked_at_before_whose_it_is(loadgen, option, url, said) -> None:
     code, _, err = loadgen("storm", option, url)
     assert (code, said in err) == (2, True), err

@@ -82,9 +82,7 @@ def test_clients_that_would_never_start_are_told(loadgen, tmp_path: Path) -> Non
     )
 
 
-def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(
-    loadgen, tmp_path: Path
-) -> None:
+def test_a_pattern_that_its_broker_leaves_to_the_clients_is_warned_of(loadgen, tmp_path) -> None:
     long = tmp_path / "long.yaml"
     group = f"{{name: all, pattern: {'x' * 51}}}"
     long.write_text(f"extends: storm\nclients: [{group}]\n")

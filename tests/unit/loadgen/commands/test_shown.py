@@ -18,9 +18,7 @@ def told(capsys: pytest.CaptureFixture[str], moments: list[float], *, as_json: b
     return capsys.readouterr().err
 
 
-def test_beside_a_terminal_progress_is_a_line_now_and_then(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_beside_a_terminal_progress_is_a_line_now_and_then(capsys) -> None:
     assert told(capsys, [0, 5, 9, 11, 11, 12]) == "Importing topics: 3,000 of 5,000\n"
 
 

@@ -53,9 +53,7 @@ def test_clients_whose_moment_comes_when_the_run_is_over_are_warned_of() -> None
         ("do: discover, library: go", "", None), ("do: discover, library: cpp", "", None),
     ],
 )  # fmt: skip
-def test_a_pattern_that_its_broker_leaves_to_clients_is_warned_of(
-    group: str, keys: str, length: int | None
-) -> None:
+def test_a_pattern_that_its_broker_leaves_to_clients_is_warned_of(group, keys, length) -> None:
     text = f"topics: {{of: [a/b, tenant/namespace]}}\nservers: {{broker: {{{keys}}}}}"
     told = document(f"{group}, count: 1, pattern: {'x' * 21}", text).warnings
     assert len(told) == (length is not None)

@@ -24,9 +24,7 @@ def test_a_file_is_found_beside_the_document_that_names_it(tmp_path: Path) -> No
     assert read_document(str(file)).servers.service_times == TIMES
 
 
-def test_a_file_of_the_command_line_is_found_where_it_was_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_the_command_line_is_found_where_it_was_typed(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("measured.yaml").write_text(MEASURED)
     document = parse_document(SMALL, Path("m.yaml"), ["servers.service_times=measured.yaml"])

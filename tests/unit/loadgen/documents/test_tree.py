@@ -44,9 +44,7 @@ def test_a_document_over_itself_or_over_nothing_is_itself(value: dict[str, Any])
 
 
 @given(base=TREES, over=TREES)
-def test_what_is_laid_over_is_all_there_and_the_rest_is_the_bases(
-    base: dict[str, Any], over: dict[str, Any]
-) -> None:
+def test_what_is_laid_over_is_all_there_and_the_rest_is_the_bases(base, over) -> None:
     found = leaves(merged(tree(base), tree(over)).plain())
     wanted = {path: v for path, v in leaves(over).items() if not named_rows(v)}
     assert {path: found[path] for path in wanted} == wanted

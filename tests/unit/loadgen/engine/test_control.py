@@ -193,9 +193,7 @@ async def test_a_stranger_is_closed_and_changes_nothing() -> None:
     assert seen.empty()
 
 
-async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_driver_that_cannot_be_reached_is_named_with_what_to_set(monkeypatch) -> None:
     monkeypatch.setattr(control, "HELLO_SECONDS", 0.2)
     with ControlServer(1, lambda _: None).listening() as address:
         pass

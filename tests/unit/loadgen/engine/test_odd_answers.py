@@ -78,9 +78,7 @@ async def test_a_list_to_compare_with_that_is_none_shows_as_wrong() -> None:
     assert [each.outcome for each in rows if each.operation == "update"] == [Outcome.WRONG]
 
 
-async def test_a_creation_that_the_end_cuts_is_not_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_creation_that_the_end_cuts_is_not_answered(monkeypatch) -> None:
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
 

@@ -97,9 +97,7 @@ def drive(reader: Reader, arrivals: list[tuple[float, int]], until: float) -> in
     st.lists(st.tuples(st.floats(0, 20), st.integers(1, 400_000)), min_size=1, max_size=6),
     st.floats(0, 30),
 )
-def test_a_paced_reader_reads_as_a_read_budget_lets_a_client_read(
-    rate: float, arrivals: list[tuple[float, int]], later: float
-) -> None:
+def test_a_paced_reader_reads_as_a_read_budget_lets_a_client_read(rate, arrivals, later) -> None:
     arrivals = sorted(arrivals)
     until = arrivals[-1][0] + later
     found, real = drive(Paced(rate, 0.0), arrivals, until), real_reads(rate, arrivals, until)
@@ -116,9 +114,7 @@ def test_over_ten_seconds_the_rate_is_right_within_a_hundredth(rate: float, offs
 
 
 @given(RATES, st.integers(1, 3_000_000), st.integers(0, 500_000))
-def test_at_the_foretold_moment_and_no_earlier_an_offset_is_read(
-    rate: float, offset: int, more: int
-) -> None:
+def test_at_the_foretold_moment_and_no_earlier_an_offset_is_read(rate, offset, more) -> None:
     reader, visible = Paced(rate, 0.0), offset + more
     when = reader.moment_of(offset, 0.0, 0, visible)
     assert when is not None

@@ -4,11 +4,11 @@ import asyncio
 
 from loadgen.places.experiment import facts_of_page, read_server_facts
 from loadgen.places.sampling import kept_samples
-from proto.version import FLOODGATE_VERSION
+from proto.version import FLOODGATE_VERSION, VERSION
 from tests.support.peers.stand_in_admin import Given, given, stand_in_admin
 
 INFO = (
-    'floodgate_server_info{cluster="a",version="0.1.0",floodgate_profile="pulsar",'
+    f'floodgate_server_info{{cluster="a",version="{VERSION}",floodgate_profile="pulsar",'
     'max_topic_list_in_flight_heap_mem_size_mb="7"} 1.0\n'
 )
 PULSAR = 'pulsar_version_info{cluster="a",version="4.2.4",commit="53"} 1.0\n'

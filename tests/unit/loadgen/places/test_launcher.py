@@ -21,9 +21,7 @@ def corpus(topics: Topics, folder: Path) -> Path:
     return write_corpus(topics.plan(), folder / "made", 1, here).directory
 
 
-def test_made_topics_are_known_by_number_before_and_by_hash_once_they_are_made(
-    tmp_path: Path,
-) -> None:
+def test_made_topics_are_known_by_number_before_and_by_hash_once_they_are_made(tmp_path) -> None:
     made = known_namespaces(MADE, corpus(MADE, tmp_path))
     assert [each.topics for each in made] == [30, 30, 7]
     bare = tuple(each.model_copy(update={"hash": None}) for each in made)

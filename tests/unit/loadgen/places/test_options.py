@@ -71,8 +71,6 @@ CLOSED = [{"name": "closed", "do": "list", "count": 3, "arrive": AT_ONCE}]
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    values: dict[str, Any], options: RunOptions, told: str
-) -> None:
+def test_what_does_not_fit_is_refused(values, options, told) -> None:
     with pytest.raises(UsageError, match=told):
         resolved(document(**values), options)

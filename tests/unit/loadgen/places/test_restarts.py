@@ -88,9 +88,7 @@ def test_a_server_that_goes_on_works_again(launch: ServerLaunch) -> None:
         assert running._process.wait(10) == -signal.SIGTERM
 
 
-def test_a_server_that_cannot_be_executed_is_one_sentence(
-    launch: ServerLaunch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_cannot_be_executed_is_one_sentence(launch, monkeypatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 

@@ -196,9 +196,7 @@ def test_a_process_that_has_ended_is_told_from_one_without_memory(tmp_path) -> N
 
 
 @pytest.mark.parametrize(("took", "pause"), [(0.001, sampling.SAMPLE_SECONDS), (0.4, 8.0)])
-def test_a_page_costs_a_server_a_twentieth_of_its_time_at_most(
-    took: float, pause: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_costs_a_server_a_twentieth_of_its_time_at_most(took, pause, monkeypatch) -> None:
     monkeypatch.setattr(ServerWatch, "_scrape", lambda *_: took)
     paused: list[float] = []
     watch = ServerWatch({"broker": "http://127.0.0.1:1"}, {})

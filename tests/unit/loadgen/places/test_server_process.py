@@ -72,9 +72,7 @@ def test_nobody_waits_for_the_end_of_half_a_ready_line(launch: ServerLaunch) -> 
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_server_stops_however_the_block_ends(
-    launch: ServerLaunch, error: type[BaseException]
-) -> None:
+def test_server_stops_however_the_block_ends(launch, error) -> None:
     script(launch, SERVE)
     pids: list[int] = []
 
@@ -96,9 +94,7 @@ def test_server_is_asked_to_drain_first(launch: ServerLaunch) -> None:
     assert launch.log.read_text() == "up\ndrained\n"
 
 
-def test_server_that_ignores_sigterm_is_killed(
-    launch: ServerLaunch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_that_ignores_sigterm_is_killed(launch: ServerLaunch, monkeypatch) -> None:
     monkeypatch.setattr("loadgen.places.server_process.stop.__defaults__", (0.05,))
     script(launch, f"import signal\nsignal.signal(15, signal.SIG_IGN)\n{SERVE}signal.pause()\n")
     with running_server(launch) as server:
@@ -112,9 +108,7 @@ def test_server_that_ends_is_explained_with_its_log(launch: ServerLaunch) -> Non
         running_server(launch).__enter__()
 
 
-def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(
-    tmp_path: Path,
-) -> None:
+def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(tmp_path) -> None:
     # Given a broker that logs a long configuration, then looks at topics
     topics = tmp_path / "topics.txt"
     topics.write_text("persistent://a/b/right\nwrong\n")
@@ -130,9 +124,7 @@ def test_a_server_that_refuses_its_input_is_told_in_its_own_sentences_alone(
     ]
 
 
-def test_what_a_refusing_server_says_is_bounded_from_its_first_sentence(
-    launch: ServerLaunch,
-) -> None:
+def test_what_a_refusing_server_says_is_bounded_from_its_first_sentence(launch) -> None:
     script(launch, "import sys\nprint(*range(100), sep='\\n', file=sys.stderr)\nsys.exit(2)\n")
     with pytest.raises(ServerStartError) as raised:
         running_server(launch).__enter__()

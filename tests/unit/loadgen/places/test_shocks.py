@@ -84,9 +84,7 @@ def test_a_restarted_server_stays_away_for_so_long_or_until_the_run_is_over() ->
         ({"slow": "100kB/s"}, ["slow 100000.0", "mend"]),
     ],
 )
-def test_what_lasts_is_ended_with_the_run_at_the_latest(
-    values: dict[str, str], deeds: list[str]
-) -> None:
+def test_what_lasts_is_ended_with_the_run_at_the_latest(values, deeds) -> None:
     done, happened = performed(shock(at=0, **values, **{"for": "1h"}), last=deeds[-2])
     assert done == deeds
     assert len(happened) == 1

@@ -120,9 +120,7 @@ def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
         (STORM, {"expect": ["broker.resident.max < 1GB"]}, "is of a process, which virtual time"),
     ],
 )
-def test_what_virtual_time_has_not_is_refused_with_a_remedy(
-    clients: list[dict[str, Any]], values: dict[str, Any], told: str
-) -> None:
+def test_what_virtual_time_has_not_is_refused_with_a_remedy(clients, values, told) -> None:
     with pytest.raises(UsageError, match=told):
         require_virtual(document(clients, **values))
 
@@ -201,9 +199,7 @@ def test_looks_become_more_seldom_up_to_a_bound(monkeypatch: pytest.MonkeyPatch)
     assert (pauses[0], pauses[-1]) == (SAMPLE_SECONDS, virtual.LONGEST_INTERVAL_SECONDS)
 
 
-def test_an_error_of_a_behaviour_ends_the_run_and_is_raised(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_of_a_behaviour_ends_the_run_and_is_raised(monkeypatch) -> None:
     async def broken(self: List, me: LoadClient) -> None:
         del self, me
         raise ZeroDivisionError
@@ -213,9 +209,7 @@ def test_an_error_of_a_behaviour_ends_the_run_and_is_raised(
         run_in_virtual_time(DOCUMENT)
 
 
-def test_an_error_in_what_a_client_does_beside_is_raised_at_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_in_what_a_client_does_beside_is_raised_at_the_end(monkeypatch) -> None:
     async def broken(self: LoadClient, **_: object) -> None:
         raise ZeroDivisionError
 

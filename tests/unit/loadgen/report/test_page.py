@@ -93,9 +93,7 @@ def test_where_all_holds_nothing_stands_apart(tmp_path: Path) -> None:
     assert "<details open><summary>What holds: 5 checks</summary>" in text
 
 
-def test_a_page_and_a_readme_count_the_same_requests_and_tell_of_the_warm_up(
-    tmp_path: Path,
-) -> None:
+def test_a_page_and_a_readme_count_the_same_requests_and_tell_of_the_warm_up(tmp_path) -> None:
     phases = {"phases": {"warm_up": 0.45, "measure": 5.0}}
     text = made(tmp_path / "run", document=phases)
     with Results.open(tmp_path / "run") as run:
@@ -256,9 +254,7 @@ def test_runs_side_by_side_show_all_outcomes_and_the_memory_of_a_jvm(tmp_path: P
     assert "steady.list wrong" not in told
 
 
-def test_a_page_that_cannot_be_written_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LoadgenError, match=r"page.html cannot be written: .*; choose another"):
         write_page(tmp_path / "file" / "page.html", "")

@@ -63,9 +63,7 @@ def test_every_chart_of_one_run_and_of_two_can_be_drawn(runs: list[Results]) -> 
             assert all(each.x_title and each.y_title for each in axes)
 
 
-def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(
-    runs: list[Results],
-) -> None:
+def test_requests_are_counted_by_when_they_were_due_and_stand_on_each_other(runs) -> None:
     refused, answered = one("requests", runs[:1]).series
     assert [(each.name, each.words, each.look) for each in (refused, answered)] == [
         ("refused", "10 requests", "area"),

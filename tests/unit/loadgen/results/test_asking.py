@@ -64,9 +64,7 @@ def test_a_shipped_question_is_asked_of_each_run(run: Path, tmp_path: Path) -> N
         ("SELECT * FROM '/etc/passwd'", "does not exist"),
     ],
 )
-def test_nothing_is_written_and_no_other_file_is_read(
-    text: str, sentence: str, run: Path, tmp_path: Path
-) -> None:
+def test_nothing_is_written_and_no_other_file_is_read(text, sentence, run, tmp_path) -> None:
     path = tmp_path / "secret.csv"
     with pytest.raises(UsageError, match=sentence):
         run_sql([run], text.format(path=path))

@@ -74,9 +74,7 @@ def word(first: Sequence[float | None], second: Sequence[float | None]) -> Word:
         (NEAR, [None] * 5, Word.DIFFER),
     ],
 )
-def test_two_sides_agree_where_the_interval_lies_within_the_margin(
-    first: Sequence[float | None], second: Sequence[float | None], expected: Word
-) -> None:
+def test_two_sides_agree_where_the_interval_lies_within_the_margin(first, second, expected) -> None:
     assert word(first, second) is expected
 
 
@@ -117,9 +115,7 @@ def test_refusals_that_a_run_had_none_of_are_zero() -> None:
         ([run("x", 1.0)] * 31 + [run("y", 1.0)] * 31, {}, "more than 60 runs"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
-    runs: list[FinishedRun], options: dict[str, Any], sentence: str
-) -> None:
+def test_what_cannot_be_compared_is_refused(runs, options, sentence) -> None:
     with pytest.raises(UsageError, match=sentence):
         compare(runs, **options)
 
@@ -245,9 +241,7 @@ def test_the_interval_of_pairs_is_that_of_their_mean_difference() -> None:
     first=st.lists(st.integers(0, 5), min_size=1, max_size=4),
     second=st.lists(st.integers(0, 5), min_size=1, max_size=4),
 )
-def test_the_rank_test_counts_every_way_in_which_ranks_could_have_fallen(
-    first: list[int], second: list[int]
-) -> None:
+def test_the_rank_test_counts_every_way_in_which_ranks_could_have_fallen(first, second) -> None:
     pooled = sorted(first + second)
     rank = {value: pooled.index(value) * 2 + pooled.count(value) + 1 for value in pooled}
     even = len(first) * (len(pooled) + 1)

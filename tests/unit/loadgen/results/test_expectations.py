@@ -238,9 +238,7 @@ SAMPLES = [
         ("proxy.unread.max < 1", False, None),
     ],
 )
-def test_an_expectation_is_judged_by_the_rows_it_is_about(
-    text: str, holds: bool, value: float | None, tmp_path: Path
-) -> None:
+def test_an_expectation_is_judged_by_the_rows_it_is_about(text, holds, value, tmp_path) -> None:
     shocks = [{"at": 0.0, "what": "restart broker"}]
     with Results.open(record_run(tmp_path, ROWS, EVENTS, SAMPLES, shocks=shocks)) as results:
         (found,) = judge([parse_expectation(text)], results)
@@ -248,9 +246,7 @@ def test_an_expectation_is_judged_by_the_rows_it_is_about(
 
 
 @pytest.mark.parametrize(("hold", "rate"), [(0.0, 2.0), (5.0, 1.0), (90.0, 0.22)])
-def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(
-    hold: float, rate: float, tmp_path: Path
-) -> None:
+def test_a_rate_is_of_the_seconds_in_which_figures_are_taken(hold, rate, tmp_path) -> None:
     # Ten answers in five seconds behind a warm-up; the last of all requests is done at 51 s.
     rows = [request(due=due) for due in (0.5, *(1 + n / 2 for n in range(10)), 50.9)]
     phases = {"phases": {"warm_up": 1.0, "measure": 5.0, "hold": hold, "drain": 60.0}}

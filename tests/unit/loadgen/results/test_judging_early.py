@@ -51,9 +51,7 @@ def missed(text: str, totals: Totals, group: List = PLANNED) -> bool:
         ("clients.back.count >= 100", {"refused": 50}, False),
     ],
 )
-def test_a_run_ends_early_only_when_nothing_to_come_can_save_it(
-    text: str, ended: dict[str, int], expected: bool
-) -> None:
+def test_a_run_ends_early_only_when_nothing_to_come_can_save_it(text, ended, expected) -> None:
     assert missed(text, counted(**ended)) is expected
 
 

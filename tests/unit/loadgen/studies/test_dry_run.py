@@ -96,9 +96,7 @@ def test_servers_of_somebody_else_are_not_this_machines_to_judge() -> None:
 @pytest.mark.parametrize(
     ("master", "judged"), [("spark://10.0.0.9:7077", False), ("local[2]", True)]
 )
-def test_hosts_of_a_cluster_are_not_judged_by_the_ports_of_this_one(
-    master: str, judged: bool
-) -> None:
+def test_hosts_of_a_cluster_are_not_judged_by_the_ports_of_this_one(master, judged) -> None:
     tight = Machine(descriptors=100, ports=100, memory_bytes=1 << 40, disk_bytes=1 << 40)
     found = needs(
         machine=tight, service_url="pulsar://10.0.0.1:6650", master=master, place="spark", tasks=2

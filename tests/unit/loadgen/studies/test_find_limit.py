@@ -18,7 +18,7 @@ TEXT = """
 clients: [{name: steady, do: list, count: 2}]
 expect: [list.answered == 100%]
 """
-COUNTS = Range("clients.steady.count", 1, 1000)
+COUNTS = Range("clients.steady.count", 1, 64)
 
 
 def study(tmp_path: Path, text: str = TEXT) -> Study:
@@ -39,7 +39,7 @@ def test_the_highest_value_whose_expectations_are_met(tmp_path: Path) -> None:
     assert limit.fails in (41, 42)
     assert [point.values[COUNTS.path] for point in probed] == [value for value, _ in limit.probes]
     assert in_words(probed[1]).startswith(
-        "clients.steady.count=1000: expectations were missed; list.answered == 100%: 0 %"
+        "clients.steady.count=64: expectations were missed; list.answered == 100%: 0 %"
     )
 
 
@@ -47,18 +47,19 @@ def test_a_value_with_a_unit_is_tried_and_told_with_it(tmp_path: Path) -> None:
     def up_to_five_minutes(document: Document) -> list[dict[str, Any]]:
         return [request(outcome="refused" if document.phases.measure > 300 else "answered")]
 
-    wanted = parse_range("phases.measure=1m..1h")
+    wanted = parse_range("phases.measure=1m..10m")
     limit = find_limit(study(tmp_path), wanted, run=FakeExperiment(up_to_five_minutes))
-    assert [value for value, _ in limit.probes[:2]] == ["1m", "60m"]
+    assert [value for value, _ in limit.probes[:2]] == ["1m", "10m"]
     assert limit.passes.endswith("m")
     assert 4.7 < float(limit.passes[:-1]) <= 5
     assert f"is {limit.passes}; {limit.fails} does not" in limit.sentence
 
 
 def test_a_search_that_is_begun_again_keeps_its_runs(tmp_path: Path) -> None:
-    first = find_limit(study(tmp_path), COUNTS, run=FakeExperiment(up_to_forty))
+    few = Range(COUNTS.path, 32, 64)
+    first = find_limit(study(tmp_path), few, run=FakeExperiment(up_to_forty))
     run = FakeExperiment(up_to_forty)
-    assert find_limit(study(tmp_path), COUNTS, run=run) == first
+    assert find_limit(study(tmp_path), few, run=run) == first
     assert not run.run
 
 
@@ -77,9 +78,7 @@ def test_a_document_that_expects_nothing_has_no_limit(tmp_path: Path) -> None:
 @given(
     low=st.integers(0, 50), width=st.integers(2, 5000), share=st.floats(0, 1), rising=st.booleans()
 )
-def test_the_bracket_of_whole_numbers_is_exact(
-    low: int, width: int, share: float, *, rising: bool
-) -> None:
+def test_the_bracket_of_whole_numbers_is_exact(low, width, share, *, rising) -> None:
     last = low + int(share * (width - 1))
     limit = bisect(Range("x", low, low + width), lambda v: (v <= last) is rising, 0.0)
     assert {limit.passes, limit.fails} == {last, last + 1}

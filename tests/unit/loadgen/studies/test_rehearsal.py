@@ -93,9 +93,7 @@ def test_who_polls_learns_of_a_restart_at_its_next_poll() -> None:
         (True, "proxy", 2, "leave out --brokers"),
     ],
 )
-def test_an_event_of_servers_that_are_not_there_is_refused(
-    proxy: bool, event: Any, brokers: int, told: str
-) -> None:
+def test_an_event_of_servers_that_are_not_there_is_refused(proxy, event, brokers, told) -> None:
     with pytest.raises(UsageError, match=told):
         Rehearsal(question(proxy=proxy), event, brokers)
 

@@ -53,9 +53,7 @@ def test_repeats_share_a_label_and_one_run_has_its_own_name(tmp_path: Path) -> N
         run_sides([], 0)
 
 
-def test_repeats_in_virtual_time_have_seeds_of_their_own_the_same_on_each_side(
-    tmp_path: Path,
-) -> None:
+def test_repeats_in_virtual_time_have_seeds_of_their_own_the_same_on_each_side(tmp_path) -> None:
     run = FakeExperiment()
     document = DOCUMENT.model_copy(update={"seed": 7})
     places: tuple[Place, ...] = ("virtual", "processes")

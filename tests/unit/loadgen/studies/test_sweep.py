@@ -40,6 +40,12 @@ def options(tmp_path: Path) -> SweepOptions:
     return SweepOptions(str(file), varied=varied, repeats=2, out=tmp_path / "out")
 
 
+@pytest.fixture
+def few(options: SweepOptions) -> SweepOptions:
+    """Return a sweep of two runs."""
+    return replace(options, varied=options.varied[:1], repeats=1)
+
+
 def refused_by_pulsar(document: Document) -> list[dict[str, Any]]:
     bad = "refused" if document.servers.profile == "pulsar" else "answered"
     return [request(client=n, outcome=bad) for n in range(document.clients[0].count)]
@@ -59,10 +65,10 @@ def test_every_combination_runs_with_every_seed(options: SweepOptions) -> None:
     assert [options.out / name for name in table["run"].to_pylist()] == [p.run for p in points]
 
 
-def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOptions) -> None:
-    first = sweep(replace(options, repeats=1), run=FakeExperiment())
+def test_a_sweep_that_is_begun_again_runs_what_is_not_there(few: SweepOptions) -> None:
+    first = sweep(few, run=FakeExperiment())
     run = FakeExperiment()
-    points = sweep(options, run=run)
+    points = sweep(replace(few, repeats=2), run=run)
     assert {document.seed for document, _ in run.run} == {2}
     assert [point.run for point in points[::2]] == [point.run for point in first]
 
@@ -70,21 +76,19 @@ def test_a_sweep_that_is_begun_again_runs_what_is_not_there(options: SweepOption
 @pytest.mark.parametrize(
     "change", [{"settings": ["phases.measure=7s"]}, {"place": "processes"}], ids=str
 )
-def test_what_another_question_left_is_run_anew(
-    options: SweepOptions, change: dict[str, Any]
-) -> None:
-    sweep(options, run=FakeExperiment())
+def test_what_another_question_left_is_run_anew(few: SweepOptions, change: dict[str, Any]) -> None:
+    sweep(few, run=FakeExperiment())
     run = FakeExperiment()
-    sweep(replace(options, **change), run=run)
-    assert len(run.run) == 8
+    sweep(replace(few, **change), run=run)
+    assert len(run.run) == 2
 
 
-def test_half_a_run_is_no_point_and_is_not_kept(options: SweepOptions) -> None:
+def test_half_a_run_is_no_point_and_is_not_kept(few: SweepOptions) -> None:
     with pytest.raises(KeyboardInterrupt):
-        sweep(options, run=FakeExperiment(interrupted=True))
+        sweep(few, run=FakeExperiment(interrupted=True))
     run = FakeExperiment()
-    sweep(options, run=run)
-    assert len(run.run) == 8
+    sweep(few, run=run)
+    assert len(run.run) == 2
 
 
 def test_nothing_runs_where_one_point_is_no_scenario(options: SweepOptions) -> None:
@@ -109,9 +113,10 @@ def test_the_table_has_medians_and_how_many_passed(options: SweepOptions) -> Non
     assert points[0].figures["list.response.p99"] == math.inf
 
 
-def test_a_run_that_is_not_to_be_relied_on_says_so(options: SweepOptions) -> None:
-    points = sweep(options, run=FakeExperiment(lambda document: [request(outcome="wrong")]))
-    with pytest.raises(LoadgenError, match="8 of 8 runs are not to be relied on") as caught:
+def test_a_run_that_is_not_to_be_relied_on_says_so(few: SweepOptions) -> None:
+    wrong = FakeExperiment(lambda document: [request(outcome="wrong")])
+    points = sweep(replace(few, repeats=2), run=wrong)
+    with pytest.raises(LoadgenError, match="4 of 4 runs are not to be relied on") as caught:
         require_valid(points)
     assert caught.value.exit_code is ExitCode.CORRECTNESS
     assert table_of(points)[0][-1] == "not to be relied on"
@@ -129,8 +134,6 @@ def test_a_run_that_is_not_to_be_relied_on_says_so(options: SweepOptions) -> Non
         ([Varied("a", tuple(range(101)))], 100, "10,100 points"),
     ],
 )
-def test_a_grid_that_is_none_is_refused(
-    options: SweepOptions, varied: list[Varied], repeats: int, said: str
-) -> None:
+def test_a_grid_that_is_none_is_refused(options, varied, repeats, said) -> None:
     with pytest.raises(UsageError, match=said):
         sweep(replace(options, varied=varied, repeats=repeats), run=FakeExperiment())

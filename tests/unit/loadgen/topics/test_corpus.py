@@ -161,9 +161,7 @@ def manifest(content: str) -> Callable[[Corpus], object]:
         ),
     ],
 )
-def test_what_is_wrong_with_a_corpus_is_one_sentence(
-    tmp_path: Path, spoil: Callable[[Corpus], Any], said: str
-) -> None:
+def test_what_is_wrong_with_a_corpus_is_one_sentence(tmp_path, spoil, said) -> None:
     spoil(write(tmp_path / "topics"))
     with pytest.raises(UsageError, match=said):
         open_corpus(tmp_path / "topics")
@@ -192,9 +190,7 @@ def test_an_entry_is_the_hash_of_java_and_tells_persistent_topics_apart(names: l
     assert (entry.persistent is None) == (persistent == names)
 
 
-def test_the_namespaces_of_a_corpus_are_asked_for_with_their_persistent_listings(
-    tmp_path: Path,
-) -> None:
+def test_the_namespaces_of_a_corpus_are_asked_for_with_their_persistent_listings(tmp_path) -> None:
     plan = TopicPlan(100, 3, 7, TopicShape(non_persistent_share=0.5))
     corpus = write(tmp_path / "x", plan=plan)
     expected = [

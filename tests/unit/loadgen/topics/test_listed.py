@@ -51,9 +51,7 @@ def many_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("many_buckets")
-def test_the_files_of_a_corpus_are_a_list_of_the_same_corpus(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_the_files_of_a_corpus_are_a_list_of_the_same_corpus(corpus: Corpus, tmp_path) -> None:
     made = make(corpus.directory, tmp_path / "again").corpus
     assert rows(made) == rows(corpus)
     assert made.manifest.namespaces == corpus.manifest.namespaces
@@ -99,13 +97,7 @@ def test_processes_beside_make_what_this_one_makes(corpus: Corpus, tmp_path: Pat
         ),
     ],
 )  # fmt: skip
-def test_a_list_is_the_topics_that_it_means(
-    tmp_path: Path,
-    names: list[str],
-    said: list[int | None] | None,
-    found: list[tuple[str, int]],
-    twice: int,
-) -> None:
+def test_a_list_is_the_topics_that_it_means(tmp_path, names, said, found, twice) -> None:
     full = [f"persistent://a/b/{name}" for name in names]
     path = text(tmp_path, *full)
     if said:
@@ -148,9 +140,7 @@ def test_invalid_names_are_told_with_their_lines_and_nothing_is_written(tmp_path
     assert (left.corpus.manifest.topics, left.invalid.count) == (1, 2)
 
 
-def test_lines_of_a_text_in_pieces_are_numbered_through_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_of_a_text_in_pieces_are_numbered_through_it(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(lists, "PIECE_BYTES", 40)
     with pytest.raises(UsageError, match="line 9: 'one' is not a full topic name"):
         make(text(tmp_path, *["persistent://a/b/c"] * 8, "one"), tmp_path / "out")
@@ -165,9 +155,7 @@ def test_a_list_without_topics_is_refused(tmp_path: Path, lines: list[str]) -> N
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=40),
        st.integers(1, 50))  # fmt: skip
 @settings(max_examples=60)
-def test_pieces_of_a_text_have_every_line_once(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], piece_bytes: int
-) -> None:
+def test_pieces_of_a_text_have_every_line_once(tmp_path_factory, lines, piece_bytes) -> None:
     path = tmp_path_factory.mktemp("list") / "x"
     path.write_bytes(b"".join(line.replace(b"\0", b"0") + b"\n" for line in lines))
     (whole,) = pieces_of(path) or [None]
@@ -255,9 +243,7 @@ def test_a_folder_that_says_no_number_of_partitions_is_refused(tmp_path: Path) -
         (None, "a folder without Parquet files"),
     ],
 )
-def test_what_is_no_list_is_refused(
-    tmp_path: Path, columns: dict[str, Any] | None, said: str
-) -> None:
+def test_what_is_no_list_is_refused(tmp_path, columns: dict[str, Any] | None, said: str) -> None:
     path = tmp_path
     if columns:
         path = tmp_path / "x.parquet"

@@ -140,9 +140,7 @@ async def test_import_reports_what_the_server_says(corpus: Path) -> None:
         (200, '{"topics": 1, "namespaces": 2, "seconds": 1}', "holds 100", ExitCode.CORRECTNESS),
     ],
 )
-async def test_an_import_that_failed_is_one_sentence(
-    corpus: Path, status: int, body: str, said: str, exit_code: ExitCode
-) -> None:
+async def test_an_import_that_failed_is_one_sentence(corpus, status, body, said, exit_code) -> None:
     admin = FakeAdmin()
     admin.answer = status, body
     async with serving(admin) as url:
@@ -201,9 +199,7 @@ async def test_a_load_that_ended_early_goes_on_where_it_was(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["names.txt"]
 
 
-async def test_an_import_that_ended_early_goes_on_with_the_files_that_are_left(
-    corpus: Path,
-) -> None:
+async def test_an_import_that_ended_early_goes_on_with_the_files_that_are_left(corpus) -> None:
     # Given a broker that accepts one file and refuses another
     admin = FakeAdmin()
     admin.answer = 200, '{"topics": 100, "namespaces": 1, "seconds": 0.5}'
@@ -230,9 +226,7 @@ async def test_the_state_of_another_load_is_refused(corpus: Path) -> None:
 
 @given(st.permutations(range(25)), st.integers(0, 25))
 @settings(max_examples=40)
-def test_the_state_knows_the_first_topic_that_is_not_in(
-    tmp_path_factory: pytest.TempPathFactory, order: list[int], ended: int
-) -> None:
+def test_the_state_knows_the_first_topic_that_is_not_in(tmp_path_factory, order, ended) -> None:
     path = text(tmp_path_factory.mktemp("load"), "persistent://a/b/c")
     state = LoadState(path, "http://x", "rest")
     for number in order[:ended]:

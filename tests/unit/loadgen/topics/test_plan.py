@@ -75,9 +75,7 @@ def test_each_namespace_has_one_name() -> None:
         ((1000, 2, 7), {"tenants": 3}, "3 tenants were asked for"),
     ],
 )
-def test_a_plan_that_cannot_be_made_is_refused(
-    arguments: tuple[int, int, int], shape: dict[str, Any], said: str
-) -> None:
+def test_a_plan_that_cannot_be_made_is_refused(arguments, shape, said) -> None:
     with pytest.raises(ValueError, match=said):
         TopicPlan(*arguments, TopicShape(**shape))
 

@@ -86,9 +86,7 @@ def test_a_corpus_or_a_file_of_it_is_read_topic_by_topic(corpus: Path, whole: bo
         (b"\xff\xfe\x00", "is neither Parquet nor UTF-8 text"),
     ],
 )
-def test_what_is_no_topic_is_told_before_anything_is_created(
-    tmp_path: Path, content: str | bytes, said: str
-) -> None:
+def test_what_is_no_topic_is_told_before_anything_is_created(tmp_path, content, said) -> None:
     with pytest.raises(UsageError) as caught:
         read_topics(text(tmp_path, content))
     assert said in str(caught.value)
@@ -123,9 +121,7 @@ def test_persistent_topics_are_counted_by_namespace(tmp_path: Path, form: str) -
 
 
 @pytest.mark.parametrize("as_parquet", [True, False])
-def test_invalid_topics_of_ones_own_are_told_before_a_server_starts(
-    tmp_path: Path, as_parquet: bool
-) -> None:
+def test_invalid_topics_of_ones_own_are_told_before_a_server_starts(tmp_path, as_parquet) -> None:
     names, path = ["persistent://a/b/c", "nonsense"], tmp_path / "topics"
     if as_parquet:
         pq.write_table(pa.table({"topic": names}), path)
@@ -148,8 +144,6 @@ def test_invalid_topics_of_ones_own_are_told_before_a_server_starts(
         (b"PAR1PAR1", "cannot be read as Parquet"),
     ],
 )
-def test_a_file_without_topics_is_one_sentence(
-    tmp_path: Path, content: bytes, sentence: str
-) -> None:
+def test_a_file_without_topics_is_one_sentence(tmp_path, content: bytes, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         read_own_topics(text(tmp_path, content))

@@ -51,9 +51,7 @@ def all_rows(plan: TopicPlan, parts: int = 1) -> pa.Table:
 
 @given(plans(), st.integers(1, 50))
 @settings(max_examples=10, deadline=None)
-def test_the_rows_of_a_namespace_do_not_depend_on_the_pieces_they_are_made_in(
-    plan: TopicPlan, piece: int
-) -> None:
+def test_the_rows_of_a_namespace_do_not_depend_on_the_pieces_they_are_made_in(plan, piece) -> None:
     whole = all_rows(plan)
     with patch.object(rows, "_PIECE_ROWS", piece):
         assert all_rows(plan).equals(whole)
@@ -65,9 +63,7 @@ def names_of(plan: TopicPlan) -> list[str]:
 
 @given(plans(), st.integers(1, 20))
 @settings(max_examples=60, deadline=None)
-def test_every_shape_makes_as_many_valid_names_in_order_whatever_the_parts(
-    plan: TopicPlan, parts: int
-) -> None:
+def test_every_shape_makes_as_many_valid_names_in_order_whatever_the_parts(plan, parts) -> None:
     table = all_rows(plan)
     assert all_rows(plan, parts).equals(table)
     rows = table.to_pylist()
@@ -150,9 +146,7 @@ def test_names_that_have_no_room_for_words_are_as_long_as_asked_for(mean_name_by
     ("partitions", "ratios"),
     [("few", {(3, 8): 8 / 3, (8, 64): 8}), ("zipf:1", {(1, 2): 2, (1, 8): 8})],
 )
-def test_small_partition_counts_are_the_most(
-    partitions: str, ratios: dict[tuple[int, int], float]
-) -> None:
+def test_small_partition_counts_are_the_most(partitions, ratios) -> None:
     shape = TopicShape(plain_share=0.15, partitions=partitions)
     counts = Counter(all_rows(TopicPlan(200_000, 5, 7, shape)).column("partitions").to_pylist())
     assert counts[0] / 200_000 == pytest.approx(0.15, abs=0.01)

@@ -65,9 +65,7 @@ def test_the_first_lookup_of_a_namespace_costs_a_broker_more_once() -> None:
 
 
 @pytest.mark.parametrize(("pattern", "seconds"), [(None, 1.0), ("x.*", 3.0)])
-def test_names_take_their_times_where_the_store_is_not_waited_for(
-    pattern: str | None, seconds: float
-) -> None:
+def test_names_take_their_times_where_the_store_is_not_waited_for(pattern, seconds) -> None:
     # A broker without a measured wait, and 10 names of 100 ms, matched in 200
     times = PULSAR.model_copy(update={"list_wait": 0.0, "list_name": 0.1, "match_name": 0.2})
     group = {"name": "all", "do": "list", "count": 1, "pattern": pattern}
@@ -84,9 +82,7 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(
 
 
 @pytest.mark.parametrize(("profile", "seconds"), [("pulsar", 2.0), ("floodgate", 1.0)])
-def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(
-    profile: str, seconds: float
-) -> None:
+def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(profile, seconds) -> None:
     # Four watches of 10 names, each matched in 100 ms, by two threads
     each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2}
     times = PULSAR.model_copy(update=each)

@@ -1,58 +1,37 @@
-"""The request id of an unparsed command."""
+"""The fields of a message, unparsed."""
 
 import pytest
 
 import proto.PulsarApi_pb2 as pb
 from proto.errors import RemoteProtocolError
-from proto.parsing.unparsed import MAX_FIELDS_PASSED, find_field, request_id_in
-from tests.support.processes.commands import TYPES, complete_command, type_name
-
-Type = pb.BaseCommand
-WITH_REQUEST_ID = [
-    kind
-    for kind in TYPES
-    if (body := pb.BaseCommand.DESCRIPTOR.fields_by_number[kind].message_type) is not None
-    and "request_id" in body.fields_by_name
-]
-
-
-@pytest.mark.parametrize("kind", TYPES, ids=type_name)
-def test_the_request_id_is_what_the_parser_finds(kind: int) -> None:
-    command = complete_command(kind)
-    body = getattr(command, pb.BaseCommand.DESCRIPTOR.fields_by_number[kind].name)
-    if kind in WITH_REQUEST_ID:
-        body.request_id = 2**64 - 1
-    found = request_id_in(kind, command.SerializeToString())
-    assert found == (2**64 - 1 if kind in WITH_REQUEST_ID else None)
-
-
-def test_another_commands_body_is_none() -> None:
-    command = complete_command(Type.PRODUCER, Type.SUBSCRIBE)
-    assert request_id_in(Type.PRODUCER, command.SerializeToString()) is None
+from proto.parsing.unparsed import MAX_FIELDS_PASSED, check_bodies, fields
 
 
 @pytest.mark.parametrize(
-    ("message", "number", "value"),
+    ("message", "found"),
     [
-        (b"", 1, None),
-        (b"\x08\x07", 1, 7),
-        (b"\x08\x07", 2, None),
-        (b"\x0a\x01x\x10\x05", 2, 5),
-        (b"\x0a\x01x", 1, b"x"),
-        (b"\x09" + bytes(8) + b"\x10\x05", 2, 5),
-        (b"\x0d" + bytes(4) + b"\x10\x05", 2, 5),
+        (b"", []),
+        (b"\x08\x07", [(1, 7)]),
+        (b"\x0a\x01x\x10\x05", [(1, b"x"), (2, 5)]),
+        (b"\x09" + bytes(8) + b"\x10\x05", [(1, bytes(8)), (2, 5)]),
+        (b"\x0d" + bytes(4) + b"\x10\x05", [(1, bytes(4)), (2, 5)]),
     ],
 )
-def test_a_field_is_found_behind_others_of_any_kind(
-    message: bytes, number: int, value: int | bytes | None
+def test_fields_of_any_kind_are_read_in_order(
+    message: bytes, found: list[tuple[int, int | bytes]]
 ) -> None:
-    assert find_field(memoryview(message), number) == value
+    assert [(one.number, one.value) for one in fields(memoryview(message))] == found
 
 
 @pytest.mark.parametrize("passed", [MAX_FIELDS_PASSED - 1, MAX_FIELDS_PASSED])
-def test_only_so_many_fields_are_passed(passed: int) -> None:
-    message = b"\x0a\x00" * passed + b"\x10\x05"
-    assert find_field(memoryview(message), 2) == (5 if passed < MAX_FIELDS_PASSED else None)
+def test_bodies_behind_many_fields_are_not_checked(passed: int) -> None:
+    incomplete = bytes((pb.BaseCommand.DESCRIPTOR.fields_by_name["producer"].number << 3 | 2, 0))
+    message = b"\x08\x02" * passed + incomplete
+    if passed == MAX_FIELDS_PASSED:
+        check_bodies(message)
+        return
+    with pytest.raises(RemoteProtocolError, match="lacks a required field"):
+        check_bodies(message)
 
 
 @pytest.mark.parametrize(
@@ -66,4 +45,4 @@ def test_only_so_many_fields_are_passed(passed: int) -> None:
 )
 def test_what_is_no_protobuf_is_the_peers_fault(message: bytes, sentence: str) -> None:
     with pytest.raises(RemoteProtocolError, match=sentence):
-        find_field(memoryview(message), 2)
+        list(fields(memoryview(message)))

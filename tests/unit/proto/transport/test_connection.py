@@ -71,6 +71,11 @@ def enqueue(peer: Peer, size: int, calls: list[str], name: str) -> None:
     peer.enqueue([b"x" * size], size, lambda: calls.append(name))
 
 
+@pytest.fixture
+async def peer() -> Peer:
+    return connected()
+
+
 # -- sending --------------------------------------------------------------------------------------
 
 
@@ -105,8 +110,7 @@ async def test_a_large_entry_goes_alone_and_small_ones_leave_together() -> None:
     assert peer.memory.writes == [HANDOVER_BYTES + 1, HANDOVER_BYTES, HANDOVER_BYTES // 2]
 
 
-async def test_bytes_leave_in_the_order_they_were_queued() -> None:
-    peer = connected()
+async def test_bytes_leave_in_the_order_they_were_queued(peer: Peer) -> None:
     peer.send(success(1))
     peer.enqueue([frames(2), memoryview(frames(3))], 2 * len(frames(2)))
     peer.send(success(4))
@@ -115,8 +119,7 @@ async def test_bytes_leave_in_the_order_they_were_queued() -> None:
     assert bytes(peer.memory.received) == frames(1, 2, 3, 4)
 
 
-async def test_an_entry_queued_by_one_that_leaves_goes_last() -> None:
-    peer = connected()
+async def test_an_entry_queued_by_one_that_leaves_goes_last(peer: Peer) -> None:
     peer.enqueue([frames(1)], len(frames(1)), lambda: peer.send(success(3)))
     peer.send(success(2))
     while peer.outbound.pending_bytes:
@@ -146,9 +149,7 @@ async def test_writability_follows_the_marks() -> None:
 
 
 @pytest.mark.parametrize("how", ["breaks", "abort"])
-async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_lost(
-    how: str,
-) -> None:
+async def test_every_entry_gives_back_what_it_holds_once_when_the_connection_is_lost(how) -> None:
     peer, left = connected(), list[str]()
     for name in ("handed over", "queued"):
         enqueue(peer, HANDOVER_BYTES, left, name)
@@ -192,9 +193,7 @@ async def test_frames_are_handled_as_they_become_complete() -> None:
     assert peer.taken == [1, 2, 3]
 
 
-async def test_a_lost_connection_keeps_nothing_of_what_it_received() -> None:
-    # A part of a frame
-    peer = connected()
+async def test_a_lost_connection_keeps_nothing_of_what_it_received(peer: Peer) -> None:
     peer.memory.peer_sends(frames(1)[:-1])
     assert peer.decoder.buffered_bytes > 0
     peer.abort()
@@ -217,8 +216,7 @@ async def test_the_gate_stops_between_frames_and_what_is_left_goes_first_afterwa
     assert peer.memory.is_reading()
 
 
-async def test_a_gate_that_closes_while_it_drains_stops_again() -> None:
-    peer = connected()
+async def test_a_gate_that_closes_while_it_drains_stops_again(peer: Peer) -> None:
     peer.on_frame = lambda _: peer.gate.close_for(FULL)
     peer.memory.peer_sends(frames(1, 2, 3))
     peer.gate.open_for(FULL)
@@ -227,8 +225,7 @@ async def test_a_gate_that_closes_while_it_drains_stops_again() -> None:
     assert not peer.memory.is_reading()
 
 
-async def test_opening_the_gate_of_a_lost_connection_is_no_matter() -> None:
-    peer = connected()
+async def test_opening_the_gate_of_a_lost_connection_is_no_matter(peer: Peer) -> None:
     peer.gate.close_for(FULL)
     peer.memory.peer_sends(frames(1))
     peer.gate.open_for(FULL)
@@ -255,8 +252,7 @@ async def test_without_a_residue_raw_mode_begins_with_the_next_chunk() -> None:
     assert raw == [b"first"]
 
 
-async def test_frames_are_kept_by_default() -> None:
-    peer = connected()
+async def test_frames_are_kept_by_default(peer: Peer) -> None:
     large = pb.BaseCommand(type=pb.BaseCommand.SUCCESS, success=pb.CommandSuccess(request_id=5))
     large.success.schema.name = "x" * 5_000
     large.success.schema.schema_data = b""
@@ -300,9 +296,7 @@ async def test_a_peer_that_breaks_the_protocol_is_closed_with_one_sentence(
     assert record.levelno == logging.INFO
 
 
-async def test_an_error_of_ours_ends_one_peer_and_says_where(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_error_of_ours_ends_one_peer_and_says_where(caplog) -> None:
     peer, other = connected(), connected()
 
     def fail(_: int) -> None:
@@ -317,8 +311,7 @@ async def test_an_error_of_ours_ends_one_peer_and_says_where(
     assert record.levelno == logging.ERROR
 
 
-async def test_a_handler_may_refuse_its_frame() -> None:
-    peer = connected()
+async def test_a_handler_may_refuse_its_frame(peer: Peer) -> None:
 
     def refuse(_: int) -> None:
         raise RemoteProtocolError("not now")
@@ -348,8 +341,7 @@ async def test_close_lets_queued_entries_leave_first() -> None:
     assert len(peer.memory.received) == 140_000
 
 
-async def test_close_with_nothing_queued_closes_at_once() -> None:
-    peer = connected()
+async def test_close_with_nothing_queued_closes_at_once(peer: Peer) -> None:
     waiting = await started(peer.wait_closed())
     peer.close()
     await waiting
@@ -372,8 +364,7 @@ async def test_what_comes_after_close_is_not_taken_and_not_kept(raw: bool) -> No
     assert (peer.taken, taken, peer.decoder.buffered_bytes) == ([], [], 0)
 
 
-async def test_a_handler_that_closes_takes_no_more_frames() -> None:
-    peer = connected()
+async def test_a_handler_that_closes_takes_no_more_frames(peer: Peer) -> None:
     peer.on_frame = lambda _: peer.close()
     peer.memory.peer_sends(frames(1, 2))
     await settle()
@@ -388,8 +379,7 @@ async def test_the_end_of_the_stream_is_the_end() -> None:
     assert (left, peer.closed, peer.ends) == (["unread"], True, [None])
 
 
-async def test_who_waits_for_the_end_can_leave() -> None:
-    peer = connected()
+async def test_who_waits_for_the_end_can_leave(peer: Peer) -> None:
     leaves, stays = await started(peer.wait_closed()), await started(peer.wait_closed())
     leaves.cancel()
     peer.memory.breaks()
@@ -415,8 +405,7 @@ async def test_addresses_are_written_as_people_write_them(name: object, text: st
     assert repr(peer) == (f"<Peer {text} <OutboundBuffer 0 bytes, writable> <ReadGate open>>")
 
 
-async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
-    peer = connected()
+async def test_a_burst_of_small_frames_takes_turns_with_others(peer: Peer) -> None:
     numbers = list(range(2 * FRAMES_A_TURN + 10))
     peer.memory.peer_sends(frames(*numbers))
     # Reading stops until received bytes are handled, in turns
@@ -429,9 +418,7 @@ async def test_a_burst_of_small_frames_takes_turns_with_others() -> None:
     assert peer.memory.is_reading()
 
 
-async def test_a_burst_of_large_frames_takes_turns_by_their_bytes() -> None:
-    # Each is a quarter of a turn
-    peer = connected()
+async def test_a_burst_of_large_frames_takes_turns_by_their_bytes(peer: Peer) -> None:
     large = [success(number) for number in range(10)]
     for command in large:
         command.success.schema.name = "x" * (BYTES_A_TURN // 4)
@@ -458,8 +445,7 @@ async def test_payloads_count_a_quarter_so_that_receipts_of_several_leave_togeth
     assert peer.taken == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
-async def test_a_frame_that_was_much_work_ends_its_turn() -> None:
-    peer = connected()
+async def test_a_frame_that_was_much_work_ends_its_turn(peer: Peer) -> None:
     peer.on_frame = lambda number: setattr(peer, "turn_ended", number in (1, 4))
     peer.memory.peer_sends(frames(*range(5)))
     assert peer.taken == [0, 1]
@@ -507,16 +493,14 @@ async def test_turns_are_short_where_many_want_them(monkeypatch: pytest.MonkeyPa
     assert (peer.taken, peer.turns.wanted) == ([0, 1, 2], 3)
 
 
-async def test_who_is_lost_wants_no_turn() -> None:
-    peer = connected()
+async def test_who_is_lost_wants_no_turn(peer: Peer) -> None:
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN + 1)))
     assert peer.turns.wanted == 1
     peer.memory.breaks()
     assert peer.turns.wanted == 0
 
 
-async def test_who_is_lost_within_its_turn_wants_no_other() -> None:
-    peer = connected()
+async def test_who_is_lost_within_its_turn_wants_no_other(peer: Peer) -> None:
 
     def ends(number: int) -> None:
         if number == FRAMES_A_TURN - 1:
@@ -536,8 +520,7 @@ def test_a_turn_is_never_shorter_than_some_frames_take(monkeypatch: pytest.Monke
     ]
 
 
-async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread() -> None:
-    peer = connected()
+async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread(peer: Peer) -> None:
     peer.on_frame = lambda number: setattr(peer, "unfinished", number == 1)
     peer.memory.peer_sends(frames(*range(5)))
     await settle()
@@ -549,17 +532,14 @@ async def test_the_frames_behind_one_that_is_handled_in_steps_wait_unread() -> N
     assert peer.memory.is_reading()
 
 
-async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on() -> None:
-    peer = connected()
+async def test_a_burst_that_ends_with_its_turn_leaves_the_reading_on(peer: Peer) -> None:
     peer.memory.peer_sends(frames(*range(FRAMES_A_TURN)))
     await settle()
     assert len(peer.taken) == FRAMES_A_TURN
     assert peer.memory.is_reading()
 
 
-async def test_a_pause_in_the_middle_of_a_burst_outlasts_its_turns() -> None:
-    # The gate is closed by a frame of the second turn
-    peer = connected()
+async def test_a_pause_in_the_middle_of_a_burst_outlasts_its_turns(peer: Peer) -> None:
     last = FRAMES_A_TURN + 3
     peer.on_frame = lambda number: peer.gate.close_for(FULL) if number == last else None
     peer.memory.peer_sends(frames(*range(2 * FRAMES_A_TURN)))

@@ -35,9 +35,7 @@ def all_but_the_last_step(size: int, link: Link) -> int:
 
 
 @BOTH
-async def test_an_entry_weighs_96_bytes_more_than_it_has_until_its_last_byte_is_gone(
-    link: Link,
-) -> None:
+async def test_an_entry_weighs_96_bytes_more_than_it_has_until_its_last_byte_is_gone(link) -> None:
     async with controlled_peer(link) as (connection, peer):
         connection.queue("entry", bytes(40_000))
         most = all_but_the_last_step(40_000, link)
@@ -124,9 +122,7 @@ async def test_part_of_an_entry_makes_nothing_writable() -> None:
 
 @BOTH
 @pytest.mark.parametrize("leave", [ControlledPeer.closes, ControlledPeer.resets])
-async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(
-    link: Link, leave: object
-) -> None:
+async def test_a_peer_that_leaves_gives_everything_back_in_the_turn_it_is_lost(link, leave) -> None:
     async with controlled_peer(link, Flow(pauses=False)) as (connection, peer):
         for name in ("a", "b", "c"):
             connection.queue(name, bytes(70_000))

@@ -1,7 +1,5 @@
 """Holders of a connection are notified of the loss."""
 
-import pytest
-
 from tests.unit.proto.transport.test_connection import connected, enqueue
 
 
@@ -22,9 +20,7 @@ async def test_entries_have_given_back_what_they_held_before_anybody_is_told() -
     assert told == ["entry", "told"]
 
 
-async def test_one_that_raises_does_not_keep_the_others_from_being_told(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_one_that_raises_does_not_keep_the_others_from_being_told(caplog) -> None:
     peer, told = connected(), list[str]()
 
     def fail(_: object) -> None:

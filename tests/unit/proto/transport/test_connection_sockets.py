@@ -109,9 +109,7 @@ def success_frames(count: int) -> bytes:
 
 
 @LOOPS
-def test_an_entry_leaves_when_the_kernel_has_its_last_byte(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_an_entry_leaves_when_the_kernel_has_its_last_byte(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         read_when_it_left: list[int] = []
         parts = [bytes([number]) * (SIZE_BYTES // 10) for number in range(10)]
@@ -130,9 +128,7 @@ def test_an_entry_leaves_when_the_kernel_has_its_last_byte(
 
 
 @LOOPS
-def test_many_entries_leave_in_order(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_many_entries_leave_in_order(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         sizes = [1, 100_000, 10, 65_536, 65_537, 3, 40_000, 40_000, 200_000] * 3
         left: list[int] = []
@@ -150,9 +146,7 @@ def test_many_entries_leave_in_order(
 
 
 @LOOPS
-def test_a_closed_gate_stops_the_peer_and_loses_nothing(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_closed_gate_stops_the_peer_and_loses_nothing(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         loop = asyncio.get_running_loop()
         data = success_frames(FRAMES)
@@ -173,9 +167,7 @@ def test_a_closed_gate_stops_the_peer_and_loses_nothing(
 
 
 @LOOPS
-def test_close_sends_what_is_queued_before_the_end(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_close_sends_what_is_queued_before_the_end(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         for _ in range(5):
             peer.enqueue([b"x" * SIZE_BYTES], SIZE_BYTES)
@@ -188,9 +180,7 @@ def test_close_sends_what_is_queued_before_the_end(
 
 
 @LOOPS
-def test_a_peer_that_vanishes_gives_everything_back(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_peer_that_vanishes_gives_everything_back(new_loop) -> None:
     async def scenario(peer: Peer, far: FarEnd) -> None:
         left: list[int] = []
         for number in range(3):

@@ -19,6 +19,7 @@ from proto.transport.frame_intake import (
     FrameIntake,
 )
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.examples import many
 from tests.support.processes.commands import TYPES, complete_command, type_name
 
 Kind = pb.BaseCommand
@@ -304,11 +305,9 @@ def numbered(kinds: list[int]) -> list[bytes]:
     return frames
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=many(300), deadline=None)
 @given(st.lists(KINDS, max_size=30), MOVES)
-def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(
-    kinds: list[int], moves: list[int | bool]
-) -> None:
+def test_all_frames_are_handled_once_and_in_order_but_for_what_may_overtake(kinds, moves) -> None:
     stream, fed, order = b"".join(numbered(kinds)), Fed(), []
 
     def takes(*, gate_open: bool, most: int = 3) -> None:

@@ -49,9 +49,7 @@ def queue(*sizes: int) -> tuple[OutboundQueue, list[int]]:
     ("sizes", "turns"),
     [([50], [20, 40, 50]), ([20], [20]), ([9, 9, 9, 9], [27, 36]), ([4] * 12, [24, 48]), ([], [0])],
 )
-def test_others_have_their_turn_however_fast_the_kernel_is(
-    sizes: list[int], turns: list[int]
-) -> None:
+def test_others_have_their_turn_however_fast_the_kernel_is(sizes, turns) -> None:
     made, left = queue(*sizes)
     transport, written = Transport(), list[int]()
     goes_on = made.hand_over(transport)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from limiter.flow.causes import PauseCause
-from limiter.flow.cooldown import CooldownRules
+from limiter.flow.flow_control import CooldownRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from proto.transport.frame_intake import MAX_PARKED_BYTES, MAX_PARKED_FRAMES
 from tests.support.clocks.manual_clock import ManualClock

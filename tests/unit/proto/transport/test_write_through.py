@@ -1,6 +1,5 @@
 """Frames past the queue: with an empty queue they cost no entry, else they are not sent."""
 
-import asyncio
 import logging
 import ssl
 from collections.abc import Callable
@@ -203,9 +202,7 @@ async def test_nothing_goes_past_encryption() -> None:
 
 
 @LOOPS
-def test_a_small_frame_is_with_the_kernel_at_once(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_small_frame_is_with_the_kernel_at_once(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         payment = Payment()
         for number in range(4):
@@ -218,9 +215,7 @@ def test_a_small_frame_is_with_the_kernel_at_once(
 
 
 @LOOPS
-def test_a_frame_of_which_the_kernel_takes_a_part_is_an_entry_until_it_has_left(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_frame_of_which_the_kernel_takes_a_part_is_an_entry_until_it_has_left(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         size, payment, left = 20 * SEND_BUFFER_BYTES, Payment(), list[str]()
         assert peer.write_through(b"a" * size, payment.part, size)
@@ -242,9 +237,7 @@ def test_a_frame_of_which_the_kernel_takes_a_part_is_an_entry_until_it_has_left(
 
 
 @LOOPS
-def test_a_close_lets_a_frame_leave_that_the_kernel_did_not_take(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_close_lets_a_frame_leave_that_the_kernel_did_not_take(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         size, payment = 20 * SEND_BUFFER_BYTES, Payment()
         peer.write_through(b"a" * size, payment.part, size)
@@ -257,9 +250,7 @@ def test_a_close_lets_a_frame_leave_that_the_kernel_did_not_take(
 
 
 @LOOPS
-def test_a_peer_that_vanishes_gives_the_part_back(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_peer_that_vanishes_gives_the_part_back(new_loop) -> None:
     async def scenario(peer: SocketPeer, far: FarEnd) -> None:
         payment = Payment()
         peer.write_through(b"a" * 20 * SEND_BUFFER_BYTES, payment.part, 0)

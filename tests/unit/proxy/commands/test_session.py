@@ -39,9 +39,7 @@ async def test_a_protocol_version_below_10_closes(offered: int) -> None:
     assert client.answers() == []
 
 
-async def test_a_pipe_that_fails_by_our_own_fault_is_answered_and_closed(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_pipe_that_fails_by_our_own_fault_is_answered_and_closed(caplog) -> None:
     client = wire(State.INIT)
 
     async def fail(*_: object) -> None:
@@ -84,9 +82,7 @@ async def test_a_client_without_credentials_is_told_and_closed(tmp_path: Path) -
 @pytest.mark.parametrize("forwards", [False, True])
 @pytest.mark.parametrize("profile", ["floodgate", "pulsar"])
 @pytest.mark.parametrize("piped", [False, True])
-async def test_brokers_are_asked_in_the_clients_name(
-    forwards: bool, profile: str, piped: bool, tmp_path: Path
-) -> None:
+async def test_brokers_are_asked_in_the_clients_name(forwards, profile, piped, tmp_path) -> None:
     shown = token(sub="ann")
     async with ByteBroker(connected_command()) as broker:
         keys = own_credentials(tmp_path) | {
@@ -134,9 +130,7 @@ async def test_a_pipe_ends_with_its_clients_credentials_unless_brokers_see_them(
     assert (before, client.closed) == (False, ends)
 
 
-async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_word(
-    tmp_path: Path,
-) -> None:
+async def test_a_client_whom_the_proxy_knows_does_not_become_many_by_its_own_word(tmp_path) -> None:
     client = wire(State.INIT, parts(**properties(tmp_path)))
     command = showing(token(sub="ann"))
     command.connect.proxy_version = "I am a proxy"

@@ -79,9 +79,7 @@ async def test_requests_are_counted_by_what_they_ask_for() -> None:
 
 
 @pytest.mark.parametrize("state", list(ProxyConnectionState))
-async def test_a_command_without_a_body_closes(
-    state: ProxyConnectionState,
-) -> None:
+async def test_a_command_without_a_body_closes(state: ProxyConnectionState) -> None:
     shared, found = parts(), {}
     with no_errors_logged():
         for kind in TYPES:

@@ -59,9 +59,7 @@ async def test_the_announced_length_is_charged_and_no_more(patient: bool) -> Non
 
 
 @pytest.mark.parametrize("lacking", list(LimitType))
-async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_once(
-    lacking: LimitType,
-) -> None:
+async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_once(lacking) -> None:
     async with exact(patient=False) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - COMMAND_BYTES + 1)
         error = await refused(setup)
@@ -71,9 +69,7 @@ async def test_profile_pulsar_refuses_an_answer_whose_memory_is_not_there_at_onc
 
 
 @pytest.mark.parametrize("lacking", list(LimitType))
-async def test_a_full_queue_is_no_reason_to_wait_with_a_body(
-    lacking: LimitType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_queue_is_no_reason_to_wait_with_a_body(lacking, monkeypatch) -> None:
     async with exact(patient=False, queue=1) as setup:
         others = await setup.limiter.acquire(lacking, PLENTY - RESERVED)
         answer, waiting = setup.broker.answer, list[asyncio.Task[MemoryPermit]]()
@@ -143,9 +139,7 @@ async def test_a_wait_for_direct_memory_keeps_the_heap_only_where_nobody_is_pati
 
 
 @pytest.mark.parametrize("limited", list(LimitType))
-async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
-    limited: LimitType,
-) -> None:
+async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(limited: LimitType) -> None:
     limits = {limited.value: COMMAND_BYTES - 1}
     async with exact(patient=False, **limits) as setup:
         for _ in range(3):
@@ -159,9 +153,7 @@ async def test_profile_pulsar_never_answers_what_is_larger_than_a_limit(
 
 
 @pytest.mark.parametrize("limited", list(LimitType))
-async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(
-    limited: LimitType,
-) -> None:
+async def test_ours_refuses_what_is_larger_than_a_limit_every_time_and_at_once(limited) -> None:
     # The other budget has not enough left to read the answer
     (other,) = set(LimitType) - {limited}
     limits = {limited.value: COMMAND_BYTES - 1}

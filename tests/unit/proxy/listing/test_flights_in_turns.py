@@ -154,9 +154,7 @@ def test_large_answers_are_sent_to_fewer_in_a_turn(size_bytes: int, clients: int
     assert answers_a_turn(size_bytes) == clients
 
 
-async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_breaks_is_told_to_all_who_have_no_answer_yet(monkeypatch) -> None:
     waiting = Waiting()
     await waiting.ask(10)
     monkeypatch.setattr(module, "ANSWERS_A_TURN", 4)

@@ -105,9 +105,7 @@ async def test_an_answer_that_has_left_already_is_not_remembered() -> None:
 @pytest.mark.parametrize(
     ("size_bytes", "remembered"), [(SMALLEST_LIVE_BYTES - 1, 0), (SMALLEST_LIVE_BYTES, 1)]
 )
-async def test_an_answer_below_the_least_size_is_not_remembered(
-    size_bytes: int, remembered: int
-) -> None:
+async def test_an_answer_below_the_least_size_is_not_remembered(size_bytes, remembered) -> None:
     tag_and_length_bytes = 2
     lacking_bytes = size_bytes - listed(NAMES[:39]).command_bytes - tag_and_length_bytes
     answer = listed([*NAMES[:39], "x" * lacking_bytes])

@@ -140,9 +140,7 @@ async def test_a_namespace_refused_once_stays_unlistable_when_it_shrinks() -> No
         ),
     ],
 )
-async def test_ours_refuses_with_size_limit_and_key_every_time(
-    policy: SizeEstimate, limits: dict[str, int], size: int, key: str
-) -> None:
+async def test_ours_refuses_with_size_limit_and_key_every_time(policy, limits, size, key) -> None:
     async with shipped(mended=True, policy=policy, **limits) as setup:
         (limit,) = limits.values()
         for _ in range(3):
@@ -178,9 +176,7 @@ async def test_ours_answers_a_namespace_that_shrank_below_the_limit(limit: int) 
     ],
     ids=["estimate", "names", "direct"],
 )
-async def test_a_wait_that_times_out_is_too_many_requests(
-    budget: LimitType, left: int, text: str, mended: bool
-) -> None:
+async def test_a_wait_that_times_out_is_too_many_requests(budget, left, text, mended) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(refused(setup))
@@ -243,9 +239,7 @@ async def test_who_waits_to_grow_holds_the_estimate_meanwhile_but_not_upstream(
     ids=["estimate", "names", "direct"],
 )
 @pytest.mark.parametrize("mended", [True, False])
-async def test_a_request_that_leaves_gives_back_what_it_held(
-    budget: LimitType, left: int, mended: bool
-) -> None:
+async def test_a_request_that_leaves_gives_back_what_it_held(budget, left, mended) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(budget, PLENTY - left)
         asking = asyncio.create_task(setup.list_topics())
@@ -257,9 +251,7 @@ async def test_a_request_that_leaves_gives_back_what_it_held(
 
 
 @pytest.mark.parametrize("mended", [True, False])
-async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
-    mended: bool,
-) -> None:
+async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(mended) -> None:
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)
         first = asyncio.create_task(setup.list_topics())
@@ -275,9 +267,7 @@ async def test_a_request_that_leaves_the_wait_for_the_first_size_resets_nobodys(
 
 
 @pytest.mark.parametrize(("mended", "waiting"), [(False, 2), (True, 1)], ids=["as shipped", "ours"])
-async def test_a_failure_resets_anothers_measurement_upstream_only(
-    mended: bool, waiting: int
-) -> None:
+async def test_a_failure_resets_anothers_measurement_upstream_only(mended, waiting) -> None:
     # A request with an estimate from a failed measurement; a measuring request, and a follower
     async with shipped(mended=mended) as setup:
         others = await setup.limiter.acquire(HEAP, PLENTY)

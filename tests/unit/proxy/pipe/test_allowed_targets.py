@@ -32,9 +32,7 @@ async def allowed(target: str, **keys: str) -> tuple[str, int] | None:
         ("", None),
     ],
 )
-async def test_the_configured_broker_and_loopback_brokers_only(
-    target: str, expected: tuple[str, int] | None
-) -> None:
+async def test_the_configured_broker_and_loopback_brokers_only(target, expected) -> None:
     assert await allowed(target) == expected
 
 
@@ -54,9 +52,7 @@ async def test_the_configured_broker_and_loopback_brokers_only(
         ({"brokerProxyAllowedIPAddresses": "10.0.0.0/8, nonsense"}, set()),
     ],
 )
-async def test_the_three_keys_narrow_and_widen_the_list(
-    keys: dict[str, str], open_to: set[str]
-) -> None:
+async def test_the_three_keys_narrow_and_widen_the_list(keys, open_to) -> None:
     targets = ["127.0.0.1:6650", "localhost:6650", "127.0.0.1:80", "127.0.0.2:6651"]
     found = {target for target in targets if await allowed(target, **keys)}
     assert found == open_to
@@ -90,15 +86,11 @@ def test_a_loopback_address_is_told_without_asking_the_network() -> None:
         ),
     ],
 )
-async def test_hosts_that_are_named_are_allowed(
-    keys: dict[str, str], target: str, expected: tuple[str, int] | None
-) -> None:
+async def test_hosts_that_are_named_are_allowed(keys, target, expected) -> None:
     assert await allowed(target, **keys) == expected
 
 
-async def test_a_name_is_resolved_where_addresses_are_listed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_name_is_resolved_where_addresses_are_listed(monkeypatch) -> None:
     async def addresses(host: str) -> list[str]:
         return {"broker-2": ["192.0.2.1", "10.1.2.3"], "broker-3": ["192.0.2.1"]}.get(host, [])
 

@@ -54,9 +54,7 @@ class Opening:
         await self._handler.open(client, pb.CommandConnect(proxy_to_broker_url=target))
 
 
-async def test_connection_and_handshake_have_one_timeout_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_connection_and_handshake_have_one_timeout_together(monkeypatch) -> None:
     # Most of the time is used up when the broker accepts
     opening = Opening(monkeypatch)
     task = await started(opening.open(None))  # type: ignore[arg-type]
@@ -71,9 +69,7 @@ async def test_connection_and_handshake_have_one_timeout_together(
     assert opening.legs[0].closed
 
 
-async def test_a_broker_that_is_not_trusted_is_not_available(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_broker_that_is_not_trusted_is_not_available(monkeypatch, caplog) -> None:
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(None))  # type: ignore[arg-type]
@@ -86,9 +82,7 @@ async def test_a_broker_that_is_not_trusted_is_not_available(
     assert "cannot be reached for a pipe: TLS handshake failed: so and so" in caplog.text
 
 
-async def test_a_broker_that_leaves_as_it_greets_is_not_available(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_broker_that_leaves_as_it_greets_is_not_available(monkeypatch) -> None:
     opening = Opening(monkeypatch)
     opening.accepts.set()
     task = await started(opening.open(PipeLeg()))
@@ -128,9 +122,7 @@ async def test_a_client_that_leaves_during_the_handshake_takes_the_connection_wi
     assert opening.legs[0].closed
 
 
-async def test_the_credentials_in_a_refused_target_are_not_logged(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_credentials_in_a_refused_target_are_not_logged(monkeypatch, caplog) -> None:
     opening, client = Opening(monkeypatch), PipeLeg()
     with pytest.raises(RequestError, match=INVALID_TARGET):
         await opening.open(client, "user:s3cret@127.0.0.1:6650")

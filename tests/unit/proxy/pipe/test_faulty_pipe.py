@@ -97,9 +97,7 @@ async def test_a_pipe_that_no_fault_can_be_about_reads_no_frames() -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=type_name)
-async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pipe(
-    kind: int,
-) -> None:
+async def test_each_command_of_either_side_can_be_dropped_delayed_and_end_the_pipe(kind) -> None:
     for direction in ("received", "sent"):
         command = encode_command(complete_command(kind))
         fault = {"on": [type_name(kind)], "direction": direction, "when": {"times": 1}}

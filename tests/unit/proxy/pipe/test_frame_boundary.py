@@ -21,9 +21,7 @@ def stream_of(bodies: list[bytes]) -> tuple[bytes, list[int]]:
 
 
 @given(BODIES, st.lists(st.integers(0, 200), max_size=10))
-def test_a_boundary_is_known_wherever_the_stream_is_cut(
-    bodies: list[bytes], cuts: list[int]
-) -> None:
+def test_a_boundary_is_known_wherever_the_stream_is_cut(bodies, cuts) -> None:
     stream, ends = stream_of(bodies)
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     boundary = FrameBoundary()

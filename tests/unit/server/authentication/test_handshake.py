@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from broker.configuration.config import known_keys
-from server.authentication.errors import AuthenticationError
 from server.authentication.handshake import ConnectRules, ProxyRules, session_of
+from server.authentication.providers import AuthenticationError
 from server.authentication.service import open_service
 from server.authentication.session import FAILED
 from server.configuration.authentication import authentication_settings

@@ -10,7 +10,7 @@ import pytest
 
 from broker.configuration.config import known_keys
 from limiter.metrics.prometheus import family
-from server.authentication.errors import AuthenticationError
+from server.authentication.providers import AuthenticationError
 from server.authentication.service import AuthenticationService, open_service
 from server.authentication.session import FAILED
 from server.configuration.authentication import authentication_settings

@@ -78,9 +78,9 @@ async def test_a_proxy_names_its_client(asked: Asked) -> None:
     assert await asked.get("/admin/v2/tenants", headers) == (200, "proxy for ann")
 
 
-def test_the_promise_on_the_security_page_names_every_open_path() -> None:
-    page = Path(__file__).parents[4] / "docs" / "security.md"
-    _, _, behind = page.read_text(encoding="utf-8").partition("A peer without valid credentials")
+def test_the_promise_of_the_threat_model_names_every_open_path() -> None:
+    page = Path(__file__).parents[4] / "docs" / "threat-model.md"
+    _, _, behind = page.read_text(encoding="utf-8").partition("Peers without valid credentials")
     promise, _, _ = behind.partition("\n- ")
     # The path without a slash redirects to the path with a slash
     assert [one for one in OPEN_PATHS if f"`{one}" not in promise] == []

@@ -4,8 +4,7 @@ import base64
 
 import pytest
 
-from server.authentication.errors import AuthenticationError
-from server.authentication.principal import Principal
+from server.authentication.providers import AuthenticationError, Principal
 from server.authentication.service import (
     METHOD_HEADER,
     AuthenticationService,

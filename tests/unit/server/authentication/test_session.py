@@ -5,7 +5,7 @@ import base64
 import pytest
 
 import proto.PulsarApi_pb2 as pb
-from server.authentication.principal import Principal
+from server.authentication.providers import Principal
 from server.authentication.service import AuthenticationService
 from server.authentication.session import ClientSession, CredentialRefresh
 from server.authentication.token import TokenProvider

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.authentication.errors import AuthenticationError
+from server.authentication.providers import AuthenticationError
 from server.authentication.service import AuthenticationService
 from server.authentication.token import TokenProvider
 from server.configuration.authentication import Source, TokenSettings

@@ -121,9 +121,7 @@ def test_no_repr_shows_a_secret() -> None:
         ("clusterName", "planted", False),
     ],
 )
-def test_a_secret_on_a_command_line_is_refused_and_not_said_again(
-    key: str, value: str, refused: bool
-) -> None:
+def test_a_secret_on_a_command_line_is_refused_and_not_said_again(key, value, refused) -> None:
     said = literal_refusal(key, value)
     assert (said is not None) is refused
     assert "planted" not in (said or "")

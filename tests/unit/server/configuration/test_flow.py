@@ -4,8 +4,7 @@ from importlib import resources
 
 import pytest
 
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowRules
 from limiter.flow.outbound_buffer import WriteBufferMarks
 from limiter.slow_peers.peer import SlowPeerRules
 from server.configuration.flow import FlowConfig
@@ -111,9 +110,7 @@ def test_each_key_counts_under_either_profile(role: str, pulsar_compatible: bool
 
 @PROFILES
 @pytest.mark.parametrize(("text", "pauses"), [("true", True), ("false", False)])
-def test_what_is_said_of_pausing_wins_over_the_profile(
-    text: str, pauses: bool, pulsar_compatible: bool
-) -> None:
+def test_what_is_said_of_pausing_wins_over_the_profile(text, pauses, pulsar_compatible) -> None:
     assert (
         configured({PAUSE: text}, pulsar_compatible=pulsar_compatible).rules.pause_if_unwritable
         is pauses
@@ -231,17 +228,13 @@ def test_a_mark_that_is_no_size_is_refused(text: str) -> None:
         ({SECONDS: "0"}, CooldownRules(1_000, 1.0, 0)),
     ],
 )
-def test_alone_the_proposals_keys_mean_a_rate_a_second_for_seconds(
-    keys: dict[str, str], rules: CooldownRules
-) -> None:
+def test_alone_the_proposals_keys_mean_a_rate_a_second_for_seconds(keys, rules) -> None:
     assert configured(keys).rules.cooldown == rules
 
 
 @pytest.mark.parametrize("shipped", [COOLDOWN, PERMITS, PERIOD])
 @pytest.mark.parametrize("proposed", [(RATE,), (SECONDS,), (RATE, SECONDS)])
-def test_of_both_kinds_the_shipped_one_wins_with_one_warning(
-    shipped: str, proposed: tuple[str, ...]
-) -> None:
+def test_of_both_kinds_the_shipped_one_wins_with_one_warning(shipped, proposed) -> None:
     checked = read_keys({shipped: "77", **dict.fromkeys(proposed, "78")})
     config = FlowConfig.of(checked)
     assert (

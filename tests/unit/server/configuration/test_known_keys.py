@@ -72,9 +72,7 @@ def test_a_value_is_read_by_its_type(key: str, text: str, expected: Value) -> No
         ("type", "both", "one of partitioned, non-partitioned"),
     ],
 )
-def test_a_wrong_value_is_refused_with_key_value_and_what_is_expected(
-    key: str, text: str, expected: str
-) -> None:
+def test_a_wrong_value_is_refused_with_key_value_and_what_is_expected(key, text, expected) -> None:
     assert KEYS.check({key: text}).problems == [f"{key}={text!r}: expected {expected}"]
 
 

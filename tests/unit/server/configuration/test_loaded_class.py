@@ -1,7 +1,6 @@
 """A configured class is found, or refused with the reason."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,9 +23,7 @@ def test_a_class_path_is_a_module_and_a_class(text: str, expected: bool) -> None
     assert is_class_path(text) is expected
 
 
-def test_a_class_is_found_in_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_is_found_in_the_working_directory(tmp_path, monkeypatch) -> None:
     # A program started without python -m
     (tmp_path / "a_policy_of_mine.py").write_text(
         "from limiter import Admission\nclass Mine(Admission):\n    pass\n"

@@ -77,9 +77,7 @@ def test_a_text_in_a_variable_is_no_key(text: str, monkeypatch: pytest.MonkeyPat
     assert text not in str(caught.value)
 
 
-def test_the_name_of_a_file_in_a_variable_is_no_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_name_of_a_file_in_a_variable_is_no_key(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ("Qk0" * 20)).write_bytes(KEY)
     monkeypatch.setenv("SOME_KEY", "Qk0" * 20)

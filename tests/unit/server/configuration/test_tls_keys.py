@@ -5,7 +5,7 @@ import pytest
 from broker.configuration.config import BrokerConfig
 from proxy.config import ProxyConfig
 from server.errors import ConfigError
-from server.tls.ciphers import CipherChoice
+from server.tls.settings import CipherChoice
 
 FILES = {"tlsCertificateFilePath": "/c.pem", "tlsKeyFilePath": "/k.pem"}
 PORT = {"brokerServicePortTls": "6651", **FILES}
@@ -99,9 +99,7 @@ def test_insecure_connections_show_no_certificates() -> None:
         ({**PORT, "floodgateTlsHandshakeTimeoutMs": "0"}, "floodgateTlsHandshakeTimeoutMs='0'"),
     ],
 )
-def test_what_would_leave_a_port_open_is_refused_with_the_remedy(
-    keys: dict[str, str], sentence: str
-) -> None:
+def test_what_would_leave_a_port_open_is_refused_with_the_remedy(keys, sentence) -> None:
     assert problem(BrokerConfig, **keys).startswith(sentence)
 
 
@@ -158,7 +156,5 @@ def test_a_proxy_speaks_tls_to_the_brokers_of_its_own_keys() -> None:
         ({**PROXY, "brokerClientSslFactoryPlugin": "X"}, "brokerClientSslFactoryPlugin is set"),
     ],
 )
-def test_a_proxy_never_speaks_plainly_where_tls_was_asked_for(
-    keys: dict[str, str], sentence: str
-) -> None:
+def test_a_proxy_never_speaks_plainly_where_tls_was_asked_for(keys, sentence) -> None:
     assert problem(ProxyConfig, **keys).startswith(sentence)

@@ -7,8 +7,7 @@ import pytest
 
 from proto.frames import LENGTH_FIELD_BYTES, encode_command
 from server.limits.clients import REQUESTS, ClientLimits
-from server.limits.connections import ConnectionBounds, ConnectionLimits
-from server.limits.refusals import Limit
+from server.limits.connections import ConnectionBounds, ConnectionLimits, Limit
 from server.limits.unfinished_frames import COUNTED_BYTES, UnfinishedFrames
 from tests.support.processes.commands import complete_command
 from tests.unit.server.connection.test_served_connection import PING, Kind, Served, State
@@ -127,9 +126,7 @@ async def test_a_connection_that_is_lost_keeps_nothing() -> None:
     assert limits.unfinished.kept_bytes == 0
 
 
-async def test_the_oldest_of_too_many_is_closed_with_the_key_in_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_the_oldest_of_too_many_is_closed_with_the_key_in_the_log(caplog) -> None:
     limits = ClientLimits(unfinished=UnfinishedFrames(2 * MEGABYTE))
     first, second = (receiving(limits, MEGABYTE) for _ in range(2))
     third = receiving(limits, MEGABYTE)

@@ -57,9 +57,7 @@ async def said_to_clients(failing: int) -> list[bytes]:
 
 
 @LOOPS
-def test_a_connection_that_cannot_be_made_ends_no_listener(
-    new_loop: Callable[[], asyncio.AbstractEventLoop], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_connection_that_cannot_be_made_ends_no_listener(new_loop, caplog) -> None:
     # Uvloop ends one client at each error, and closes none gracefully
     with asyncio.Runner(loop_factory=new_loop) as runner:
         said = runner.run(said_to_clients(ACCEPTED_A_TURN))
@@ -82,9 +80,7 @@ async def accepted_send_buffer_bytes(asked_bytes: int) -> int:
 
 
 @LOOPS
-def test_accepted_connections_have_the_send_buffer_that_was_asked_for(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_accepted_connections_have_the_send_buffer_that_was_asked_for(new_loop) -> None:
     with asyncio.Runner(loop_factory=new_loop) as runner:
         asked = runner.run(accepted_send_buffer_bytes(65_536))
         kernels_own = runner.run(accepted_send_buffer_bytes(0))
@@ -94,9 +90,7 @@ def test_accepted_connections_have_the_send_buffer_that_was_asked_for(
 
 
 @LOOPS
-def test_a_port_in_use_is_one_sentence(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_port_in_use_is_one_sentence(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def listen_twice() -> None:
         first = await listen(asyncio.Protocol, "127.0.0.1", 0, port_key=KEY)
         try:
@@ -189,8 +183,6 @@ async def most_accepted_in_a_turn(count: int) -> int:
 
 
 @LOOPS
-def test_a_turn_accepts_several_connections(
-    new_loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+def test_a_turn_accepts_several_connections(new_loop) -> None:
     with asyncio.Runner(loop_factory=new_loop) as runner:
         assert runner.run(most_accepted_in_a_turn(3 * ACCEPTED_A_TURN)) >= ACCEPTED_A_TURN

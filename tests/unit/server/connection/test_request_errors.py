@@ -5,7 +5,6 @@ import pytest
 import proto.PulsarApi_pb2 as pb
 from limiter.errors import (
     LimitScope,
-    PermitAcquireError,
     PermitAcquireRefusedError,
     PermitAcquireTimeoutError,
     PermitTooLargeError,
@@ -64,9 +63,7 @@ def test_an_error_names_its_code_in_the_log() -> None:
         ),
     ],
 )
-def test_the_key_is_that_of_the_limit_that_refused(
-    limit_type: LimitType, scope: LimitScope, ending: str
-) -> None:
+def test_the_key_is_that_of_the_limit_that_refused(limit_type, scope, ending) -> None:
     error = PermitTooLargeError(200, 100, scope)
     text = oversized_text("response", error, limit_type, "broker")
     assert text == f"the response of 200 bytes is larger than the broker's limit of {ending}"
@@ -88,8 +85,6 @@ def test_the_shipped_text_is_as_recorded() -> None:
         (None, "no memory"),
     ],
 )
-def test_a_client_is_told_the_reason_of_a_policy_and_else_ours(
-    error: PermitAcquireError | None, told: str
-) -> None:
+def test_a_client_is_told_the_reason_of_a_policy_and_else_ours(error, told) -> None:
     refusal = not_granted(error, "no memory")
     assert (refusal.server_error, refusal.message) == (pb.TooManyRequests, told)

@@ -6,14 +6,12 @@ import pytest
 
 import proto.PulsarApi_pb2 as pb
 from limiter.flow.causes import CloseReason, PauseCause
-from limiter.flow.cooldown import CooldownRules
-from limiter.flow.flow_control import FlowRules
+from limiter.flow.flow_control import CooldownRules, FlowRules
 from limiter.flow.outbound_buffer import OutboundTotals, WriteBufferMarks
 from limiter.flow.totals import FlowTotals
 from limiter.memory.dual_limiter import AsyncDualMemoryLimiter, MemoryLimit
 from limiter.slow_peers.eviction import SlowPeers
-from limiter.slow_peers.peer import SlowPeerRules
-from limiter.slow_peers.write_progress import WORTHY_BYTES
+from limiter.slow_peers.peer import WORTHY_BYTES, SlowPeerRules
 from proto.frames import encode_command
 from proto.transport.process_flow import ProcessFlow
 from server.connection.command_table import CommandTable, Row
@@ -112,6 +110,11 @@ class Served:
         assert not self.cnx.gate.open
 
 
+@pytest.fixture
+async def served() -> Served:
+    return Served()
+
+
 # -- keep-alive -----------------------------------------------------------------------------------
 
 
@@ -126,9 +129,7 @@ async def test_a_peer_is_asked_at_each_tick_and_lives_while_it_answers(as_shippe
 
 
 @BOTH
-async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(
-    as_shipped: bool,
-) -> None:
+async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(as_shipped) -> None:
     served = Served(as_shipped=as_shipped)
     await served.passes(30.0)
     served.takes()
@@ -140,9 +141,7 @@ async def test_a_peer_that_reads_and_never_answers_is_closed_at_the_second_tick(
 
 
 @BOTH
-async def test_a_handshake_that_is_not_finished_is_closed_at_the_first_tick(
-    as_shipped: bool,
-) -> None:
+async def test_a_handshake_that_is_not_finished_is_closed_at_the_first_tick(as_shipped) -> None:
     served = Served(as_shipped=as_shipped)
     served.cnx.state = State.GREETING
     await served.passes(30.0)
@@ -166,8 +165,7 @@ async def test_as_shipped_without_pausing_who_reads_nothing_is_closed_at_the_sec
     assert served.cnx.closed
 
 
-async def test_who_is_paused_and_takes_nothing_is_closed_and_counted() -> None:
-    served = Served()
+async def test_who_is_paused_and_takes_nothing_is_closed_and_counted(served: Served) -> None:
     served.is_paused()
     await served.passes(60.1)
     assert served.cnx.closed
@@ -175,8 +173,7 @@ async def test_who_is_paused_and_takes_nothing_is_closed_and_counted() -> None:
     assert set(served.totals.connections.values()) == {0}
 
 
-async def test_who_is_paused_and_takes_a_byte_a_tick_lives() -> None:
-    served = Served()
+async def test_who_is_paused_and_takes_a_byte_a_tick_lives(served: Served) -> None:
     served.is_paused()
     for _ in range(20):
         await served.passes(29.0)
@@ -286,8 +283,7 @@ async def test_what_is_published_is_counted_in_the_cooldown_only_as_shipped(
     assert len(served.cnx.commands) == taken
 
 
-async def test_answers_in_the_making_pause_the_connection_they_are_for() -> None:
-    served = Served()
+async def test_answers_in_the_making_pause_the_connection_they_are_for(served: Served) -> None:
     served.cnx.responses.reserve(100_000)
     reservation = served.cnx.responses.reserve(100_000)
     assert served.cnx.gate.is_closed_for(PauseCause.IN_FLIGHT_RESPONSE_BYTES)
@@ -298,8 +294,7 @@ async def test_answers_in_the_making_pause_the_connection_they_are_for() -> None
 # -- watched, closed, gone ------------------------------------------------------------------------
 
 
-async def test_who_is_sent_something_is_watched_until_it_has_taken_it() -> None:
-    served = Served()
+async def test_who_is_sent_something_is_watched_until_it_has_taken_it(served: Served) -> None:
     before = len(served.slow_peers)
     served.cnx.enqueue([ANSWER], len(ANSWER))
     assert (before, len(served.slow_peers)) == (0, 1)
@@ -308,8 +303,7 @@ async def test_who_is_sent_something_is_watched_until_it_has_taken_it() -> None:
     assert len(served.slow_peers) == 0
 
 
-async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
-    served = Served()
+async def test_what_is_known_of_a_peer_is_what_it_has_taken(served: Served) -> None:
     served.cnx.enqueue([bytes(100_000)], 100_000)
     await served.passes(1.0)
     served.peer.peer_reads(WORTHY_BYTES)
@@ -319,10 +313,7 @@ async def test_what_is_known_of_a_peer_is_what_it_has_taken() -> None:
     assert served.cnx.progress.stalled_seconds(served.clock.now()) == pytest.approx(0.5, abs=0.01)
 
 
-async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    served = Served()
+async def test_a_slow_peer_is_closed_and_told_of_with_the_reason(served: Served, caplog) -> None:
     served.is_paused()
     served.cnx.close_slow("it took nothing")
     await settle()
@@ -355,15 +346,13 @@ async def test_of_a_connection_that_is_gone_no_timer_no_watch_and_no_sum_is_left
     assert (served.totals.parked_frames, served.totals.parked_bytes) == (0, 0)
 
 
-async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it() -> None:
-    served = Served()
+async def test_who_is_gone_is_watched_no_more_whatever_is_sent_to_it(served: Served) -> None:
     served.peer.breaks()
     served.cnx.enqueue([ANSWER], len(ANSWER))
     assert len(served.slow_peers) == 0
 
 
-async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
-    served = Served()
+async def test_who_answers_a_ping_has_shown_that_it_reads(served: Served) -> None:
     newcomers = served.slow_peers._unproven
     assert served.cnx in newcomers
     assert served.cnx.ask_whether_it_reads()
@@ -373,16 +362,14 @@ async def test_who_answers_a_ping_has_shown_that_it_reads() -> None:
     assert served.cnx not in newcomers
 
 
-async def test_a_pong_that_nobody_asked_for_shows_nothing() -> None:
-    served = Served()
+async def test_a_pong_that_nobody_asked_for_shows_nothing(served: Served) -> None:
     newcomers = served.slow_peers._unproven
     served.answers()
     assert served.cnx in newcomers
 
 
 @pytest.mark.parametrize("why_not", ["before the handshake", "a pipe", "gone"])
-async def test_who_cannot_be_asked_is_sent_nothing(why_not: str) -> None:
-    served = Served()
+async def test_who_cannot_be_asked_is_sent_nothing(served: Served, why_not: str) -> None:
     if why_not == "before the handshake":
         served.cnx.state = State.GREETING
     if why_not == "a pipe":
@@ -404,8 +391,7 @@ async def test_a_drain_reads_what_a_paused_peer_has_sent_so_that_its_answers_are
     assert not served.cnx.closed
 
 
-async def test_a_drain_takes_no_more_and_closes_when_all_has_left() -> None:
-    served = Served()
+async def test_a_drain_takes_no_more_and_closes_when_all_has_left(served: Served) -> None:
     served.cnx.enqueue([ANSWER], len(ANSWER))
     await served.cnx.drain()
     served.peer.peer_sends(LOOKUP)

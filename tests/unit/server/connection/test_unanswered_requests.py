@@ -13,9 +13,7 @@ def leave(unanswered: UnansweredRequests, times: int) -> None:
         unanswered.left("public/big", "10.0.0.1:4000", REASON)
 
 
-def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(caplog) -> None:
     unanswered = UnansweredRequests(ManualClock(), " and keeps its lookup permit")
     leave(unanswered, 1)
     assert unanswered.total == 1
@@ -27,9 +25,7 @@ def test_each_is_counted_and_has_a_line_that_says_who_what_and_why(
     )
 
 
-def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_none(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_storm_has_ten_lines_a_minute_and_the_next_minute_says_how_many_had_none(caplog) -> None:
     clock = ManualClock()
     unanswered = UnansweredRequests(clock)
     leave(unanswered, 5_000)
@@ -56,9 +52,7 @@ def test_a_minute_without_a_storm_needs_no_summary(caplog: pytest.LogCaptureFixt
     assert len(caplog.records) == 30
 
 
-def test_a_clients_namespace_is_cut_and_stays_on_one_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_clients_namespace_is_cut_and_stays_on_one_line(caplog) -> None:
     unanswered = UnansweredRequests(ManualClock())
     unanswered.left("a\nb" + "x" * 10_000, "10.0.0.1:4000", REASON)
     (record,) = caplog.records

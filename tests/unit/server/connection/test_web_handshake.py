@@ -5,8 +5,6 @@ import os
 import ssl
 from typing import Any
 
-import pytest
-
 from server.connection.web_handshake import ListenerTls, WebHandshake
 from server.tls.handshakes import TlsHandshakes
 from tests.support.clocks.manual_clock import ManualClock
@@ -30,9 +28,7 @@ def no_more(_descriptor: int) -> Any:
     raise OSError(24, os.strerror(24))
 
 
-def test_without_descriptors_a_connection_ends_with_a_word_in_the_log(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_descriptors_a_connection_ends_with_a_word_in_the_log(monkeypatch, caplog) -> None:
     handshakes = TlsHandshakes(ManualClock(), 10.0)
     tls = ListenerTls(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), handshakes)
     monkeypatch.setattr(os, "dup", no_more)

@@ -25,9 +25,7 @@ def decisions(when: When, count: int) -> list[int]:
 
 
 @given(WHENS, st.integers(0, 200))
-def test_only_every_kth_behind_the_first_fires_and_no_more_often_than_asked(
-    when: When, count: int
-) -> None:
+def test_only_every_kth_behind_the_first_fires_and_no_more_often_than_asked(when, count) -> None:
     fired = decisions(when, count)
     assert all(number >= when.after for number in fired)
     assert all((number - when.after) % when.every == 0 for number in fired)
@@ -35,9 +33,7 @@ def test_only_every_kth_behind_the_first_fires_and_no_more_often_than_asked(
 
 
 @given(WHENS, st.integers(0, 200), st.integers(0, 200))
-def test_the_same_seed_decides_the_same_however_many_follow(
-    when: When, count: int, more: int
-) -> None:
+def test_the_same_seed_decides_the_same_however_many_follow(when, count, more) -> None:
     first = decisions(when, count)
     assert [one for one in decisions(when, count + more) if one < count] == first
 

@@ -12,14 +12,15 @@ from limiter.permits.permit import UNBOUNDED_PERMITS, AcquireOutcome
 from proto.transport.connection import Connection
 from server.limiter_report.report import (
     ACCOUNTS_A_TURN,
+    COLUMNS,
     MAX_NAME_LENGTH,
     LimiterReporter,
+    NamespaceWaiters,
     OldestWaiter,
     StoredMessages,
+    limiter_table,
     owner_name,
 )
-from server.limiter_report.table import COLUMNS, limiter_table
-from server.limiter_report.waiting import NamespaceWaiters
 from tests.support.clocks.manual_clock import ManualClock
 
 HEAP, DIRECT = LimitType
@@ -120,9 +121,7 @@ async def test_who_leaves_while_others_are_counted_holds_nothing() -> None:
     ("owner", "name"),
     [(None, "unnamed"), ("flight", "'flight'"), ("x" * 1000, "'" + "x" * (MAX_NAME_LENGTH - 1))],
 )
-def test_an_owner_that_is_no_connection_is_named_as_it_shows_itself(
-    owner: object, name: str
-) -> None:
+def test_an_owner_that_is_no_connection_is_named_as_it_shows_itself(owner, name) -> None:
     assert owner_name(owner) == name
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.limits.connections import ConnectionBounds, ConnectionLimits
-from server.limits.refusals import Limit, Refusals
+from server.limits.connections import ConnectionBounds, ConnectionLimits, Limit, Refusals
 
 RECORDED = Path(__file__).parents[3] / "data" / "limits.jsonl"
 TOO_MANY = "Reached the maximum number of connections"

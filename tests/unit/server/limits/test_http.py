@@ -13,8 +13,8 @@ from limiter.metrics.prometheus import family
 from server.http import HttpPort, Readiness, application, serve_http
 from server.http_connection import HttpConnection
 from server.instruments import HTTP
+from server.limits.connections import Limit
 from server.limits.http import UNREAD_SECONDS, HttpBounds, HttpLimits
-from server.limits.refusals import Limit
 from tests.support.clocks.manual_clock import ManualClock
 
 
@@ -112,9 +112,7 @@ async def test_a_connection_that_asks_nothing_is_closed() -> None:
 
 
 @pytest.mark.parametrize("reads", [True, False])
-async def test_who_does_not_read_its_answer_is_cut_off(
-    reads: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_does_not_read_its_answer_is_cut_off(reads: bool, monkeypatch) -> None:
     # The answer is held until read
     is_full, pause = asyncio.Event(), HttpConnection.pause_writing
 
@@ -148,9 +146,7 @@ async def test_one_request_too_many_at_once_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("status", "without_length"), [(400, 400), (413, 411)])
-async def test_a_body_that_is_too_large_or_has_no_length_is_refused(
-    status: int, without_length: int
-) -> None:
+async def test_a_body_that_is_too_large_or_has_no_length_is_refused(status, without_length) -> None:
     async with served(HttpBounds(body_bytes=10, body_status=status)) as port:
         found = [
             await port.put(b"x" * 10),

@@ -1,6 +1,6 @@
 """A bound on the unfinished frames of all connections: the oldest gives way."""
 
-from server.limits.refusals import Limit, Refusals
+from server.limits.connections import Limit, Refusals
 from server.limits.unfinished_frames import UnfinishedFrames
 
 

@@ -106,9 +106,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
     ]
 
 
-async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_collector_that_hangs_holds_a_drain_up_for_two_seconds(caplog) -> None:
     clock, exporter = ManualClock(), ScriptedExporter([FAILURE])
     exporter.go_on.clear()
     sending = sender(exporter)

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from server.authentication.principal import Principal
+from server.authentication.providers import Principal
 from server.authentication.requests import SESSION
 from server.authentication.session import ClientSession
 from server.seeing.audit import audited
@@ -15,9 +15,7 @@ ANN = Principal("ann\n", "none")
 
 
 @pytest.mark.parametrize(("original", "who"), [(None, "'proxy'"), (ANN, "'proxy' for 'ann\\n'")])
-async def test_a_change_is_told_with_who_made_it(
-    original: Principal | None, who: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_change_is_told_with_who_made_it(original, who, caplog) -> None:
     caplog.set_level(logging.INFO, "server.seeing.audit")
     request = make_mocked_request("DELETE", "/a/b?token=s3cret")
     request[SESSION] = ClientSession(Principal("proxy", "token"), original)

@@ -38,9 +38,7 @@ async def test_a_child_that_is_ended_leaves_no_descriptor_whatever_it_had_to_say
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-async def test_a_child_starts_without_a_copy_of_the_servers_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_child_starts_without_a_copy_of_the_servers_memory(monkeypatch) -> None:
     started: list[dict[str, object]] = []
     popen = subprocess.Popen
 

@@ -3,7 +3,6 @@
 import errno
 import logging
 import ssl
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from proto.errors import RemoteProtocolError
 from proto.transport.tls import TlsLayer
-from server.tls.ciphers import chosen
 from server.tls.contexts import (
     ClientTls,
     ServerTls,
@@ -20,7 +18,7 @@ from server.tls.contexts import (
     connecting_context,
 )
 from server.tls.refreshed import TlsFilesError
-from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles
+from server.tls.settings import ClientTlsSettings, ServerTlsSettings, TlsFiles, chosen
 from tests.support.certificates import SERVER, PemFiles
 from tests.support.clocks.manual_clock import ManualClock
 
@@ -165,11 +163,7 @@ def no_key(pem: PemFiles, folder: Path) -> tuple[ServerTlsSettings, str]:
 
 
 @pytest.mark.parametrize("case", [missing, a_folder, no_pem, another_key, no_key])
-def test_files_that_cannot_be_used_are_one_sentence(
-    pem: PemFiles,
-    tmp_path: Path,
-    case: Callable[[PemFiles, Path], tuple[ServerTlsSettings, str]],
-) -> None:
+def test_files_that_cannot_be_used_are_one_sentence(pem, tmp_path, case) -> None:
     settings, sentence = case(pem, tmp_path)
     with pytest.raises(TlsFilesError) as caught:
         accepting_context(settings)
@@ -224,18 +218,14 @@ def test_new_certificates_are_in_force_after_the_next_look(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("seconds", "taken"), [(0, True), (-1, False)])
-def test_0_looks_for_each_connection_and_less_never(
-    tmp_path: Path, seconds: int, taken: bool
-) -> None:
+def test_0_looks_for_each_connection_and_less_never(tmp_path, seconds: int, taken: bool) -> None:
     port = Replaced(tmp_path, seconds)
     port.replace()
     port.clock.advance(10_000 * (not taken))
     assert port.takes() is taken
 
 
-def test_a_broken_file_changes_nothing_and_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_broken_file_changes_nothing_and_is_told_once(tmp_path, caplog) -> None:
     port = Replaced(tmp_path, 0)
     with caplog.at_level(logging.ERROR):
         (tmp_path / "server.key").write_text("half a fi")

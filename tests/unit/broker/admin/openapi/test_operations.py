@@ -8,8 +8,7 @@ from unittest.mock import Mock
 
 import broker.admin.resources
 from broker.admin.context import AdminContext
-from broker.admin.openapi.operations import admin_operations
-from broker.admin.openapi.parameters import IN_PATHS
+from broker.admin.openapi.operations import IN_PATHS, admin_operations
 from broker.admin.paths import PathTable, Takes
 from broker.admin.routes import endpoints
 from server.seeing.openapi import document

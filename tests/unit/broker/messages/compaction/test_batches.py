@@ -47,9 +47,7 @@ def metadata_of(compression: pb.CompressionType.ValueType, size: int) -> pb.Mess
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_a_message_that_is_left_out_keeps_its_index(
-    compression: pb.CompressionType.ValueType,
-) -> None:
+def test_a_message_that_is_left_out_keeps_its_index(compression) -> None:
     metadata = metadata_of(compression, len(BATCH))
     messages = list(messages_of(unpacked(metadata, packed(compression, BATCH)), 3))
     entry = with_some(metadata, messages, [1])
@@ -139,9 +137,7 @@ def test_a_payload_is_as_it_was(kind: pb.CompressionType.ValueType) -> None:
 
 @pytest.mark.parametrize("kind", PACKERS)
 @pytest.mark.parametrize("size", [0, 1, 199, 201, 100_000])
-def test_another_size_than_it_has_is_not_believed(
-    kind: pb.CompressionType.ValueType, size: int
-) -> None:
+def test_another_size_than_it_has_is_not_believed(kind, size) -> None:
     with pytest.raises(DecompressionError):
         decompressed(metadata(kind, size), PACKED[kind], 100_000)
 

@@ -41,9 +41,7 @@ async def left(store: MessageStore | None = None) -> CompactedEntries:
         (LATEST, []),
     ],
 )
-async def test_entries_are_read_from_a_position_of_their_topic(
-    first: Position, expected: list[Position]
-) -> None:
+async def test_entries_are_read_from_a_position_of_their_topic(first, expected) -> None:
     compacted = await left()
     # A read ends with a ledger; the next read continues.
     found = await compacted.fetch(first, 100, 1_000_000)

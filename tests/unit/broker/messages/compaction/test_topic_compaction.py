@@ -56,6 +56,13 @@ async def stored(*, entries_per_ledger: int = 50_000) -> StoredTopic:
     return topic
 
 
+@pytest.fixture
+async def topic() -> StoredTopic:
+    topic = await stored()
+    await topic.compact()
+    return topic
+
+
 async def test_a_reader_gets_the_last_of_each_key_and_then_everything_new() -> None:
     topic = await stored()
     await topic.compact()
@@ -132,9 +139,7 @@ async def test_what_is_published_meanwhile_is_left_for_the_next_compaction() -> 
     assert payloads(client) == [b"a2", b"b2", b"a3"]
 
 
-async def test_others_get_everything() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_others_get_everything(topic: StoredTopic) -> None:
     client = RecordingClient()
     subscription = topic.subscriptions.create("s", earliest=True)
     subscription.flow(subscription.add_consumer(client, ConsumerOptions(1, "c", EXCLUSIVE)), 1_000)
@@ -187,9 +192,7 @@ async def test_what_is_compacted_can_be_read_when_the_ledgers_of_the_topic_are_g
     assert payloads(again) == [b"b2"]
 
 
-async def test_an_acknowledgement_of_what_was_never_there_moves_nothing() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_an_acknowledgement_of_what_was_never_there_moves_nothing(topic: StoredTopic) -> None:
     _, consumer = await reading(topic)
     before = consumer.subscription.cursor.mark_delete
     consumer.subscription.acknowledge_cumulatively(
@@ -198,9 +201,7 @@ async def test_an_acknowledgement_of_what_was_never_there_moves_nothing() -> Non
     assert consumer.subscription.cursor.mark_delete == before
 
 
-async def test_redelivery_begins_again_with_what_is_left() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_redelivery_begins_again_with_what_is_left(topic: StoredTopic) -> None:
     client, consumer = await reading(topic)
     consumer.subscription.redeliver(consumer, [], None)
     await settle()
@@ -221,9 +222,7 @@ async def test_the_batch_that_is_left_counts_all_its_messages() -> None:
     assert topic.compaction.removed == 0
 
 
-async def test_the_subscription_of_compaction_stands_at_the_horizon() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_the_subscription_of_compaction_stands_at_the_horizon(topic: StoredTopic) -> None:
     subscription = topic.subscriptions.get(SUBSCRIPTION)
     assert subscription is not None
     assert subscription.cursor.mark_delete == topic.ledger.last_confirmed
@@ -269,9 +268,7 @@ async def test_a_second_one_is_refused_while_one_runs() -> None:
     await topic.compaction.finished()
 
 
-async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_an_unload_keeps_what_is_left_and_forgets_how_it_went(topic: StoredTopic) -> None:
     await topic.unload()
     still_open = list(topic.store._open)
     again = await StoredTopic.loaded(topic.store)
@@ -343,9 +340,7 @@ async def test_entries_that_are_dropped_meanwhile_end_it_with_an_error() -> None
 @pytest.mark.parametrize(
     ("threshold", "starts"), [(0, False), (10, True), (1_000_000, False)], ids=str
 )
-async def test_the_policy_starts_it_when_there_is_more_to_compact(
-    threshold: int, starts: bool
-) -> None:
+async def test_the_policy_starts_it_when_there_is_more_to_compact(threshold, starts) -> None:
     topic = await stored()
     topic.policies = replace(DEFAULTS, compaction_threshold_bytes=threshold)
     started = topic.compaction.start_if_due()
@@ -354,9 +349,7 @@ async def test_the_policy_starts_it_when_there_is_more_to_compact(
     assert not topic.compaction.start_if_due()
 
 
-async def test_deletion_takes_what_is_left_along() -> None:
-    topic = await stored()
-    await topic.compact()
+async def test_deletion_takes_what_is_left_along(topic: StoredTopic) -> None:
     topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
     await topic.store.open_ledger("compacted://t/n/x-77")
     await delete_compacted(topic.store, "persistent://t/n/x")
@@ -386,10 +379,8 @@ async def test_with_its_subscription_goes_what_compactions_have_left(turns: int 
 
 
 async def test_what_cannot_be_deleted_with_the_subscription_is_with_the_next_load(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    topic: StoredTopic, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    topic = await stored()
-    await topic.compact()
     await topic.store.open_ledger("compacted://t/n/x-77")
     topic.ledger.set_property(UNUSED_PROPERTY, "compacted://t/n/x-77")
     with monkeypatch.context() as broken:
@@ -408,10 +399,8 @@ async def fails(*_: object) -> None:
 
 
 async def test_what_a_failed_compaction_cannot_delete_is_by_the_next_one(
-    monkeypatch: pytest.MonkeyPatch,
+    topic: StoredTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topic = await stored()
-    await topic.compact()
     topic.publish(b"a3", "a")
     with monkeypatch.context() as broken:
         broken.setattr(topic.store, "delete_ledger", fails)
@@ -427,10 +416,8 @@ async def test_what_a_failed_compaction_cannot_delete_is_by_the_next_one(
 
 
 async def test_a_compaction_of_which_the_end_is_not_stored_leaves_nothing_unnamed(
-    monkeypatch: pytest.MonkeyPatch,
+    topic: StoredTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topic = await stored()
-    await topic.compact()
     topic.publish(b"a3", "a")
     with monkeypatch.context() as broken:
         broken.setattr(topic.ledger, "flushed", fails)

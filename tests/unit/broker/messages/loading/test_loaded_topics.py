@@ -99,8 +99,12 @@ async def no_room(_: str) -> None:
     raise MessageStoreError("no room")
 
 
-async def test_those_who_ask_for_the_same_topic_share_one_load() -> None:
-    loaded = Loaded()
+@pytest.fixture
+async def loaded() -> Loaded:
+    return Loaded()
+
+
+async def test_those_who_ask_for_the_same_topic_share_one_load(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
     waiting = [await started(loaded.topics.get(NAME)) for _ in range(3)]
@@ -138,10 +142,7 @@ async def test_a_number_of_loads_changed_at_run_time_holds_for_the_next() -> Non
     await asyncio.gather(*waiting)
 
 
-async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loaded = Loaded()
+async def test_a_drain_lets_receipts_leave_before_producers_are_closed(loaded, monkeypatch) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
     ledger = topic.ledger
     ledger.__class__ = SlowLedger
@@ -161,8 +162,7 @@ async def test_a_drain_lets_receipts_leave_before_producers_are_closed(
     assert len(loaded.topics) == 0
 
 
-async def test_all_topics_are_closed_however_many_there_are() -> None:
-    loaded = Loaded()
+async def test_all_topics_are_closed_however_many_there_are(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     for number in range(2 * CLOSED_AT_ONCE + 1):
         await loaded.topics.get(TopicName.parse(f"t{number}"))
@@ -200,8 +200,7 @@ async def test_a_topic_whose_ledger_fails_is_unloaded_and_the_next_client_loads_
     assert loaded.topics.loaded(NAME) is again
 
 
-async def test_a_topic_in_use_is_deleted_by_force_only() -> None:
-    loaded = Loaded()
+async def test_a_topic_in_use_is_deleted_by_force_only(loaded: Loaded) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
     cnx.take()
@@ -219,24 +218,21 @@ async def test_a_topic_in_use_is_deleted_by_force_only() -> None:
     assert loaded.topics.loaded(NAME) is None
 
 
-async def test_a_topic_that_is_missing_cannot_be_deleted() -> None:
-    loaded = Loaded()
+async def test_a_topic_that_is_missing_cannot_be_deleted(loaded: Loaded) -> None:
     await loaded.topic()
     with pytest.raises(RefusedError):
         await loaded.topics.delete(TopicName.parse("other"))
     assert loaded.topics.loaded(NAME) is not None
 
 
-async def test_a_topic_that_is_not_loaded_is_deleted_with_its_messages() -> None:
-    loaded = Loaded()
+async def test_a_topic_that_is_not_loaded_is_deleted_with_its_messages(loaded: Loaded) -> None:
     await loaded.topic()
     await loaded.topics.unload(NAME)
     await loaded.topics.delete(NAME)
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_is_not_deleted_while_nothing_can_be_stored() -> None:
-    loaded = Loaded()
+async def test_a_topic_is_not_deleted_while_nothing_can_be_stored(loaded: Loaded) -> None:
     await loaded.topic()
     loaded.store.error = MessageStoreError("there is no room")
     with pytest.raises(MessageStoreError, match="there is no room"):
@@ -249,9 +245,7 @@ async def test_a_topic_is_not_deleted_while_nothing_can_be_stored() -> None:
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(monkeypatch) -> None:
     async def no_room() -> None:
         raise MessageStoreError("there is no room")
 
@@ -262,8 +256,7 @@ async def test_a_topic_whose_end_cannot_be_stored_is_not_said_to_be_terminated(
         await loaded.topics.terminate(NAME)
 
 
-async def test_a_terminated_topic_says_where_it_ends() -> None:
-    loaded = Loaded()
+async def test_a_terminated_topic_says_where_it_ends(loaded: Loaded) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
     empty = topic.ledger.last_confirmed
     assert empty.entry_id == -1
@@ -275,16 +268,14 @@ async def test_a_terminated_topic_says_where_it_ends() -> None:
     await settle()
 
 
-async def test_a_missing_topic_is_neither_terminated_nor_truncated() -> None:
-    loaded = Loaded()
+async def test_a_missing_topic_is_neither_terminated_nor_truncated(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     for change in (loaded.topics.terminate, loaded.topics.truncate):
         with pytest.raises(RequestError):
             await change(NAME)
 
 
-async def test_a_topic_that_stores_nothing_is_not_terminated() -> None:
-    loaded = Loaded()
+async def test_a_topic_that_stores_nothing_is_not_terminated(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     name = TopicName.parse("non-persistent://public/default/n")
     assert isinstance(await loaded.topics.get(name), NonPersistentTopic)
@@ -292,8 +283,7 @@ async def test_a_topic_that_stores_nothing_is_not_terminated() -> None:
         await loaded.topics.terminate(name)
 
 
-async def test_all_topics_are_closed_at_the_end() -> None:
-    loaded = Loaded()
+async def test_all_topics_are_closed_at_the_end(loaded: Loaded) -> None:
     topic = await loaded.topic()
     await loaded.topics.close()
     assert len(loaded.topics) == 0
@@ -316,8 +306,7 @@ async def test_a_topic_that_is_being_loaded_is_refused_when_its_namespace_goes()
     assert not loaded.store.holds(str(NAME))
 
 
-async def test_a_topic_whose_first_client_leaves_is_loaded_once() -> None:
-    loaded = Loaded()
+async def test_a_topic_whose_first_client_leaves_is_loaded_once(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     loaded.store.may_open.clear()
     first = await started(loaded.topics.get(NAME))
@@ -344,10 +333,7 @@ async def test_a_topic_that_is_being_loaded_for_nobody_is_deleted_when_it_is_the
     assert not loaded.store.names()
 
 
-async def test_a_topic_that_clients_join_meanwhile_is_not_deleted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loaded = Loaded()
+async def test_a_topic_that_clients_join_meanwhile_is_not_deleted(loaded, monkeypatch) -> None:
     topic, cnx = await loaded.topic(), loaded.connection()
 
     async def joins() -> None:
@@ -360,8 +346,7 @@ async def test_a_topic_that_clients_join_meanwhile_is_not_deleted(
     assert loaded.store.holds(str(NAME))
 
 
-async def test_no_partition_is_loaded_while_its_topic_is_deleted() -> None:
-    loaded = Loaded()
+async def test_no_partition_is_loaded_while_its_topic_is_deleted(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
     await loaded.service.create_partitioned(NAME, 2, {})
     partition = TopicName.parse("t-partition-0")
@@ -371,8 +356,7 @@ async def test_no_partition_is_loaded_while_its_topic_is_deleted() -> None:
     await loaded.topics.get(partition)
 
 
-async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted() -> None:
-    loaded = Loaded()
+async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted(loaded: Loaded) -> None:
     loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
     await loaded.topic()
     async with loaded.topics.emptied([NAMESPACE]):
@@ -381,9 +365,8 @@ async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted() -> N
 
 
 async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have_left(
-    monkeypatch: pytest.MonkeyPatch,
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = Loaded()
     await compacted(loaded)
     await loaded.topics.unload(NAME)
 
@@ -395,8 +378,7 @@ async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have
     assert not loaded.store.names()
 
 
-async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone() -> None:
-    loaded = Loaded()
+async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone(loaded: Loaded) -> None:
     topic = await loaded.topic()
     async with loaded.topics.emptied([NAMESPACE]):
         assert topic.closing
@@ -406,10 +388,7 @@ async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone() -> No
     assert await loaded.topics.get(NAME) is not topic
 
 
-async def test_a_namespace_whose_messages_stay_keeps_its_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loaded = Loaded()
+async def test_a_namespace_whose_messages_stay_keeps_its_names(loaded: Loaded, monkeypatch) -> None:
     await loaded.topic()
     with monkeypatch.context() as patch:
         patch.setattr(loaded.store, "delete_ledger", no_room)
@@ -421,9 +400,8 @@ async def test_a_namespace_whose_messages_stay_keeps_its_names(
 
 
 async def test_of_a_topic_whose_name_cannot_be_deleted_the_messages_are_gone(
-    monkeypatch: pytest.MonkeyPatch,
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = Loaded()
     topic, cnx = await loaded.topic(), loaded.connection()
     add(topic, cnx.producer())
     publish(topic, cnx.producers[1])
@@ -489,10 +467,7 @@ async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_
     assert set(loaded.store.names()) == {str(NAME), left, elsewhere}  # NAME is served
 
 
-async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loaded = Loaded()
+async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(loaded, monkeypatch) -> None:
     await loaded.store.open_ledger(str(FOREIGN))
 
     monkeypatch.setattr(loaded.store, "delete_ledger", no_room)
@@ -501,8 +476,7 @@ async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(
 
 
 @pytest.mark.parametrize("how", ["namespace", "namespace, unloaded", "topic", "topic, unloaded"])
-async def test_what_compactions_have_left_goes_with_the_topic(how: str) -> None:
-    loaded = Loaded()
+async def test_what_compactions_have_left_goes_with_the_topic(loaded: Loaded, how: str) -> None:
     await compacted(loaded)
     if "unloaded" in how:
         await loaded.topics.unload(NAME)
@@ -514,8 +488,7 @@ async def test_what_compactions_have_left_goes_with_the_topic(how: str) -> None:
     await settle()
 
 
-async def test_policies_are_followed_by_the_topics_they_are_of() -> None:
-    loaded = Loaded()
+async def test_policies_are_followed_by_the_topics_they_are_of(loaded: Loaded) -> None:
     await loaded.topic()
     parted = TopicName.parse("p")
     await loaded.service.create_partitioned(parted, 4, {})

@@ -64,9 +64,7 @@ async def test_a_missing_topic_is_made_and_listed() -> None:
 @pytest.mark.parametrize(
     "name", ["p-partition-1", "x-partition-01", "non-persistent://public/default/n"]
 )
-async def test_a_partition_that_is_lacking_is_made_and_so_is_what_only_looks_like_one(
-    name: str,
-) -> None:
+async def test_a_partition_that_is_lacking_is_made_and_so_is_what_only_looks_like_one(name) -> None:
     found = await Creation(TopicRules()).prepared()
     assert await found.ensure(name)
 
@@ -84,9 +82,7 @@ async def test_a_partition_of_nothing_is_not_found_where_no_topic_is_made(name: 
 
 
 @pytest.mark.parametrize("rules", [TopicRules(), TopicRules(auto_creation=False)])
-async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(
-    rules: TopicRules,
-) -> None:
+async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(rules) -> None:
     found = await Creation(rules).prepared()
     refused = await found.refusal("new", create=not rules.auto_creation)
     assert refused == (pb.TopicNotFound, "Topic not found persistent://public/default/new")
@@ -109,9 +105,7 @@ async def test_a_topic_is_not_made_against_the_clients_or_the_operators_will(
         ),
     ],
 )
-async def test_names_that_cannot_be_are_refused_as_recorded(
-    name: str, code: int, text: str
-) -> None:
+async def test_names_that_cannot_be_are_refused_as_recorded(name, code, text) -> None:
     found = await Creation(TopicRules()).prepared()
     full = f"persistent://public/default/{name}"
     assert await found.refusal(name) == (code, text.format(full))
@@ -172,9 +166,7 @@ async def test_a_namespace_that_is_gone_is_forgotten() -> None:
     assert len(made) == 1
 
 
-def test_the_oldest_is_forgotten_when_there_are_too_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_oldest_is_forgotten_when_there_are_too_many(monkeypatch) -> None:
     monkeypatch.setattr(topic_creation, "MOST_TOPICS", 2)
     made = MadeTopics(ManualClock())
     for name in (A, B, C):

@@ -106,9 +106,7 @@ def claimed(
         (1_000_001, 30_000_000, True, False),
     ],
 )
-def test_a_batch_has_no_more_messages_than_its_size_allows(
-    count: int, size: int, packed: bool, believed: bool
-) -> None:
+def test_a_batch_has_no_more_messages_than_its_size_allows(count, size, packed, believed) -> None:
     said: dict[str, Any] = {"num_messages_in_batch": count}
     if packed:
         found = claimed(b"x" * 1_000, compression=pb.ZSTD, uncompressed_size=size, **said)

@@ -54,9 +54,7 @@ async def test_an_empty_topic_ends_before_its_first_entry(store: MessageStore) -
     assert ledger.count(EARLIEST, LATEST) == 0
 
 
-async def test_after_an_unload_the_last_entry_is_that_of_the_ledger_before(
-    store: MessageStore,
-) -> None:
+async def test_after_an_unload_the_last_entry_is_that_of_the_ledger_before(store) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 3)
     store.close_ledger(TOPIC)
@@ -123,9 +121,7 @@ async def test_positions_go_over_the_ends_of_ledgers(store: MessageStore) -> Non
 @pytest.mark.parametrize(
     ("time", "index"), [(0, 0), (1_000, 0), (1_001, 1), (1_070, 7), (1_110, 11)]
 )
-async def test_a_time_is_that_of_the_first_entry_not_before_it(
-    store: MessageStore, time: int, index: int
-) -> None:
+async def test_a_time_is_that_of_the_first_entry_not_before_it(store, time, index) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     assert await ledger.published_at(time) == positions[index]
@@ -160,9 +156,7 @@ async def test_of_a_topic_without_entries_there_is_nothing_to_trim(store: Messag
     assert await store.unopened_ledger(OTHER_TOPIC) is None
 
 
-async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(
-    store: MessageStore,
-) -> None:
+async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(store) -> None:
     ledger = await store.open_ledger(TOPIC)
     positions = await filled(ledger, 12)
     ledger.trim(positions[9], 0, 0)
@@ -178,9 +172,7 @@ async def test_without_retention_what_nobody_needs_goes_but_not_the_open_ledger(
     ("keep_bytes", "keep_since", "left"),
     [(-1, 0, 3), (-1, 1_000, 3), (-1, 1_001, 1), (51, 0, 2), (52, 0, 3), (16, 0, 1), (17, 0, 2)],
 )
-async def test_retention_ends_by_size_or_by_time(
-    store: MessageStore, keep_bytes: int, keep_since: int, left: int
-) -> None:
+async def test_retention_ends_by_size_or_by_time(store, keep_bytes, keep_since, left) -> None:
     ledger = await store.open_ledger(TOPIC)
     await filled(ledger, 12)
     ledger.trim(LATEST, keep_bytes, keep_since)

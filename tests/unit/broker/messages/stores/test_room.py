@@ -16,9 +16,7 @@ ONE = 100 + ENTRY_COST_BYTES
         (StoreBounds(process=2 * ONE), "persistent://t/m/b", "all topics"),
     ],
 )
-def test_an_entry_above_a_bound_is_refused(
-    bounds: StoreBounds, other: str | None, whose: str
-) -> None:
+def test_an_entry_above_a_bound_is_refused(bounds, other, whose) -> None:
     room = StoreRoom(bounds)
     topic = room.of_topic("persistent://t/n/a")
     (topic if other is None else room.of_topic(other)).take(100)

@@ -99,9 +99,7 @@ def test_what_is_left_behind_is_forgotten_at_once_and_freed_in_steps() -> None:
     assert left == [3, 2, 1, 0]
 
 
-def test_the_words_that_are_stored_are_made_when_they_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_words_that_are_stored_are_made_when_they_are_asked_for(monkeypatch) -> None:
     batches, made = BatchAcks(), []
     for entry in range(3):
         batches.acknowledge(Position(7, entry), 2, [0b10])

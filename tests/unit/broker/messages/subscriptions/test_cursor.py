@@ -1,7 +1,5 @@
 """A cursor: mark-delete, holes, partial batches, and every way to move."""
 
-import pytest
-
 from broker.messages.position import EARLIEST, LATEST, Position
 from broker.messages.stores.managed_ledger import CursorState, ManagedLedger
 from broker.messages.subscriptions.cursor import ManagedCursor
@@ -106,9 +104,7 @@ async def test_to_skip_counts_entries_that_are_left() -> None:
     assert (cursor.mark_delete, cursor.backlog) == (at(ledger, 5), 2)
 
 
-async def test_the_entry_behind_very_many_acknowledged_is_found_in_few_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_entry_behind_very_many_acknowledged_is_found_in_few_steps(monkeypatch) -> None:
     cursor, ledger = await cursor_of(10_000, ledger_entries=3_000)
     for number in range(1, 9_999):
         cursor.acknowledge(at(ledger, number))

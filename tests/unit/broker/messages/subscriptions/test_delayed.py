@@ -25,9 +25,7 @@ def at(entry: int) -> Position:
         (True, 1, True),
     ],
 )
-def test_a_message_due_within_a_tick_goes_out_at_once_unless_strict(
-    strict: bool, ahead: int, kept: bool
-) -> None:
+def test_a_message_due_within_a_tick_goes_out_at_once_unless_strict(strict, ahead, kept) -> None:
     delayed = DelayedMessages(strict=strict)
     answer = delayed.add(at(0), 50_105 + ahead, 50_105)
     assert (answer, len(delayed)) == (kept, int(kept))

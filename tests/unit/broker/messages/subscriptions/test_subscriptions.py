@@ -153,9 +153,7 @@ async def test_one_that_is_there_is_moved_by_time_and_its_consumers_closed() -> 
     assert [one.type for one in cnx.commands] == [pb.BaseCommand.CLOSE_CONSUMER]
 
 
-async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(monkeypatch) -> None:
     topic = await kept_topic()
     subscriptions = topic.subscriptions()
     topic.publish(3)
@@ -177,9 +175,7 @@ async def test_one_that_is_deleted_while_a_time_is_looked_for_is_made_anew(
     assert made is subscriptions.get("s") is not before
 
 
-async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_of_many_that_leave_a_ledger_the_last_alone_has_all_looked_at(monkeypatch) -> None:
     # Ten subscriptions at the start of the first of two ledgers
     topic = await kept_topic(ledger_entries=2)
     subscriptions = topic.subscriptions()

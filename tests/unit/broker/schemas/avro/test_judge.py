@@ -52,9 +52,7 @@ async def test_refusals_have_the_recorded_texts(setup: Setup, data: bytes, text:
     assert caught.value.refusal.text.startswith(text)
 
 
-async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process(
-    setup: Setup,
-) -> None:
+async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process(setup) -> None:
     large = record(*(optional(f"field_{index}") for index in range(10_000)))
     many = [stored(version, large) for version in range(20)]
     work = setup.judge.judge(Schema("AVRO", large), [], many, "FULL_TRANSITIVE")
@@ -67,9 +65,7 @@ async def test_a_judgement_that_takes_too_long_is_a_refusal_and_ends_its_process
     await until(lambda: worker.is_gone)
 
 
-async def test_a_process_that_ends_is_a_refusal_and_the_next_judgement_has_another(
-    setup: Setup,
-) -> None:
+async def test_a_process_that_ends_is_a_refusal_and_the_next_judgement_has_another(setup) -> None:
     await setup.judge.judge(Schema("AVRO", A), [], [], "")
     (worker,) = setup.judge._all
     large = [stored(0, record(*(optional(f"field_{index}") for index in range(10_000))))]

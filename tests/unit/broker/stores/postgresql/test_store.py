@@ -109,9 +109,7 @@ async def test_what_is_there_survives_reopening(postgresql_url: str) -> None:
         assert await store.apply(A, changes(topic("b"))) == 3
 
 
-async def test_the_log_keeps_the_newest_changes(
-    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_log_keeps_the_newest_changes(postgresql_url: str, monkeypatch) -> None:
     monkeypatch.setattr(postgresql_writing, "MAX_LOGGED_CHANGES", 3)
     monkeypatch.setattr(postgresql_writing, "PRUNED_EVERY", 5)
     async with opened(postgresql(postgresql_url)) as store:
@@ -145,9 +143,7 @@ async def test_a_name_as_long_as_an_index_holds_is_kept_and_told(postgresql_url:
         ),
     ],
 )
-async def test_what_no_index_holds_is_refused_and_changes_nothing(
-    postgresql_url: str, content: object
-) -> None:
+async def test_what_no_index_holds_is_refused_and_changes_nothing(postgresql_url, content) -> None:
     async with opened(postgresql(postgresql_url)) as store:
         await store.apply(A, changes(topic("before")))
         with pytest.raises(StoreError, match=r"may have 2,600 bytes in a PostgreSQL store"):

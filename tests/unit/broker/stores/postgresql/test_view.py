@@ -1,7 +1,6 @@
 """A broker's view of a namespace with several writers; without a database."""
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -45,9 +44,7 @@ def test_what_the_log_has_is_told_change_by_change() -> None:
         ((), 5, 7),
     ],
 )
-def test_anything_else_is_told_as_one_change_without_names(
-    log: Sequence[LoggedChange], version: int, number: int
-) -> None:
+def test_anything_else_is_told_as_one_change_without_names(log, version, number) -> None:
     assert not in_sequence(KNOWN, newest(version, number), log)
     assert changes_to_publish(A, KNOWN, newest(version, number), log) == [
         Change(A, version, complete=False)
@@ -109,9 +106,7 @@ def test_a_number_leads_to_its_namespace_only_while_it_is_there() -> None:
     assert view.name_of(9) == A
 
 
-def test_once_some_are_forgotten_what_is_unknown_is_to_be_listed_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_once_some_are_forgotten_what_is_unknown_is_to_be_listed_again(monkeypatch) -> None:
     monkeypatch.setattr(postgresql_view, "MAX_KNOWN_NAMESPACES", 1)
     cache = SnapshotCache(10_000)
     view = NamespaceView(cache, ChangeFeeds())

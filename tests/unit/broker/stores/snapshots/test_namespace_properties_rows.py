@@ -59,9 +59,7 @@ def test_many_rows_take_several_steps(count: int) -> None:
     assert taken(np.unique(rows))[1] > 1
 
 
-def test_many_rows_that_lie_apart_are_made_into_blocks_as_they_come(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_rows_that_lie_apart_are_made_into_blocks_as_they_come(monkeypatch) -> None:
     monkeypatch.setattr(namespace_properties, "_FEW_OF_A_BLOCK", 1_000)
     monkeypatch.setattr(namespace_properties, "ROWS_PER_BLOCKS", 600)
     rows = np.arange(0, 30_000, 10)

@@ -89,9 +89,7 @@ async def test_an_acknowledged_change_survives_a_kill(tmp_path: Path) -> None:
         assert dict(snapshot.partitioned) == {topic("part").decode(): 4}
 
 
-async def test_a_change_that_cannot_be_written_is_not_seen_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_change_that_cannot_be_written_is_not_seen_at_all(tmp_path, monkeypatch) -> None:
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
@@ -313,9 +311,7 @@ async def test_the_order_in_which_properties_are_asked_for_changes_nothing(
         "INSERT INTO message_policies VALUES ('a/b', 'k', '{')",
     ],
 )
-async def test_what_no_broker_has_written_is_told_in_a_sentence(
-    change: str, tmp_path: Path
-) -> None:
+async def test_what_no_broker_has_written_is_told_in_a_sentence(change: str, tmp_path) -> None:
     async with sqlite(tmp_path) as store:
         await store.create_namespace(A)
         await store.apply(A, changes(topic("t"), p=2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 import pytest
 
@@ -233,9 +233,7 @@ def put_together(names: list[bytes]) -> SortedNames:
 
 
 @pytest.mark.parametrize("make", [built, put_together])
-def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(
-    make: Callable[[list[bytes]], SortedNames],
-) -> None:
+def test_the_garbage_collector_looks_at_new_leaves_while_they_are_few(make) -> None:
     # Otherwise the collector would visit all leaves in one run.
     before = gc.get_threshold()
     gc.set_threshold(1_000_000, *before[1:])

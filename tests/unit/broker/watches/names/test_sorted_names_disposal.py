@@ -4,8 +4,6 @@ import asyncio
 import itertools
 import sys
 
-import pytest
-
 from broker.watches.names.sorted_names import NamesDisposal, SortedNames
 from server.tasks import cooperative
 from tests.support.clocks.settle import settle
@@ -15,9 +13,7 @@ def numbered(count: int) -> list[bytes]:
     return [f"persistent://t/n/{number:06d}".encode() for number in range(count)]
 
 
-async def test_a_set_is_freed_a_node_a_turn_where_each_takes_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_set_is_freed_a_node_a_turn_where_each_takes_long(monkeypatch) -> None:
     moments = itertools.count()
     monkeypatch.setattr(cooperative, "perf_counter", lambda: next(moments) * 3_600.0)
     disposal, names = NamesDisposal(), SortedNames.from_sorted(numbered(1_000))

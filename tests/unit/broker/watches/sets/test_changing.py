@@ -1,7 +1,5 @@
 """Large changes: each set is merged as a whole, and watchers are notified when possible."""
 
-import pytest
-
 from broker.watches.sets import changing
 from broker.watches.sets.watched_sets import WatchedSets
 from tests.support.clocks.settle import started
@@ -53,9 +51,7 @@ async def test_a_set_that_is_made_while_many_names_come_has_all_of_them() -> Non
     assert texts((await making).names) == many("a")
 
 
-async def test_who_leaves_while_many_names_come_harms_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_leaves_while_many_names_come_harms_nobody(monkeypatch) -> None:
     followed = await Followed.of("a", "b")
     leaving, staying = await followed.listener(AS), await followed.listener("t/n/b.*")
     merged = changing.merged

@@ -9,8 +9,7 @@ from broker.patterns.filter import PatternFilter
 from broker.patterns.index import PatternIndex
 from broker.patterns.pattern import RegexImplementation
 from broker.topic_lists import tree
-from broker.topic_lists.listing import TopicListing
-from broker.topic_lists.sequence import TopicSequence
+from broker.topic_lists.sequence import TopicListing, TopicSequence
 from broker.watches.sets.changing import ChangeMatching, matching_for
 from server.tasks.cooperative import Steps
 
@@ -31,9 +30,7 @@ def test_the_names_that_a_backtracking_pattern_keeps_are_noted_a_block_in_a_step
     ]
 
 
-async def test_patterns_that_came_are_compiled_before_a_name_is_matched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_patterns_that_came_are_compiled_before_a_name_is_matched(monkeypatch) -> None:
     # 5,000 new patterns between two changes held the loop for 34 ms, 64 of `.{1000}` for 64.
     index = PatternIndex[Any]()
     for number in range(200):

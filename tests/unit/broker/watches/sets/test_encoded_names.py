@@ -20,9 +20,7 @@ def version_of(count: int) -> SortedNames:
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
-async def test_all_who_ask_at_once_share_one_copy_whichever_equal_set_they_watch(
-    count: int,
-) -> None:
+async def test_all_who_ask_at_once_share_one_copy_whichever_equal_set_they_watch(count) -> None:
     sets = WatchedSets(version_of(count))
     one, other = sets.add("one", sets.everything), sets.add("other", sets.everything)
     asked = [watched.encoded.of(watched.names) for watched in (one, other) for _ in range(25)]

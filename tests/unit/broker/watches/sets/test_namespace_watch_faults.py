@@ -17,9 +17,7 @@ from tests.unit.server.connection.test_served_connection import Served
 AS = "t/n/a.*"
 
 
-async def test_too_many_changes_that_wait_are_replaced_by_a_listing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_too_many_changes_that_wait_are_replaced_by_a_listing(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "MAX_PENDING_CHANGES", 3)
     followed = await Followed.of("a1")
     listener = await followed.listener()
@@ -78,9 +76,7 @@ async def test_delays_begin_anew_after_the_store_was_there() -> None:
         listener.updates.clear()
 
 
-async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(caplog) -> None:
     followed = await Followed.of("a1")
     before = await followed.listener()
     broken = await followed.listener(raises=True)
@@ -93,9 +89,7 @@ async def test_a_watcher_that_breaks_does_not_keep_the_others_from_being_told(
     assert "after an internal error" in caplog.text
 
 
-async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others(caplog) -> None:
     followed = await Followed.of("a1")
     broken, behind = await followed.listener(raises=True), await followed.listener()
     names = [f"b{number:03d}" for number in range(300)]
@@ -107,9 +101,7 @@ async def test_a_watcher_that_breaks_as_many_names_come_does_not_harm_the_others
     assert (broken.given_up, behind.given_up) == (1, 0)
 
 
-async def test_who_leaves_while_the_others_are_told_is_told_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_leaves_while_the_others_are_told_is_told_nothing(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed = await Followed.of("a1")
     first, second = await followed.listener(), await followed.listener()
@@ -121,9 +113,7 @@ async def test_who_leaves_while_the_others_are_told_is_told_nothing(
     assert (first.updates, second.updates) == ([(["a2"], [])], [])
 
 
-async def test_what_some_are_told_leaves_before_the_others_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_some_are_told_leaves_before_the_others_are_told(monkeypatch) -> None:
     # Two watchers, notified in separate turns, the first over a connection
     monkeypatch.setattr(namespace_watch, "WATCHERS_A_STEP", 1)
     followed, served = await Followed.of("a1"), Served()
@@ -144,9 +134,7 @@ async def test_what_some_are_told_leaves_before_the_others_are_told(
     assert sent_before_the_second == [b"update"]
 
 
-async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_comes_while_a_change_is_applied_gets_all_of_it(monkeypatch) -> None:
     monkeypatch.setattr(namespace_watch, "SETS_A_STEP", 1)
     followed = await Followed.of("a1")
     await followed.listener()
@@ -168,9 +156,7 @@ async def test_who_comes_while_a_change_is_applied_gets_all_of_it(
     assert texts(second.names) == texts(second.watched.names)
 
 
-async def test_a_fault_of_ours_is_followed_by_a_listing(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_of_ours_is_followed_by_a_listing(monkeypatch, caplog) -> None:
     followed = await Followed.of("a1")
     listener = await followed.listener()
     original, broken = followed.watch._index.matching, [True]
@@ -190,9 +176,7 @@ async def test_a_fault_of_ours_is_followed_by_a_listing(
     assert "it is listed again" in caplog.text
 
 
-async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_in_the_middle_of_a_change_loses_none_of_it(monkeypatch, caplog) -> None:
     # The second name cannot be matched
     followed = await Followed.of("a1")
     listener = await followed.listener(AS)
@@ -243,9 +227,7 @@ async def test_what_takes_a_backtracking_engine_is_matched_off_the_loop() -> Non
         assert listener.updates == [(["a1"], ["b1"])]
 
 
-async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_in_the_middle_of_many_names_loses_none_of_them(monkeypatch, caplog) -> None:
     # The second set cannot be merged at first
     followed = await Followed.of("a", "b")
     listeners = [await followed.listener(pattern) for pattern in (".*", AS, "t/n/b.*")]

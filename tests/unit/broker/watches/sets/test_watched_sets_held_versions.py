@@ -42,9 +42,7 @@ def test_a_version_counts_once_however_many_hold_it(versions: HeldVersions) -> N
 
 @pytest.mark.parametrize("holders", [1, 2])
 @pytest.mark.parametrize("known", [False, True], ids=["a new version", "one that others hold"])
-def test_an_exchange_is_a_hold_and_a_release(
-    versions: HeldVersions, holders: int, known: bool
-) -> None:
+def test_an_exchange_is_a_hold_and_a_release(versions, holders, known) -> None:
     before, after = names_of(b"a", b"b"), names_of(b"a", b"b", b"c")
     for _ in range(holders):
         versions.hold(before)
@@ -66,9 +64,7 @@ def test_an_exchange_for_itself_changes_nothing(versions: HeldVersions) -> None:
     assert versions.own_bytes == 0
 
 
-def test_a_version_of_the_same_crc_but_other_names_is_not_alike(
-    versions: HeldVersions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_of_the_same_crc_but_other_names_is_not_alike(versions, monkeypatch) -> None:
     monkeypatch.setattr(SortedNames, "crc", 7)
     versions.hold(names_of(b"a", b"b"))
     other = names_of(b"a", b"c")

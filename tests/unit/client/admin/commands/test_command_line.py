@@ -116,9 +116,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("line", ASKED)
-def test_pulsar_admins_words_ask_what_pulsar_admin_asks(
-    line: str, stand_in: StandInAdmin, run: Run
-) -> None:
+def test_pulsar_admins_words_ask_what_pulsar_admin_asks(line, stand_in, run) -> None:
     asked, body = ASKED[line]
     stand_in.answers[asked] = DONE
     assert run(*line.split())[0] == 0
@@ -137,9 +135,7 @@ def test_pulsar_admins_words_ask_what_pulsar_admin_asks(
         ("-td persistent --property a=1", {f"{PERSISTENT}?properties=a%3D1"}),
     ],
 )
-def test_a_listing_asks_for_what_its_options_say(
-    words: str, lines: set[str], stand_in: StandInAdmin, run: Run
-) -> None:
+def test_a_listing_asks_for_what_its_options_say(words, lines, stand_in, run) -> None:
     stand_in.answers.update(dict.fromkeys(lines, given([])))
     assert run("topics", "list", "acme/orders", *words.split())[0] == 0
     assert set(stand_in.lines) == lines
@@ -185,9 +181,7 @@ def test_a_very_long_key_does_not_push_all_values_away(stand_in: StandInAdmin, r
     assert out == f"b{' ' * (MAX_KEY_COLUMNS - 1)}  2\n{long}  1\n"
 
 
-def test_policies_that_are_not_set_are_left_out_for_people_only(
-    stand_in: StandInAdmin, run: Run
-) -> None:
+def test_policies_that_are_not_set_are_left_out_for_people_only(stand_in, run) -> None:
     body = {"set": 1, "not_set": None}
     stand_in.answers["GET /admin/v2/namespaces/acme/orders"] = given(body)
     assert run("namespaces", "policies", "acme/orders")[1] == "set  1\n"
@@ -258,9 +252,7 @@ def test_an_import_says_what_it_read(stand_in: StandInAdmin, run: Run) -> None:
     assert json.loads(stand_in.asked[0].body) == {"path": "/data"}
 
 
-def test_a_request_is_any_call_and_shows_whatever_is_answered(
-    stand_in: StandInAdmin, run: Run
-) -> None:
+def test_a_request_is_any_call_and_shows_whatever_is_answered(stand_in, run) -> None:
     asked = f"POST {TOPIC}/a%20b?c=%C3%A9&d=1%2C2&e="
     stand_in.answers[asked] = given({"a": {"b": None}})
     stand_in.answers["GET /metrics"] = Given((b"up 1\n",))
@@ -278,9 +270,7 @@ FAULTS = "/admin/v2/floodgate/faults"
 
 
 @pytest.mark.parametrize("from_file", [False, True])
-def test_a_fault_is_set_from_the_command_line_or_a_file(
-    from_file: bool, stand_in: StandInAdmin, run: Run, tmp_path: Path
-) -> None:
+def test_a_fault_is_set_from_the_command_line_or_a_file(from_file, stand_in, run, tmp_path) -> None:
     stand_in.answers[f"POST {FAULTS}"] = given({"id": "fault-1", **DROP})
     file = tmp_path / "fault.json"
     file.write_text(json.dumps(DROP))
@@ -290,9 +280,7 @@ def test_a_fault_is_set_from_the_command_line_or_a_file(
 
 
 @pytest.mark.parametrize("words", ["", "[]", "{", "@/nowhere/at/all"])
-def test_what_is_no_fault_is_not_even_asked_for(
-    words: str, stand_in: StandInAdmin, run: Run
-) -> None:
+def test_what_is_no_fault_is_not_even_asked_for(words, stand_in, run) -> None:
     status, out, err = run("faults", "set", words)
     assert (status, out, stand_in.asked) == (2, "", [])
     assert words[:10] in err
@@ -307,9 +295,7 @@ def test_the_faults_that_are_set_are_a_line_each(stand_in: StandInAdmin, run: Ru
     assert json.loads(run("faults", "list", "--json")[1]) == found
 
 
-def test_one_fault_or_all_are_cleared_and_a_broker_is_reset(
-    stand_in: StandInAdmin, run: Run
-) -> None:
+def test_one_fault_or_all_are_cleared_and_a_broker_is_reset(stand_in, run) -> None:
     for asked in (f"DELETE {FAULTS}/fault-1", f"DELETE {FAULTS}", "POST /admin/v2/floodgate/reset"):
         stand_in.answers[asked] = Given((b"",), status=204)
     assert run("faults", "clear", "fault-1")[1] == "Cleared fault-1.\n"
@@ -345,18 +331,14 @@ def test_who_stops_reading_ends_any_answer_without_a_failure(
     assert capfd.readouterr().err == ""
 
 
-def test_a_closed_standard_output_is_written_nowhere(
-    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_closed_standard_output_is_written_nowhere(stand_in, monkeypatch, capfd) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
     assert status_with(None, "tenants list", monkeypatch) == 0
     sys.stdout.close()
     assert capfd.readouterr().err == ""
 
 
-def test_a_full_disk_is_one_sentence(
-    stand_in: StandInAdmin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_one_sentence(stand_in: StandInAdmin, monkeypatch, capfd) -> None:
     stand_in.answers["GET /admin/v2/tenants"] = given(["acme"])
     with Path("/dev/full").open("w") as full:
         assert status_with(full, "tenants list", monkeypatch) == 1
@@ -377,9 +359,7 @@ def status_with(output: TextIO | None, words: str, monkeypatch: pytest.MonkeyPat
 # -- errors ---------------------------------------------------------------------------------------
 
 
-def test_a_refusal_is_one_sentence_with_the_servers_reason_and_a_hint(
-    stand_in: StandInAdmin, run: Run
-) -> None:
+def test_a_refusal_is_one_sentence_with_the_servers_reason_and_a_hint(stand_in, run) -> None:
     stand_in.answers["PUT /admin/v2/namespaces/none/n"] = refused(404, "Tenant does not exist")
     assert run("namespaces", "create", "none/n") == (
         1,
@@ -410,9 +390,7 @@ def test_nobody_at_the_address_is_told_how_to_name_another(run: Run) -> None:
     )
 
 
-def test_a_list_that_breaks_off_is_an_error_after_what_came(
-    stand_in: StandInAdmin, run: Run
-) -> None:
+def test_a_list_that_breaks_off_is_an_error_after_what_came(stand_in, run) -> None:
     line = LISTING.format("persistent")
     stand_in.answers[line] = Given((b'["one","two"', b',"thr'), breaks=True)
     status, out, err = run("topics", "list", "acme/orders", "-td", "persistent")
@@ -438,9 +416,7 @@ def test_a_list_that_breaks_off_is_an_error_after_what_came(
         ("--request-timeout 0 tenants list", "Input should be greater than or equal to 1"),
     ],
 )
-def test_a_wrong_command_line_is_told_and_nobody_is_asked(
-    words: str, sentence: str, stand_in: StandInAdmin, run: Run
-) -> None:
+def test_a_wrong_command_line_is_told_and_nobody_is_asked(words, sentence, stand_in, run) -> None:
     status, out, err = run(*words.split())
     assert (status, out, stand_in.asked) == (2, "", [])
     assert sentence in err
@@ -452,9 +428,7 @@ def test_a_wrong_command_line_is_told_and_nobody_is_asked(
 @pytest.mark.parametrize(
     "words", ["topics list acme/{}", "topics create acme/orders/{}", "tenants create {}", "{}"]
 )
-def test_an_argument_that_is_not_utf_8_is_shown_as_it_came(
-    words: str, stand_in: StandInAdmin, run: Run
-) -> None:
+def test_an_argument_that_is_not_utf_8_is_shown_as_it_came(words, stand_in, run) -> None:
     given_words = words.format("a\udcff").split()
     status, out, err = run(*given_words)
     assert (status, out, stand_in.asked) == (2, "", [])
@@ -547,9 +521,7 @@ TENANTS = "GET /admin/v2/tenants"
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before the verb", "behind it"])
-def test_a_token_is_shown_from_the_file_that_is_named(
-    stand_in: StandInAdmin, run: Run, tmp_path: Path, before: bool
-) -> None:
+def test_a_token_is_shown_from_the_file_that_is_named(stand_in, run, tmp_path, before) -> None:
     (tmp_path / "ann.jwt").write_text("a.b.c\n")
     stand_in.answers[TENANTS] = given([])
     options = ["--auth-params", f"file:{tmp_path / 'ann.jwt'}"]
@@ -558,9 +530,7 @@ def test_a_token_is_shown_from_the_file_that_is_named(
     assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
 
 
-def test_a_token_is_shown_from_where_the_environment_says(
-    stand_in: StandInAdmin, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_is_shown_from_where_the_environment_says(stand_in, run, monkeypatch) -> None:
     stand_in.answers[TENANTS] = given([])
     monkeypatch.setenv("A_TOKEN", "a.b.c")
     monkeypatch.setenv("FLOODGATE_AUTH_PARAMS", "env:A_TOKEN")
@@ -568,9 +538,7 @@ def test_a_token_is_shown_from_where_the_environment_says(
     assert (status, stand_in.asked[0].authorization) == (0, "Bearer a.b.c")
 
 
-def test_a_secret_on_the_command_line_is_refused_and_not_said_again(
-    stand_in: StandInAdmin, run: Run
-) -> None:
+def test_a_secret_on_the_command_line_is_refused_and_not_said_again(stand_in, run) -> None:
     status, out, err = run("tenants", "list", "--auth-params", "planted.secret")
     assert status == 2
     assert "--auth-params file:///path" in err

@@ -32,9 +32,7 @@ def pager() -> Pager:
     return Pager()
 
 
-async def test_names_are_taken_while_nobody_reads_them(
-    pager: Pager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_names_are_taken_while_nobody_reads_them(pager: Pager, monkeypatch) -> None:
     async def batches() -> AsyncIterator[list[str]]:
         for number in range(10):
             yield [str(number)]
@@ -45,9 +43,7 @@ async def test_names_are_taken_while_nobody_reads_them(
     assert pager.text == "".join(f"{number}\n" for number in range(10))
 
 
-async def test_no_more_than_the_bound_is_taken(
-    pager: Pager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_more_than_the_bound_is_taken(pager: Pager, monkeypatch) -> None:
     taken: list[str] = []
 
     async def batches() -> AsyncIterator[list[str]]:
@@ -67,9 +63,7 @@ async def test_no_more_than_the_bound_is_taken(
     assert pager.text == "".join(f"{name}\n" for name in taken)
 
 
-async def test_what_came_is_written_before_the_error_is_raised(
-    pager: Pager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_came_is_written_before_the_error_is_raised(pager: Pager, monkeypatch) -> None:
     async def batches() -> AsyncIterator[list[str]]:
         yield ["one", "two"]
         raise AdminDisconnectedError("gone")

@@ -69,9 +69,7 @@ def test_a_secret_on_the_command_line_is_refused_unshown(words: tuple[str, ...])
         (("create-secret-key", "-a", "RS256"), "no algorithm of secrets", 1),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
-    words: tuple[str, ...], said: str, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_is_one_sentence(words, said, status, monkeypatch) -> None:
     monkeypatch.setenv("SHORT", "c2hvcnQ=")
     monkeypatch.setenv("GOOD", SECRET[:40].hex())
     found = run(*words, text="no.token.here")
@@ -89,9 +87,7 @@ def test_what_is_wrong_is_one_sentence(
     ],
 )
 @pytest.mark.parametrize("words", [("create", "-s", "a"), ("validate", "--stdin")])
-def test_a_text_in_a_variable_is_no_key(
-    words: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_in_a_variable_is_no_key(words: tuple[str, ...], text: str, monkeypatch) -> None:
     monkeypatch.setenv("SOME_KEY", text)
     found = run(*words, "-sk", "env:SOME_KEY", text="x")
     assert found.exit_code == 1

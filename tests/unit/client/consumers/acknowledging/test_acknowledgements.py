@@ -81,9 +81,7 @@ async def test_a_command_has_so_many_ids_and_words_at_most(monkeypatch: pytest.M
     assert case.link.ids()[-1] == (11, [-2, -1])
 
 
-async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_without_a_connection_they_wait_and_the_oldest_are_forgotten(monkeypatch) -> None:
     monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
     case = Acks(ack_group_time_ms=0)
     case.link.cnx = None
@@ -155,9 +153,7 @@ async def test_a_receipt_that_will_not_come_is_an_error(how: str) -> None:
         await receipt
 
 
-async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_no_receipt_says_that_what_was_forgotten_is_acknowledged(monkeypatch) -> None:
     monkeypatch.setattr(acknowledgements, "MOST_PENDING", 2)
     case = Acks(ack_receipt_enabled=True, ack_group_time_ms=0)
     case.link.cnx = None

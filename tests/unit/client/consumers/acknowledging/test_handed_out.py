@@ -31,8 +31,12 @@ REDELIVER = Type.REDELIVER_UNACKNOWLEDGED_MESSAGES
 SHARED = ConsumerType.Shared
 
 
-async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second() -> None:
-    broker = ModelBroker()
+@pytest.fixture
+async def broker() -> ModelBroker:
+    return ModelBroker()
+
+
+async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second(broker: ModelBroker) -> None:
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
@@ -46,8 +50,7 @@ async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second() -> None:
     assert broker.left == []
 
 
-async def test_a_batch_is_acknowledged_when_all_of_it_is() -> None:
-    broker = ModelBroker()
+async def test_a_batch_is_acknowledged_when_all_of_it_is(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(broker, ack_group_time_ms=0)
     messages = [await consumer.receive() for _ in range(3)]
@@ -70,8 +73,7 @@ async def test_single_messages_of_a_batch_are_acknowledged_if_that_is_asked_for(
     assert list(broker.acks[0].message_id[0].ack_set) == [0, 62]
 
 
-async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch() -> None:
-    broker = ModelBroker()
+async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch(broker: ModelBroker) -> None:
     broker.publish()
     broker.publish(3)
     consumer = await opened(broker)
@@ -84,16 +86,14 @@ async def test_cumulative_goes_to_the_entry_before_an_incomplete_batch() -> None
     assert (first, broker.left) == ([1], [])
 
 
-async def test_cumulative_is_refused_where_others_share() -> None:
-    broker = ModelBroker()
+async def test_cumulative_is_refused_where_others_share(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker, consumer_type=SHARED)
     with pytest.raises(CumulativeAcknowledgementNotAllowedError):
         await consumer.acknowledge_cumulative(await consumer.receive())
 
 
-async def test_a_receipt_is_waited_for_if_that_is_asked_for() -> None:
-    broker = ModelBroker()
+async def test_a_receipt_is_waited_for_if_that_is_asked_for(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
@@ -118,8 +118,7 @@ async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
         await acknowledging
 
 
-async def test_a_receipt_is_waited_for_no_longer_without_a_connection() -> None:
-    broker = ModelBroker()
+async def test_a_receipt_is_waited_for_no_longer_without_a_connection(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
@@ -135,8 +134,7 @@ async def test_a_receipt_is_waited_for_no_longer_without_a_connection() -> None:
     assert broker.left == []
 
 
-async def test_an_id_that_does_not_say_enough_is_refused() -> None:
-    broker = ModelBroker()
+async def test_an_id_that_does_not_say_enough_is_refused(broker: ModelBroker) -> None:
     consumer = await opened(broker)
     with pytest.raises(InvalidMessage, match="of how many messages"):
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, 1))
@@ -144,8 +142,7 @@ async def test_an_id_that_does_not_say_enough_is_refused() -> None:
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, topic_name="persistent://a/b/other"))
 
 
-async def test_a_refused_message_comes_again_after_its_delay() -> None:
-    broker = ModelBroker()
+async def test_a_refused_message_comes_again_after_its_delay(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     await consumer.negative_acknowledge(await consumer.receive())
@@ -158,8 +155,7 @@ async def test_a_refused_message_comes_again_after_its_delay() -> None:
     assert (message.data(), message.redelivery_count()) == (b"0", 1)
 
 
-async def test_the_delay_grows_with_each_redelivery() -> None:
-    broker = ModelBroker()
+async def test_the_delay_grows_with_each_redelivery(broker: ModelBroker) -> None:
     broker.publish()
     consumer = await opened(
         broker,
@@ -189,8 +185,7 @@ async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> No
     assert REDELIVER not in kinds(broker)
 
 
-async def test_what_is_not_acknowledged_in_time_comes_again() -> None:
-    broker = ModelBroker()
+async def test_what_is_not_acknowledged_in_time_comes_again(broker: ModelBroker) -> None:
     for _ in range(2):
         broker.publish()
     consumer = await opened(broker, consumer_type=SHARED, unacked_messages_timeout_ms=10_000)
@@ -203,8 +198,7 @@ async def test_what_is_not_acknowledged_in_time_comes_again() -> None:
     assert consumer.receive_nowait() is None
 
 
-async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
-    broker = ModelBroker()
+async def test_exclusive_asks_for_everything_again_in_a_new_epoch(broker: ModelBroker) -> None:
     for _ in range(3):
         broker.publish()
     consumer = await opened(broker)
@@ -218,9 +212,8 @@ async def test_exclusive_asks_for_everything_again_in_a_new_epoch() -> None:
 
 @pytest.mark.parametrize("milliseconds", [0, 100])
 async def test_acknowledgements_with_receipts_are_sent_before_everything_is_asked_for_again(
-    milliseconds: int,
+    broker: ModelBroker, milliseconds: int
 ) -> None:
-    broker = ModelBroker()
     broker.publish()
     broker.publish()
     consumer = await opened(
@@ -247,8 +240,7 @@ async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> No
     assert consumer.receive_nowait() is None
 
 
-async def test_memory_may_count_until_a_message_is_acknowledged() -> None:
-    broker = ModelBroker()
+async def test_memory_may_count_until_a_message_is_acknowledged(broker: ModelBroker) -> None:
     for _ in range(3):
         broker.publish()
     consumer = await opened(
@@ -294,8 +286,7 @@ async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: s
     assert REDELIVER not in kinds(broker)
 
 
-async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
-    broker = ModelBroker()
+async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is(broker: ModelBroker) -> None:
     broker.publish(2)
     consumer = await opened(broker, ack_group_time_ms=0)
     ids = [(await consumer.receive()).message_id().serialize() for _ in range(2)]
@@ -305,9 +296,7 @@ async def test_an_id_that_was_bytes_is_acknowledged_as_the_message_is() -> None:
     assert broker.left == []
 
 
-async def test_a_batch_that_ends_cumulatively_is_done_with() -> None:
-    # Given a batch whose last message was acknowledged separately
-    broker = ModelBroker()
+async def test_a_batch_that_ends_cumulatively_is_done_with(broker: ModelBroker) -> None:
     broker.publish(3)
     consumer = await opened(
         broker, memory_until_acknowledged=True, unacked_messages_timeout_ms=10_000
@@ -332,9 +321,7 @@ async def test_batches_that_are_acknowledged_cumulatively_are_not_remembered() -
     assert len(topic_of(consumer).handed_out.acks.partial) == 0
 
 
-async def test_what_is_sent_again_for_one_reason_is_not_for_the_other() -> None:
-    # Given a batch partly refused, and partly not acknowledged in time
-    broker = ModelBroker()
+async def test_what_is_sent_again_for_one_reason_is_not_for_the_other(broker: ModelBroker) -> None:
     broker.publish(2)
     consumer = await opened(
         broker,
@@ -366,9 +353,7 @@ async def test_a_chunked_message_is_acknowledged_whole_after_a_reconnection() ->
     assert broker.left == []
 
 
-async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch() -> None:
-    # Given an acknowledgement by the consumer that was dropped
-    broker = ModelBroker()
+async def test_a_stale_receipt_is_not_the_one_of_a_part_of_a_batch(broker: ModelBroker) -> None:
     broker.publish(2)
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acks = topic_of(consumer).handed_out.acks

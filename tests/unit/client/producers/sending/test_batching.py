@@ -41,9 +41,7 @@ async def test_a_batch_has_no_more_bytes_than_it_may() -> None:
 
 
 @pytest.mark.parametrize("properties", [{"a": "x" * 100}, {str(n): "" for n in range(30)}])
-async def test_a_batch_has_no_more_properties_than_the_broker_takes(
-    properties: dict[str, str],
-) -> None:
+async def test_a_batch_has_no_more_properties_than_the_broker_takes(properties) -> None:
     broker = ScriptedBroker(max_message_size=2_000)
     producer = await batching(broker)
     results = [producer.send_nowait(b"x", properties) for _ in range(20)]
@@ -151,9 +149,7 @@ async def test_numbers_rise_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("kind", BatchingType)
-async def test_a_batch_ends_where_numbers_pass_the_highest_that_the_broker_knew(
-    kind: BatchingType,
-) -> None:
+async def test_a_batch_ends_where_numbers_pass_the_highest_that_the_broker_knew(kind) -> None:
     broker = ScriptedBroker(last_sequence_id=7)
     producer = await batching(broker, batching_type=kind)
     for number in range(6, 12):

@@ -62,9 +62,7 @@ class Sender:
 @pytest.mark.parametrize(("size", "waits", "beside"), [
     (LARGE, True, True), (LARGE, False, False), (10, True, False),
 ])  # fmt: skip
-async def test_only_what_is_large_and_waits_is_made_in_a_thread(
-    size: int, waits: bool, beside: bool
-) -> None:
+async def test_only_what_is_large_and_waits_is_made_in_a_thread(size, waits, beside) -> None:
     sender = Sender()
     sender.line.enter(pending(bytes(size), waits=waits))
     assert sender.line.is_held is beside

@@ -76,9 +76,7 @@ def test_all_memory_is_split_in_several_ways() -> None:
 
 @pytest.mark.parametrize("proxy", [None, Limits()])
 @pytest.mark.parametrize("profile", ["pulsar", "floodgate"])
-def test_all_waits_of_a_request_end_before_its_client_gives_up(
-    proxy: Limits | None, profile: str
-) -> None:
+def test_all_waits_of_a_request_end_before_its_client_gives_up(proxy, profile) -> None:
     # An answer takes 8 s to read
     today = Setting(Limits(), proxy)
     group = clients(40, rate=500_000)

@@ -57,9 +57,7 @@ def test_a_budget_below_one_answer_holds_none() -> None:
 @pytest.mark.parametrize(
     ("rate", "against"), [(10_000, "60 s the goal gives them"), (25_000, "30 s they wait")]
 )
-def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(
-    rate: float, against: str
-) -> None:
+def test_readers_that_are_too_slow_for_the_goal_are_named_with_their_time(rate, against) -> None:
     found = obstacles(load(rate=rate))
     assert len(found) == 1
     assert f"at {rate // 1000}kB/s 1,000 clients take" in found[0]

@@ -102,6 +102,13 @@ def test_what_the_limits_leave_of_a_jvm_is_said_where_it_is_known() -> None:
     assert "The broker's heap limit leaves" in told
 
 
+def test_an_advice_says_whose_service_times_it_rests_on() -> None:
+    slow = advise(question(times=PULSAR.scaled(2)), needs(5, 5))
+    told = [sure(each)[-1] for each in (advice(), slow)]
+    assert "with the times of a recorded broker: `loadgen measure` takes those of yours." in told[0]
+    assert "with the times that you gave." in told[1]
+
+
 def test_an_older_advice_does_not_pass_for_one_that_found_nothing(tmp_path: Path) -> None:
     write(advice(), tmp_path)
     hopeless = advise(question(goal=Goal(accounted_mb=2)))

@@ -32,9 +32,7 @@ def needing(as_asked: int, harder: int) -> Tries:
 @pytest.mark.parametrize(
     ("as_asked", "harder", "found"), [(5, 5, 6), (5, 12, 14), (30, 5, 32), (90, 500, 90)]
 )
-def test_limits_grow_by_half_until_they_bear_every_strain(
-    as_asked: int, harder: int, found: int
-) -> None:
+def test_limits_grow_by_half_until_they_bear_every_strain(as_asked, harder, found) -> None:
     tries = needing(as_asked, harder)
     assert tries.climb(setting(6), setting(90), [ASKED, HARDER]) == setting(found)
 
@@ -110,7 +108,7 @@ def test_strains_are_harder_than_what_was_asked() -> None:
     assert max(each.clients for each in harder) == 50
     assert max(each.largest.topics for each in harder) == 60_000
     slowness = sorted(each.times.accept / ASKED.times.accept for each in harder)
-    assert slowness == pytest.approx([1 / 3, 1, 2, 3])
+    assert slowness == pytest.approx([1 / 3, 1, 3, 3])
 
 
 def test_a_measured_broker_is_strained_by_its_own_band() -> None:

@@ -1,6 +1,7 @@
 """Probes of a broker with known times find the times, each within a range."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from loadgen.documents.service_times import PULSAR
 from loadgen.errors import LoadgenError
 from loadgen.places.options import RunOptions
 from loadgen.studies.measure import measured as module
+from loadgen.studies.measure.fitted import Figure, Fitted
 from loadgen.studies.measure.measured import Measured, measured
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
@@ -88,9 +90,16 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     # and single measurements lie within the ranges
     assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
     assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
-    # so that limits are sought for an equally slow broker
-    names = [found.fitted.times[f"{each}_name"] for each in ("list", "match", "watch")]
-    assert times.band == pytest.approx(max(each.high / each.value for each in names))
+
+
+def test_the_band_is_of_whole_answers_and_at_least_a_recorded_storms() -> None:
+    def band(listed: float, matched: float) -> float:
+        steady = Figure(1e-6, 1e-6, 1e-6, 5)
+        name, match = (replace(steady, high=high * 1e-6) for high in (listed, matched))
+        return Fitted({"list_name": name, "match_name": match, "watch_name": steady}, {}, ()).band
+
+    assert band(1, 1) == 2
+    assert band(5, 3) == pytest.approx(4)
 
 
 def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +112,7 @@ def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "server_version: 4.2.4" in found.text()
 
 
-def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(tmp_path, monkeypatch) -> None:
     # A metrics page of many topics takes a broker longer than the measured work.
     fake = FakeExperiment(rows, server_version="4.2.4")
     find(tmp_path, monkeypatch, fake)
@@ -113,9 +120,7 @@ def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(
     assert not any(options.admin_urls for _, options in fake.run)
 
 
-def test_what_is_refused_is_told_and_too_little_is_no_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_is_told_and_too_little_is_no_measurement(tmp_path, monkeypatch) -> None:
     numbers = count()
 
     def refusing(document: Document) -> list[dict[str, Any]]:

@@ -35,9 +35,7 @@ def test_lines_are_users_with_hashes() -> None:
 
 
 @pytest.mark.parametrize("crypt", [{}, {"crypt": Mock(return_value=b"*0")}])
-def test_hashes_that_this_system_cannot_make_are_refused_at_the_start(
-    crypt: dict[str, Mock], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hashes_that_this_system_cannot_make_are_refused_at_the_start(crypt, monkeypatch) -> None:
     uncached = passwords._crypt_of_system.__wrapped__
     monkeypatch.setattr(passwords, "_crypt_of_system", uncached)
     monkeypatch.setattr(passwords.ctypes, "CDLL", lambda _: SimpleNamespace(**crypt))

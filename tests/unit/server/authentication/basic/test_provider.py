@@ -6,7 +6,7 @@ import pytest
 
 from server.authentication.basic.passwords import apr1, is_password
 from server.authentication.basic.provider import BasicProvider
-from server.authentication.errors import AuthenticationError
+from server.authentication.providers import AuthenticationError
 
 
 def test_it_takes_as_long_to_refuse_an_unknown_name_as_a_wrong_password(

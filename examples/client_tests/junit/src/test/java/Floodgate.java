@@ -44,6 +44,11 @@ public class Floodgate implements BeforeEachCallback, AfterEachCallback {
         client.close();
     }
 
+    /** Moves the broker's time ahead: "90s", "5m", "1h". */
+    public void advance(String time) throws Exception {
+        ask("POST", "/admin/v2/floodgate/clock", "{\"advance\": \"" + time + "\"}");
+    }
+
     /** Sends a request to the web port, and returns its answer. */
     public String ask(String method, String path, String body) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create(broker.webUrl + path))

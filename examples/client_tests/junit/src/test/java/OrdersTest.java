@@ -11,10 +11,11 @@ import org.apache.pulsar.client.api.ConsumerBuilder;
 import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
+import org.apache.pulsar.client.api.SubscriptionType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Tests of a program that uses Pulsar: messages, topics found by a pattern, and a fault. */
+/** Tests of a program that uses Pulsar: messages, topics found by a pattern, a fault, and an hour. */
 class OrdersTest {
     private static final String REFUSED_ONCE =
             """
@@ -52,6 +53,16 @@ class OrdersTest {
         assertEquals("one tea", receive(consumer));
         String faults = floodgate.ask("GET", "/admin/v2/floodgate/faults", "");
         assertTrue(faults.contains("\"fired\":1,"), faults);
+    }
+
+    @Test
+    void anOrderComesAnHourLater() throws Exception {
+        Consumer<String> consumer =
+                billing().topic("orders").subscriptionType(SubscriptionType.Shared).subscribe();
+        floodgate.client().newProducer(Schema.STRING).topic("orders").create()
+                .newMessage().value("late tea").deliverAfter(1, TimeUnit.HOURS).send();
+        floodgate.advance("1h");
+        assertEquals("late tea", receive(consumer));
     }
 
     private ConsumerBuilder<String> billing() {

@@ -41,9 +41,7 @@ def test_a_moment_is_written_as_java_does(milliseconds: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("role", [None, "shop"])
-async def test_a_consumer_has_the_role_of_its_connection_as_its_application(
-    role: str | None,
-) -> None:
+async def test_a_consumer_has_the_role_of_its_connection_as_its_application(role) -> None:
     subscription = (await kept_topic()).subscriptions().create("s")
     consumer, cnx = consume(subscription, pb.CommandSubscribe.Shared)
     cnx.role = role
@@ -57,9 +55,7 @@ async def test_a_consumer_has_the_role_of_its_connection_as_its_application(
     ("profile", "waits"),
     [("floodgate", "its client has no room for messages: it gave no permits"), ("pulsar", None)],
 )
-async def test_profile_floodgate_tells_what_a_consumer_waits_for(
-    profile: str, waits: str | None
-) -> None:
+async def test_profile_floodgate_tells_what_a_consumer_waits_for(profile, waits) -> None:
     config = BrokerConfig.from_properties({"floodgateProfile": profile})
     topic = await kept_topic()
     subscription = topic.subscriptions(SubscriptionRules.of(config)).create("s")

@@ -95,9 +95,7 @@ def test_a_topic_is_forgotten_with_all_that_was_kept_of_it(connection: sqlite3.C
     assert [row[0] for row in rows(connection, "properties")] == [2]
 
 
-def test_a_ledger_is_written_as_it_is_when_the_batch_is_sealed(
-    connection: sqlite3.Connection,
-) -> None:
+def test_a_ledger_is_written_as_it_is_when_the_batch_is_sealed(connection) -> None:
     batch, ledger, topic = Batch(), SqliteLedger(7, 1), Topic()
     add(batch, topic, ledger, b"one", b"three")
     batch.seal()
@@ -120,9 +118,7 @@ def test_what_a_batch_adds_is_counted_for_each_topic_and_ledger() -> None:
 
 
 @pytest.mark.parametrize("count", [1, ROWS_A_STATEMENT, 2 * ROWS_A_STATEMENT + 1])
-def test_entries_are_written_in_statements_of_many(
-    connection: sqlite3.Connection, count: int
-) -> None:
+def test_entries_are_written_in_statements_of_many(connection, count) -> None:
     batch, ledger = Batch(), SqliteLedger(1, 1)
     add(batch, Topic(), ledger, *(b"%d" % number for number in range(count)))
     batch.write(connection)

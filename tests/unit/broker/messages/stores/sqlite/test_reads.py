@@ -131,9 +131,7 @@ async def test_of_single_entries_those_that_are_whole_are_read(tmp_path: Path) -
         assert await ledger.entry(positions[1]) is None
 
 
-async def test_a_digest_is_read_without_the_entry_and_is_none_where_it_is_damaged(
-    tmp_path: Path,
-) -> None:
+async def test_a_digest_is_read_without_the_entry_and_is_none_where_it_is_damaged(tmp_path) -> None:
     async with stored(tmp_path) as (ledger, positions, path):
         assert ledger.digest(positions[3]) == digest(publish_time=1_030)
         change(path, ALTERED["its head cut short"], row_id(positions[3]))
@@ -204,9 +202,7 @@ async def test_what_stands_before_a_damaged_page_is_read(tmp_path: Path) -> None
             await ledger.fetch(ledger.following(second.position), 99, 1 << 20)
 
 
-async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read(
-    tmp_path: Path,
-) -> None:
+async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read(tmp_path) -> None:
     path = await with_damaged_page(tmp_path)
     async with opened(sqlite_store(path, skip_damaged=True, recent_bytes=0)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -218,9 +214,7 @@ async def test_without_what_is_damaged_what_stands_behind_a_damaged_page_is_read
         assert ledger.digest(positions[2]) is None
 
 
-async def test_what_is_dropped_while_it_is_read_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_dropped_while_it_is_read_is_passed_over(tmp_path, monkeypatch) -> None:
     async with stored(tmp_path) as (ledger, positions, _):
         reads = ledger._parts.reads
 

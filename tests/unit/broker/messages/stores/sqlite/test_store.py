@@ -182,9 +182,7 @@ async def test_a_file_that_is_no_database_is_said_in_a_sentence(path: Path) -> N
         await sqlite_store(path).open()
 
 
-async def test_a_start_without_room_is_told_to_free_some(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_start_without_room_is_told_to_free_some(path: Path, monkeypatch) -> None:
     def no_room(file: DatabaseFile, max_pages: int = 0) -> sqlite3.Connection:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
@@ -196,9 +194,7 @@ async def test_a_start_without_room_is_told_to_free_some(
         await sqlite_store(path).open()
 
 
-async def test_a_file_that_may_only_be_read_is_refused_at_the_start(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_that_may_only_be_read_is_refused_at_the_start(path, monkeypatch) -> None:
     await make(path)
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(MessageStoreError, match=r"messages\.db may not be written"):
@@ -366,9 +362,7 @@ async def test_a_topic_whose_entries_wait_for_room_is_not_deleted_in_part_of_the
         assert store.names() == []
 
 
-async def test_a_topic_that_cannot_be_deleted_for_an_error_stays(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_topic_that_cannot_be_deleted_for_an_error_stays(path: Path, monkeypatch) -> None:
     made = held_writers(monkeypatch)
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
@@ -382,9 +376,7 @@ async def test_a_topic_that_cannot_be_deleted_for_an_error_stays(
         assert store.room.taken.entries == 7
 
 
-async def test_a_topic_without_a_number_for_its_next_ledger_keeps_the_ones_it_has(
-    path: Path,
-) -> None:
+async def test_a_topic_without_a_number_for_its_next_ledger_keeps_the_ones_it_has(path) -> None:
     async with opened(sqlite_store(path)) as store:
         ledger = await store.open_ledger(TOPIC)
         before = ledger.ledgers

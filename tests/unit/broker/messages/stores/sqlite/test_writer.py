@@ -248,9 +248,7 @@ async def test_at_the_end_what_waits_is_written(world: World) -> None:
         world.writer.batch()
 
 
-async def test_who_hears_at_the_end_that_all_is_stored_cannot_add_more_unheard(
-    world: World,
-) -> None:
+async def test_who_hears_at_the_end_that_all_is_stored_cannot_add_more_unheard(world) -> None:
     async def adding() -> None:
         await world.writer.flushed()
         world.other.append()
@@ -290,9 +288,7 @@ async def test_who_fails_at_a_confirmation_costs_nobody_else_his(
     assert [one.getMessage().startswith("a callback of") for one in failures] == [True, True]
 
 
-async def test_who_fails_at_making_room_does_not_end_the_tries(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_fails_at_making_room_does_not_end_the_tries(world: World, monkeypatch) -> None:
     monkeypatch.setattr(world.writer, "_on_full", raising)
     await world.filled()
     world.make_room()
@@ -357,9 +353,7 @@ async def test_who_waits_behind_what_finds_no_room_is_told(world: World) -> None
         await behind
 
 
-async def test_want_of_room_is_logged_once_and_its_end(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_want_of_room_is_logged_once_and_its_end(world: World, caplog) -> None:
     await world.filled()
     await world.tried_again()
     world.make_room()
@@ -489,9 +483,7 @@ async def test_while_entries_wait_for_room_cursors_are_stored_and_dropped_ledger
     assert world.ledgers() == [1]
 
 
-async def test_what_was_stored_ahead_is_not_stored_again_in_place_of_what_is_newer(
-    world: World,
-) -> None:
+async def test_what_was_stored_ahead_is_not_stored_again_in_place_of_what_is_newer(world) -> None:
     await nearly_filled(world)
     world.writer.batch().put("cursors", 1, "s", b"old")
     world.leave_free(0)

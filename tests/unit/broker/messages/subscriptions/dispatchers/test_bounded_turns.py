@@ -81,9 +81,7 @@ async def test_what_is_acknowledged_behind_a_hole_is_passed_over_without_being_r
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
-    kind: SubType.ValueType,
-) -> None:
+async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(kind) -> None:
     # All was released, then acknowledged
     topic, subscription = await of_many()
     positions = topic.publish(MANY)
@@ -103,9 +101,7 @@ async def test_of_what_is_acknowledged_while_it_waits_a_run_drops_so_many(
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(
-    kind: SubType.ValueType,
-) -> None:
+async def test_a_skip_of_many_that_wait_is_followed_so_many_in_a_run(kind) -> None:
     # Half of the messages were released, a consumer holds the other half
     topic, subscription = await of_many()
     positions = topic.publish(MANY, key="k")
@@ -143,9 +139,7 @@ async def test_what_the_last_consumer_leaves_is_freed_in_steps() -> None:
     assert [len(one) for one in maps] == [0, 0]
 
 
-async def test_who_has_no_room_is_asked_once_for_each_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_has_no_room_is_asked_once_for_each_read(monkeypatch) -> None:
     # Of many consumers only one has permits, 20 at a time
     topic, subscription = await of_many()
     topic.publish(READ_ENTRIES)

@@ -138,9 +138,7 @@ async def consuming(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_backlog_is_fetched_a_piece_at_a_time_and_delivered_in_order(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_a_backlog_is_fetched_a_piece_at_a_time_and_delivered_in_order(topic, kind) -> None:
     positions = await topic.stored(120)
     subscription, _, cnx = await consuming(topic, kind)
     await delivered(subscription)
@@ -149,9 +147,7 @@ async def test_a_backlog_is_fetched_a_piece_at_a_time_and_delivered_in_order(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_no_more_is_fetched_than_there_are_permits_for(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_no_more_is_fetched_than_there_are_permits_for(topic, kind) -> None:
     positions = await topic.stored(20)
     subscription, consumer, cnx = await consuming(topic, kind, permits=3)
     await delivered(subscription)
@@ -162,9 +158,7 @@ async def test_no_more_is_fetched_than_there_are_permits_for(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_comes_while_a_read_is_under_way_follows_behind_it(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_what_comes_while_a_read_is_under_way_follows_behind_it(topic, kind) -> None:
     positions = await topic.stored(3)
     topic.fetches.hold()
     subscription, _, cnx = await consuming(topic, kind)
@@ -179,9 +173,7 @@ async def test_what_comes_while_a_read_is_under_way_follows_behind_it(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_is_acknowledged_while_it_is_fetched_is_not_delivered(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_what_is_acknowledged_while_it_is_fetched_is_not_delivered(topic, kind) -> None:
     positions = await topic.stored(4)
     topic.fetches.hold()
     subscription, _, cnx = await consuming(topic, kind)
@@ -211,9 +203,7 @@ async def test_a_consumer_that_leaves_while_its_messages_are_fetched_gets_none_o
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_subscription_that_ends_waits_for_nothing_that_is_fetched(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_a_subscription_that_ends_waits_for_nothing_that_is_fetched(topic, kind) -> None:
     await topic.stored(4)
     topic.fetches.hold()
     subscription, _, cnx = await consuming(topic, kind)
@@ -246,9 +236,7 @@ async def test_who_goes_back_while_more_is_fetched_gets_all_again_and_once(
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_is_given_back_is_fetched_again_in_order(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_what_is_given_back_is_fetched_again_in_order(topic, kind) -> None:
     positions = await topic.stored(120)
     subscription, consumer, cnx = await consuming(topic, kind, permits=120)
     await delivered(subscription)
@@ -262,9 +250,7 @@ async def test_what_is_given_back_is_fetched_again_in_order(
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_is_fetched_goes_out_though_there_is_room_for_more_by_then(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_what_is_fetched_goes_out_though_there_is_room_for_more_by_then(topic, kind) -> None:
     positions = await topic.stored(READ_ENTRIES)
     subscription, consumer, cnx = await consuming(topic, kind, permits=READ_ENTRIES)
     await delivered(subscription)
@@ -366,9 +352,7 @@ async def test_entries_that_cannot_be_fetched_again_are_tried_again_a_second_lat
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("damaged", [(0,), (3, 4), (8, 9), range(10)])
-async def test_without_what_is_damaged_it_goes_on_behind(
-    tmp_path: Path, kind: pb.CommandSubscribe.SubType.ValueType, damaged: Sequence[int]
-) -> None:
+async def test_without_what_is_damaged_it_goes_on_behind(tmp_path, kind, damaged) -> None:
     async with opened_topic(tmp_path, skip_damaged=True) as topic:
         positions = await topic.stored(10)
         topic.damage(*(positions[number] for number in damaged))
@@ -384,9 +368,7 @@ async def test_without_what_is_damaged_it_goes_on_behind(
 
 
 @pytest.mark.parametrize("kind", INDIVIDUALLY)
-async def test_what_was_damaged_since_it_was_delivered_is_not_delivered_again(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_what_was_damaged_since_it_was_delivered_is_not_delivered_again(topic, kind) -> None:
     positions = await topic.stored(6)
     subscription, consumer, cnx = await consuming(topic, kind, permits=6)
     await delivered(subscription)
@@ -399,9 +381,7 @@ async def test_what_was_damaged_since_it_was_delivered_is_not_delivered_again(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_damaged_entry_holds_up_its_subscription_and_is_tried_again(
-    topic: Stored, kind: pb.CommandSubscribe.SubType.ValueType
-) -> None:
+async def test_a_damaged_entry_holds_up_its_subscription_and_is_tried_again(topic, kind) -> None:
     positions = await topic.stored(6)
     topic.damage(positions[2])
     subscription, _, cnx = await consuming(topic, kind)

@@ -148,9 +148,7 @@ async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
         ),
     ],
 )
-async def test_a_consumer_of_another_kind_is_refused(
-    first: pb.KeySharedMeta | None, second: pb.KeySharedMeta | None, text: str
-) -> None:
+async def test_a_consumer_of_another_kind_is_refused(first, second, text) -> None:
     subscription = (await kept_topic()).subscriptions().create("s")
     consume(subscription, KEY_SHARED, key_shared=first)
     with pytest.raises(RequestError) as refused:

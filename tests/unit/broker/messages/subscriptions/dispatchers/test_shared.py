@@ -421,9 +421,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
 
 
 @pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
-async def test_large_messages_end_a_turn_sooner(
-    kind: pb.CommandSubscribe.SubType.ValueType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_large_messages_end_a_turn_sooner(kind, monkeypatch) -> None:
     # Each large message is as much work as many small messages
     monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
     topic = await kept_topic(ledger_entries=1_000)
@@ -520,9 +518,7 @@ async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
     assert consumer.unacked == 100
 
 
-async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(monkeypatch) -> None:
     monkeypatch.setattr(holding, "LEAVING_A_TURN", 3)
     topic = await kept_topic(ledger_entries=7)
     subscription = topic.subscriptions().create("s")
@@ -579,9 +575,7 @@ async def skipped(skips: list[int], redelivered: set[int]) -> None:
 
 
 @pytest.mark.parametrize("kind", [SHARED, pb.CommandSubscribe.Exclusive])
-async def test_a_rate_that_is_lifted_holds_up_nothing_more(
-    kind: pb.CommandSubscribe.SubType.ValueType,
-) -> None:
+async def test_a_rate_that_is_lifted_holds_up_nothing_more(kind) -> None:
     # The next message may go in a quarter of an hour
     topic = await kept_topic(replace(DEFAULTS, subscription_dispatch_rate=Rate(1, -1, 1_000)))
     there = topic.subscriptions()

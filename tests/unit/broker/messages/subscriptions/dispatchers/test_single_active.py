@@ -153,9 +153,7 @@ async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> No
     assert (standby.entries, told(standby.commands)[-1]) == ([1, 2], True)
 
 
-async def test_those_who_stand_by_leave_without_another_choice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_those_who_stand_by_leave_without_another_choice(monkeypatch) -> None:
     # A choice among a thousand takes a moment
     subscription = (await kept_topic()).subscriptions().create("s")
     for number in range(20):

@@ -123,9 +123,7 @@ def test_nobody_is_taken_where_each_range_is_one_hash(monkeypatch: pytest.Monkey
 
 
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, HASHES - 1))
-def test_each_hash_has_one_consumer_whoever_comes_and_goes(
-    turns: list[int], sticky_hash: int
-) -> None:
+def test_each_hash_has_one_consumer_whoever_comes_and_goes(turns, sticky_hash) -> None:
     ranges: HalvedRanges[int] = HalvedRanges()
     present: set[int] = set()
     for number in turns:

@@ -33,6 +33,9 @@ class Topic:
     clock: ManualClock = field(default_factory=ManualClock)
     rules: SubscriptionRules = field(default_factory=SubscriptionRules)
 
+    def touched(self) -> None:
+        """No periodic work visits the topic."""
+
 
 def subscriptions(**policies: object) -> NonPersistentSubscriptions:
     topic = Topic(policies=replace(DEFAULTS, **policies))
@@ -180,9 +183,7 @@ async def test_who_has_hashes_that_a_newcomer_asks_for_is_found() -> None:
         (Subscribe.Shared, Subscribe.Failover, "Subscription is of different type."),
     ],
 )
-async def test_a_consumer_of_another_kind_is_refused(
-    first: Subscribe.SubType.ValueType, second: Subscribe.SubType.ValueType, text: str
-) -> None:
+async def test_a_consumer_of_another_kind_is_refused(first, second, text) -> None:
     there = subscriptions()
     await joined(there, first)
     with pytest.raises(RequestError, match=text) as refused:

@@ -1,0 +1,134 @@
+"""Topics at rest: periodic work skips a topic until something can be due there.
+
+A topic rests from the end of a statistics period until a moment worked out from its state and
+policies, or until a client, an operator or a timer of its own touches it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from math import floor, inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.messages.backlog_quota import exceeded_quotas
+from broker.messages.topic import PersistentTopic, Topic
+from broker.policies.effective import DeleteMode
+
+if TYPE_CHECKING:
+    from limiter.clock import Clock
+
+STEP_SECONDS = 1.0
+"""A larger step of the system's time, against the monotonic time, wakes all topics."""
+
+
+class _Rest(NamedTuple):
+    until: float
+    in_use: bool
+
+
+class RestingTopics:
+    """The loaded topics, awake or at rest.
+
+    Mutable state: the topics at rest by the second of the end, and a heap of these seconds.
+
+    Attributes:
+        looked_at: When a monitor last looked for clients of topics.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._awake: dict[Topic, None] = {}
+        self._resting: dict[Topic, _Rest] = {}
+        self._ending: dict[float, dict[Topic, None]] = {}
+        self._ends: list[float] = []
+        self._wall_ahead = self._ahead()
+        self.looked_at = clock.now()
+
+    def _ahead(self) -> float:
+        return self._clock.wall_ms() / 1000 - self._clock.now()
+
+    def add(self, topic: Topic) -> None:
+        """Take a loaded topic, awake."""
+        self._awake[topic] = None
+
+    def discard(self, topic: Topic) -> None:
+        """Forget an unloaded topic."""
+        topic.touched()
+        self._awake.pop(topic, None)
+
+    def awake(self) -> tuple[Topic, ...]:
+        """Return the topics awake now."""
+        now, ended = self._clock.now(), list[Topic]()
+        if abs(self._ahead() - self._wall_ahead) > STEP_SECONDS:
+            self._wall_ahead = self._ahead()
+            ended = list(self._resting)
+        while self._ends and self._ends[0] <= now:
+            ended += self._ending.pop(heapq.heappop(self._ends))
+        for topic in ended:
+            topic.touched()
+        return tuple(self._awake)
+
+    def rest(self, topic: Topic, until: float) -> None:
+        """Let an awake topic rest until a moment; no-op for the past, or after its unloading."""
+        if until <= self._clock.now() or topic not in self._awake:
+            return
+        end = until if until == inf else floor(until)
+        if end not in self._ending:
+            self._ending[end] = {}
+            heapq.heappush(self._ends, end)
+        del self._awake[topic]
+        topic.rests = True
+        self._ending[end][topic] = None
+        self._resting[topic] = _Rest(end, topic.in_use)
+
+    def wake(self, topic: Topic) -> None:
+        """End a topic's rest."""
+        topic.rests = False
+        rest = self._resting.pop(topic)
+        self._ending.get(rest.until, {}).pop(topic, None)
+        if rest.in_use:
+            topic.idle_since = max(topic.idle_since, self.looked_at)
+        self._awake[topic] = None
+
+
+def next_work(topic: Topic, rollover_seconds: float) -> float:
+    """Return the earliest moment of periodic work at an untouched topic; the past means now.
+
+    Args:
+        topic: The topic.
+        rollover_seconds: Age at which an unneeded open ledger is dropped.
+    """
+    due = unused_at(topic)
+    if isinstance(topic, PersistentTopic):
+        if topic.deduplication.unsaved or topic.compaction.is_due or exceeded_quotas(topic):
+            return -inf
+        due_ms = min(_expires_at_ms(topic), topic.unneeded_at_ms(rollover_seconds))
+        if due_ms != inf:
+            due = min(due, topic.clock.now() + (due_ms - topic.clock.wall_ms()) / 1000)
+        minutes = topic.policies.subscription_expiration_minutes
+        if minutes > 0:
+            due = min([due, *(one.unused_since + 60 * minutes for one in topic.subscriptions)])
+    return due
+
+
+def unused_at(topic: Topic) -> float:
+    """Return the moment from which a topic may be deleted as unused."""
+    rule = topic.policies.inactive_topics
+    if not rule.delete or not topic.made_by_use or topic.closing or topic.in_use:
+        return inf
+    caught_up = rule.mode is DeleteMode.CAUGHT_UP
+    kept = any(one.cursor.backlog or not caught_up for one in topic.subscriptions)
+    if kept or (caught_up and not isinstance(topic, PersistentTopic)):
+        return inf
+    return topic.idle_since + rule.after_seconds
+
+
+def _expires_at_ms(topic: PersistentTopic) -> float:
+    """Return when a message, or the age of a backlog, may next pass its bound."""
+    ttl, age = topic.policies.ttl_seconds, topic.policies.age_quota.limit
+    bound = min(ttl if ttl > 0 else inf, age if age >= 0 else inf)
+    firsts = [one.cursor.first_left for one in topic.subscriptions if one.cursor.backlog]
+    if bound == inf or not firsts:
+        return inf
+    oldest = topic.ledger.digest(min(firsts))
+    return -inf if oldest is None else oldest.publish_time + 1000 * bound

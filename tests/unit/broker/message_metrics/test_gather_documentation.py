@@ -1,0 +1,28 @@
+"""Every family has a sentence."""
+
+import pytest
+
+from broker.message_metrics.gather import documentation
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("pulsar_broker_msg_backlog", "Entries unacknowledged by subscriptions"),
+        (
+            "pulsar_entry_size_le_2_kb",
+            "Bytes of entries: up to 2048",
+        ),
+        (
+            "pulsar_storage_write_latency_overflow",
+            "Milliseconds to store: above all bounds",
+        ),
+    ],
+)
+def test_a_metric_is_described(name: str, sentence: str) -> None:
+    assert documentation(name) == sentence
+
+
+def test_a_name_without_a_sentence_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        documentation("pulsar_something_else")

@@ -1,0 +1,130 @@
+"""Waiting growth: the oldest, smallest and youngest request, and detection of deadlock."""
+
+from limiter.admission.places import GrowthQueue
+from limiter.permits.account import Waiter
+from limiter.permits.permit import Permit
+
+
+class Growths:
+    """A queue, with the registered permits."""
+
+    def __init__(self) -> None:
+        self.queue = GrowthQueue()
+
+    def hold(self, size: int) -> Permit:
+        permit = Permit(size)
+        self.queue.took_on(permit)
+        return permit
+
+    def grow(self, permit: Permit, size: int) -> Waiter:
+        waiter = Waiter(size, permit)
+        self.queue.begins(waiter, permit)
+        self.queue.add(waiter)
+        return waiter
+
+    def give_back(self, permit: Permit) -> None:
+        size, permit.size = permit.size, 0
+        self.queue.gave_back(permit, size)
+
+
+def test_the_oldest_is_first_and_the_youngest_last() -> None:
+    growths = Growths()
+    waiters = [growths.grow(growths.hold(1), 5) for _ in range(3)]
+    assert growths.queue.oldest() is waiters[0]
+    assert growths.queue.youngest() is waiters[2]
+
+
+def test_the_smallest_is_who_needs_least_not_who_asks_for_least() -> None:
+    growths = Growths()
+    growths.grow(growths.hold(1), 5)
+    smallest = growths.grow(growths.hold(90), 92)
+    assert growths.queue.smallest() is smallest
+
+
+def test_a_growth_whose_permit_was_given_back_needs_the_whole() -> None:
+    growths = Growths()
+    permit = growths.hold(90)
+    growths.grow(permit, 92)
+    other = growths.grow(growths.hold(1), 5)
+    growths.give_back(permit)
+    assert growths.queue.smallest() is other
+
+
+def test_every_holder_waits_when_each_permit_that_holds_something_grows() -> None:
+    growths = Growths()
+    first, second = growths.hold(5), growths.hold(5)
+    growths.hold(0)
+    growths.grow(first, 6)
+    before = growths.queue.every_holder_waits()
+    growths.grow(second, 6)
+    assert (before, growths.queue.every_holder_waits()) == (False, True)
+
+
+def test_nobody_waits_where_nothing_is_held() -> None:
+    growths = Growths()
+    growths.grow(growths.hold(0), 6)
+    assert not growths.queue.every_holder_waits()
+
+
+def test_a_permit_that_grows_twice_is_one_holder() -> None:
+    growths = Growths()
+    permit = growths.hold(5)
+    growths.hold(5)
+    growths.grow(permit, 6)
+    again = growths.grow(permit, 7)
+    assert not growths.queue.every_holder_waits()
+    growths.queue.discard(again)
+    growths.queue.ends(again, permit)
+    assert not growths.queue.every_holder_waits()
+
+
+def test_a_permit_that_is_given_back_while_it_grows_holds_up_nobody() -> None:
+    growths = Growths()
+    first, second = growths.hold(5), growths.hold(5)
+    growths.grow(first, 6)
+    growths.grow(second, 6)
+    growths.give_back(first)
+    # The only remaining request still waits
+    assert growths.queue.every_holder_waits()
+
+
+def test_a_permit_that_gets_its_amount_back_while_it_grows_is_a_holder_again() -> None:
+    growths = Growths()
+    permit = growths.hold(5)
+    growths.grow(permit, 6)
+    growths.give_back(permit)
+    assert not growths.queue.every_holder_waits()
+    permit.size = 5
+    growths.queue.took_on(permit)
+    assert growths.queue.every_holder_waits()
+
+
+def test_a_growth_whose_permit_got_its_amount_back_needs_less_again() -> None:
+    growths = Growths()
+    permit = growths.hold(5)
+    growths.grow(growths.hold(1), 4)
+    again = growths.grow(permit, 6)
+    growths.give_back(permit)
+    assert growths.queue.smallest() is not again
+    permit.size = 5
+    growths.queue.took_on(permit)
+    assert growths.queue.smallest() is again
+
+
+def test_growth_that_waits_for_its_own_account_counts_for_a_stall_but_is_not_first() -> None:
+    growths = Growths()
+    permit = growths.hold(5)
+    parked = Waiter(6, permit)
+    growths.queue.begins(parked, permit)
+    assert growths.queue.oldest() is None
+    assert growths.queue.every_holder_waits()
+    assert growths.queue.oldest_within(1) is growths.queue.youngest() is parked
+
+
+def test_the_oldest_that_fits_a_room_is_found_behind_one_that_does_not() -> None:
+    growths = Growths()
+    growths.grow(growths.hold(1), 50)
+    fits = growths.grow(growths.hold(1), 9)
+    growths.grow(growths.hold(1), 5)
+    assert growths.queue.oldest_within(8) is fits
+    assert growths.queue.oldest_within(3) is None

@@ -1,0 +1,251 @@
+"""Permits per period, while a window is open: upstream's cases, on a manual clock."""
+
+import pytest
+
+from limiter.flow.flow_control import CooldownRules, TimedRateLimiter
+from tests.support.clocks.manual_clock import ManualClock
+
+MINUTE_SECONDS, HOUR_SECONDS = 60.0, 3_600.0
+
+
+class Limited:
+    """A limiter and a clock; the window is open for ten seconds, as in upstream's cases."""
+
+    def __init__(self, permits: int, period_seconds: float = 1.0, window: float = 10.0) -> None:
+        self.clock = ManualClock()
+        self.limiter = TimedRateLimiter(permits, period_seconds, self.clock)
+        self.limiter.open_window(window)
+
+    def acquires(self, *sizes: int) -> list[int]:
+        return [self.limiter.acquire(size) for size in sizes]
+
+    @property
+    def remaining(self) -> int:
+        return self.limiter.remaining
+
+
+# -- upstream's cases, in order --------------------------------------------------------------------
+
+
+def test_a_new_limiter_has_all_permits_of_its_period() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 1."""
+    limiter = TimedRateLimiter(100, 5.0, ManualClock())
+    assert (limiter.permits, limiter.period_seconds, limiter.remaining) == (100, 5.0, 100)
+
+
+@pytest.mark.parametrize("seconds", [1.0, 2.0, MINUTE_SECONDS])
+def test_a_period_is_counted_in_seconds_whatever_unit_it_was_given_in(seconds: float) -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 2."""
+    limited = Limited(1, seconds, window=HOUR_SECONDS)
+    limited.acquires(1)
+    limited.clock.advance(seconds)
+    too_early = limited.acquires(1)
+    limited.clock.advance(0.001)
+    assert (limited.limiter.period_seconds, too_early, limited.acquires(1)) == (seconds, [0], [1])
+
+
+def test_what_was_acquired_is_missing_from_what_remains() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 3."""
+    limited = Limited(100)
+    assert (limited.acquires(1), limited.remaining) == ([1], 99)
+    assert (limited.acquires(10), limited.remaining) == ([10], 89)
+
+
+def test_of_more_than_remains_the_rest_is_granted() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 4."""
+    limited = Limited(10)
+    assert (limited.acquires(8, 5), limited.remaining) == ([8, 2], 0)
+
+
+def test_when_nothing_remains_nothing_is_granted() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 5."""
+    limited = Limited(5)
+    assert (limited.acquires(5, 3), limited.remaining) == ([5, 0], 0)
+
+
+def test_to_acquire_none_costs_none() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 6."""
+    limited = Limited(10)
+    assert (limited.acquires(0), limited.remaining) == ([0], 10)
+
+
+def test_after_a_period_there_are_all_permits_again() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 7."""
+    limited = Limited(10, 0.100)
+    limited.acquires(10)
+    limited.clock.advance(0.150)
+    assert (limited.acquires(5), limited.remaining) == ([5], 5)
+
+
+def test_before_the_period_is_over_there_are_no_more() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 8."""
+    limited = Limited(10)
+    limited.acquires(10)
+    assert limited.acquires(5) == [0]
+    limited.clock.advance(0.999)
+    assert limited.acquires(5) == [0]
+
+
+def test_when_the_window_is_over_everything_is_granted() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 9."""
+    limited = Limited(10, window=0.500)
+    within = limited.acquires(15)
+    limited.clock.advance(1.0)
+    assert (within, limited.acquires(1_000)) == ([10], [1_000])
+
+
+def test_a_window_of_nothing_does_not_limit() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 10."""
+    assert Limited(10, window=0.0).acquires(7_000) == [7_000]
+
+
+def test_a_high_rate_is_granted_in_full_and_no_more() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 11."""
+    limited = Limited(1_000)
+    assert (limited.acquires(*[100] * 10), limited.remaining) == ([100] * 10, 0)
+    assert limited.acquires(100) == [0]
+
+
+def test_a_low_rate_is_granted_in_full_and_no_more() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 12."""
+    assert Limited(3).acquires(1, 1, 1, 1) == [1, 1, 1, 0]
+
+
+def test_what_was_not_used_of_a_period_is_lost() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 13."""
+    limited = Limited(10, 0.100)
+    limited.acquires(6)
+    limited.clock.advance(0.150)
+    assert (limited.acquires(8), limited.remaining) == ([8], 2)
+
+
+def test_many_who_ask_in_one_period_share_its_permits() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 14."""
+    limited = Limited(20, 0.100)
+    first = limited.acquires(*[5] * 5)
+    limited.clock.advance(0.150)
+    assert first == [5, 5, 5, 5, 0]
+    assert (limited.acquires(10), limited.remaining) == ([10], 10)
+
+
+def test_a_period_may_be_very_short() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 15."""
+    limited = Limited(5, 0.010)
+    limited.acquires(5)
+    limited.clock.advance(0.020)
+    assert (limited.acquires(3), limited.remaining) == ([3], 2)
+
+
+def test_a_period_may_be_very_long() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 16."""
+    limited = Limited(10, HOUR_SECONDS)
+    limited.clock.advance(9.0)
+    assert (limited.acquires(7, 5), limited.remaining) == ([7, 3], 0)
+
+
+def test_a_rate_may_be_one() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 17."""
+    assert Limited(1).acquires(1, 1) == [1, 0]
+
+
+def test_a_request_above_the_rate_gets_the_whole_rate() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 18."""
+    limited = Limited(10)
+    assert (limited.acquires(1_000), limited.remaining) == ([10], 0)
+
+
+def test_a_negative_request_gets_nothing_and_changes_nothing() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 19."""
+    limited = Limited(10)
+    assert (limited.acquires(-5), limited.remaining) == ([0], 10)
+
+
+def test_each_period_has_its_own_permits() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 20."""
+    limited = Limited(5, 0.050)
+    seen = [(limited.acquires(5), limited.remaining)]
+    for size in (3, 4, 5):
+        limited.clock.advance(0.060)
+        seen.append((limited.acquires(size), limited.remaining))
+    assert seen == [([5], 0), ([3], 2), ([4], 1), ([5], 0)]
+
+
+def test_many_small_requests_in_a_row_use_the_period_up() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 21."""
+    limited = Limited(100)
+    assert (limited.acquires(*[2] * 50), limited.remaining) == ([2] * 50, 0)
+
+
+def test_two_bursts_in_one_period_share_its_permits() -> None:
+    """Upstream: TimedSingleThreadRateLimiterTest case 22."""
+    assert Limited(50).acquires(30, 25) == [30, 20]
+
+
+# -- beyond upstream's cases ----------------------------------------------------------------------
+
+
+def test_without_a_window_nothing_is_limited_and_nothing_counted() -> None:
+    limiter = TimedRateLimiter(10, 1.0, ManualClock())
+    assert (limiter.acquire(1_000), limiter.remaining) == (1_000, 10)
+
+
+def test_a_negative_request_gets_nothing_outside_of_a_window_too() -> None:
+    assert TimedRateLimiter(10, 1.0, ManualClock()).acquire(-5) == 0
+
+
+def test_a_window_is_open_up_to_and_including_its_last_moment() -> None:
+    limited = Limited(1, HOUR_SECONDS, window=0.5)
+    limited.clock.advance(0.5)
+    at_the_end = limited.acquires(2)
+    limited.clock.advance(0.001)
+    assert (at_the_end, limited.acquires(2)) == ([1], [2])
+
+
+def test_opening_a_window_refills_nothing() -> None:
+    limited = Limited(5)
+    limited.acquires(5)
+    limited.limiter.open_window(10.0)
+    assert limited.acquires(1) == [0]
+
+
+def test_opening_a_window_does_not_begin_a_period() -> None:
+    limited = Limited(5, 1.0)
+    limited.acquires(5)
+    limited.clock.advance(0.9)
+    limited.limiter.open_window(10.0)
+    limited.clock.advance(0.2)
+    assert limited.acquires(1) == [1]
+
+
+def test_a_window_that_is_opened_again_ends_later() -> None:
+    limited = Limited(1, HOUR_SECONDS, window=1.0)
+    limited.clock.advance(0.9)
+    limited.limiter.open_window(1.0)
+    limited.clock.advance(0.9)
+    assert limited.acquires(2) == [1]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+def test_a_window_of_no_time_closes_the_one_that_is_open(seconds: float) -> None:
+    limited = Limited(1)
+    limited.limiter.open_window(seconds)
+    assert limited.acquires(100) == [100]
+
+
+def test_a_period_begins_with_the_first_request_after_the_one_before_has_ended() -> None:
+    limited = Limited(5, 1.0)
+    limited.clock.advance(1.7)
+    limited.acquires(5)
+    limited.clock.advance(0.9)
+    assert limited.acquires(1) == [0]
+    limited.clock.advance(0.2)
+    assert limited.acquires(1) == [1]
+
+
+def test_the_shipped_defaults_are_five_in_ten_milliseconds_for_five_seconds() -> None:
+    assert CooldownRules() == CooldownRules(5, 0.010, 5.0)
+
+
+@pytest.mark.parametrize(("window", "limits"), [(5.0, True), (0.0, False), (-1.0, False)])
+def test_rules_without_a_window_do_not_limit(window: float, limits: bool) -> None:
+    assert CooldownRules(window_seconds=window).limits is limits

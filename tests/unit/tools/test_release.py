@@ -1,0 +1,54 @@
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from proto.version import VERSION
+from tests.support.processes.server_process import REPOSITORY
+from tools.release import checksums, disagreements, needed
+
+
+def wheel(folder: Path, name: str, *requires: str) -> Path:
+    path = folder / f"{name}-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as packed:
+        rows = "".join(f"Requires-Dist: {one}\n" for one in requires)
+        packed.writestr(f"{name}-1.dist-info/METADATA", f"Name: {name}\n{rows}\nText: no header\n")
+    return path
+
+
+def test_every_place_has_the_version_that_peers_are_told() -> None:
+    assert list(disagreements(REPOSITORY, f"v{VERSION}")) == []
+
+
+def test_a_place_with_another_version_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "9.8"\n')
+    (tmp_path / "CHANGELOG.md").write_text(f"## {VERSION}\n")
+    (tmp_path / "CITATION.cff").write_text(f"version: {VERSION}\n")
+    assert list(disagreements(tmp_path, "v9.9")) == [
+        "the tag is v9.9",
+        "pyproject.toml has 9.8",
+        "CHANGELOG.md does not have it",
+    ]
+
+
+def test_a_wheel_is_listed_with_its_siblings_and_what_they_need(tmp_path: Path) -> None:
+    client = wheel(tmp_path, "a_client", "proto.buf>=7,<8", 'rich; extra == "admin"')
+    server = wheel(tmp_path, "a_server", "a-client[admin]==1", "uvloop; sys_platform != 'win32'")
+    other = wheel(tmp_path, "other")
+    assert needed(server, [client, other, server]) == ([server, client], {"proto-buf", "uvloop"})
+    assert needed(client, [client, other, server]) == ([client], {"proto-buf"})
+
+
+def test_checksums_are_what_sha256sum_checks(tmp_path: Path) -> None:
+    (tmp_path / "b.whl").write_bytes(b"b")
+    (tmp_path / "SHA256SUMS").write_text(checksums([tmp_path / "b.whl"]))
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=tmp_path, check=True)
+
+
+def test_release_refuses_a_tag_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools import release
+
+    monkeypatch.setattr("sys.argv", ["release", "--tag", "v9.9.9"])
+    with pytest.raises(SystemExit, match=rf"^No release of version {VERSION}: the tag is v9\.9\.9"):
+        release.main()

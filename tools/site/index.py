@@ -1,0 +1,55 @@
+"""Read the order of the site's pages from docs/README.md, the one place that declares it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page in the navigation.
+
+    Attributes:
+        title: The link's text, with a capital.
+        target: The path from docs/, perhaps with ``#heading``.
+    """
+
+    title: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading of the index with its pages, or below one a group of pages, headed by a colon."""
+
+    title: str
+    children: tuple[Entry | Part, ...]
+
+
+def parts(text: str) -> list[Part]:
+    """Return the parts of the index, one for each reader, in its order."""
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    return [Part(section.partition("\n")[0], tuple(_children(section))) for section in sections]
+
+
+def _children(section: str) -> Iterator[Entry | Part]:
+    group = ""
+    for block in section.split("\n\n")[1:]:
+        if block.startswith("- "):
+            entries = tuple(
+                Entry(text[0].upper() + text[1:], to) for text, to in _LINK.findall(block)
+            )
+            if group:
+                yield Part(group, entries)
+            else:
+                yield from entries
+            group = ""
+        else:
+            group = block.strip().removesuffix(":")
