@@ -109,30 +109,59 @@ def _from(least: int, *, whole: bool = True) -> tuple[_Check, str]:
     is_whole = _is_whole(least)
     return (
         lambda value: is_whole(value) or (not whole and isinstance(value, float) and value >= least)
-    ), f"a number from {least} on"
+    ), f"a{' whole' if whole else ''} number from {least} on"
 
 
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 2**63
+
+
+_FINITE = (_is_finite, "a finite number")
 _TEXT = (_is_text, "a str")
 _TEXTS = (_is_texts, "a dict whose keys and values are str")
 _KNOWN: dict[str, tuple[_Check, str]] = {
+    "ack_group_size": (_is_whole(-(2**63)), "a whole number"),
+    "ack_group_time_ms": _FINITE,
+    "auto_update_partitions_seconds": _FINITE,
+    "batch_receive_policy": (
+        _is_instance_with("max_num_message"),
+        "a ConsumerBatchReceivePolicy",
+    ),
     "batching_max_allowed_size_in_bytes": _from(1),
     "batching_max_messages": _from(1),
     "batching_max_publish_delay_ms": _from(0),
+    "broker_consumer_stats_cache_time_ms": _FINITE,
     "concurrent_lookup_requests": _from(1, whole=False),
     "connection_timeout_ms": _from(1, whole=False),
     "consumer_name": _TEXT,
+    "dead_letter_policy": (
+        _is_instance_with("max_redeliver_count"),
+        "a ConsumerDeadLetterPolicy",
+    ),
+    "expire_incomplete_chunks_seconds": _FINITE,
     "initial_sequence_id": (_is_whole(-1), "a whole number from -1 on"),
     "initial_subscription_name": _TEXT,
     "interceptors": (_are_interceptors, "a list of interceptors (instances, not classes)"),
+    "key_shared_policy": (_is_instance_with("sticky_ranges"), "a ConsumerKeySharedPolicy"),
     "listener_name": _TEXT,
+    "max_pending_chunked_message": _from(0),
     "max_pending_messages": _from(0),
     "max_pending_messages_across_partitions": _from(0),
+    "max_total_receiver_queue_size_across_partitions": _from(0),
     "memory_limit_bytes": (_is_whole(0), "a whole number of bytes, such as 64 * 1024 * 1024"),
     "message_listener": (callable, "a function of consumer and message"),
     "message_router": (callable, "a function of message and number of partitions"),
+    "negative_ack_backoff": (_is_instance_with("min_delay_ms"), "a NegativeAckBackoff"),
+    "negative_ack_redelivery_delay_ms": (
+        lambda value: _is_finite(value) and value >= 0,
+        "a finite number from 0 on",
+    ),
     "operation_timeout_seconds": _from(0, whole=False),
+    "pattern_auto_discovery_period": _FINITE,
+    "priority_level": (_is_whole(-(2**31)), "a whole number"),
     "producer_name": _TEXT,
     "properties": _TEXTS,
+    "receiver_queue_size": _from(0),
     "reader_listener": (callable, "a function of reader and message"),
     "reader_name": _TEXT,
     "schema": (_is_instance_with("schema_info"), "a schema such as JsonSchema(Order)"),
@@ -141,6 +170,7 @@ _KNOWN: dict[str, tuple[_Check, str]] = {
     "subscription_name": _TEXT,
     "subscription_properties": _TEXTS,
     "subscription_role_prefix": _TEXT,
+    "unacked_messages_timeout_ms": _FINITE,
 }
 
 

@@ -21,11 +21,11 @@ MOST_CODE_LINES = {
     "proto": 1_950,
     "server": 6_640,
     "client": 11_600,
-    "broker": 26_050,
+    "broker": 26_320,
     "proxy": 2_450,
     "loadgen": 14_400,
 }
-MOST_TEST_LINES = 145_000
+MOST_TEST_LINES = 145_600
 MOST_WORDS_OF_DOCS = 40_000
 _NO_STATEMENT = {
     tokenize.COMMENT,

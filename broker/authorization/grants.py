@@ -90,13 +90,15 @@ async def forget_grants(policies: PolicyService, topic: TopicName) -> None:
     Raises:
         StoreError: The store failed.
     """
-    kept = policies.document(topic.namespace).get(KEY) or {}
-    topics: Mapping[str, object] = kept.get(OF_TOPICS) or {}
-    left = {name: roles for name, roles in topics.items() if not _is_part(name, topic)}
-    if len(left) < len(topics):
-        changed = {**kept, OF_TOPICS: left}
-        value = changed if any(changed.values()) else None
-        await policies.set(topic.namespace, KEY, value)
+
+    def left(document: Mapping[str, Any]) -> object:
+        kept = document.get(KEY) or {}
+        topics: Mapping[str, object] = kept.get(OF_TOPICS) or {}
+        others = {name: roles for name, roles in topics.items() if not _is_part(name, topic)}
+        changed = {**kept, OF_TOPICS: others}
+        return changed if any(changed.values()) else None
+
+    await policies.change(topic.namespace, KEY, left)
 
 
 def _is_part(name: str, topic: TopicName) -> bool:

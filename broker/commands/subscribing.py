@@ -18,6 +18,7 @@ from broker.messages.subscriptions.consumer import (
 from broker.messages.subscriptions.subscriptions import (
     INTERNAL,
     ClosedWithOthersError,
+    check_room,
     reserved_name,
 )
 from proto.commands import with_body
@@ -114,6 +115,8 @@ def _attached(
         return True  # The client has closed the consumer and expects no answer.
     if topic.closing or topic.subscriptions.get(asked.subscription) is not subscription:
         return False
+    # Checked when opened, too; others may have been attached since.
+    check_room(topic, topic.subscriptions.consumer_count)
     cnx.consumers[asked.consumer_id] = subscription.add_consumer(cnx, options_of(asked))
     succeed(cnx, asked.request_id)
     return True

@@ -22,10 +22,20 @@ from broker.configuration.publishing_keys import (
     PublishingConfig,
     default_policies,
 )
-from broker.configuration.store_keys import SHOWN_KEYS, MessageStoreKeys, metadata_store_url
+from broker.configuration.store_keys import (
+    MAX_KEY,
+    SHOWN_KEYS,
+    MessageStoreKeys,
+    metadata_store_url,
+)
 from broker.patterns.filter import PatternRules
 from server.configuration.addresses import plain_port
-from server.configuration.authentication import AuthenticationSettings, authentication_settings
+from server.configuration.authentication import (
+    PREFIX_KEY,
+    STORE_KEYS,
+    AuthenticationSettings,
+    authentication_settings,
+)
 from server.configuration.authorization import AuthorizationSettings, authorization_settings
 from server.configuration.common import Profile, ServerConfig
 from server.configuration.known_keys import CheckedKeys, KnownKeys
@@ -176,6 +186,14 @@ class BrokerConfig(ServerConfig):
         warn_of_missing_parts(checked)
         _refuse_tls_without_port(checked)
         return super().of(checked, **others)
+
+    @property
+    def settled(self) -> dict[str, str]:
+        """The keys given, with what was read or measured at the start in place of its source."""
+        others = {PREFIX_KEY, *STORE_KEYS}
+        kept = {key: text for key, text in self.keys.properties.items() if key not in others}
+        most = str(self.message_store.max_bytes // megabytes(1))
+        return {**kept, "floodgateMetadataStoreUrl": self.metadata_store_url, MAX_KEY: most}
 
     @property
     def own_keys(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def runtime_values(config: BrokerConfig, dynamic: Mapping[str, str]) -> dict[str
     """Return every known key with its effective value.
 
     Args:
-        config: The effective configuration.
+        config: The configuration at the start.
         dynamic: The effective values set at run time.
     """
 
@@ -123,7 +123,7 @@ class DynamicConfiguration:
 
         Profile pulsar shows every number set, even without effect here.
         """
-        return runtime_values(self.config, {**self._numbers, **self._fitting})
+        return runtime_values(self._started_with, {**self._fitting, **self._numbers})
 
     async def values(self) -> dict[str, str]:
         """Return all values set at run time, even without effect; secrets are masked.
@@ -163,21 +163,14 @@ class DynamicConfiguration:
         if key == _LOAD_MANAGER and value not in LOAD_MANAGERS:
             raise self._no_such_class(value)
         async with self._changing:
-            try:
-                config = self._with({**self._fitting, key: _not_blank(key, value)})
-            except ConfigError as error:
-                if not self._pulsar_compatible:
-                    reason = "; ".join(error.problems)
-                    raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
-                config = None
-                logger.warning("kept without effect: %s", "; ".join(error.problems))
-            if config is not None:
-                check(config)
+            if not self._pulsar_compatible:
+                self._usable({**self._fitting, key: value})
+            # The new value comes first, should it conflict with one that has no effect yet.
+            stored = {key: value} | {**await self._store.configuration(), key: value}
+            config, fitting = await self._fit(stored, self._fitting)
+            check(config)
             await self._store.set_configuration(key, value)
-            if config is not None:
-                self._put_in_force(config, {**self._fitting, key: value})
-            elif self._is_number(key, value):
-                self._numbers = {**self._numbers, key: value}
+            self._put_in_force(config, fitting, stored)
 
     async def delete(self, key: str, check: Check = _anything) -> None:
         """Restore the file's value; a no-op for a key not set.
@@ -190,28 +183,27 @@ class DynamicConfiguration:
         self._check_dynamic(key, "delete")
         async with self._changing:
             rest = {name: value for name, value in self._fitting.items() if name != key}
-            self._numbers = {name: text for name, text in self._numbers.items() if name != key}
-            try:
-                config = self._with(rest)
-            except ConfigError as error:
-                reason = "; ".join(error.problems)
-                raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
+            self._usable(rest)
+            stored = dict(await self._store.configuration())
+            stored.pop(key, None)
+            config, fitting = await self._fit(stored, rest)
             check(config)
             await self._store.set_configuration(key, None)
-            self._put_in_force(config, rest)
+            self._put_in_force(config, fitting, stored)
 
     async def clear(self, check: Check = _anything) -> None:
         """Restore all values of the file, together: a single value may conflict with the rest.
 
         Raises:
+            RefusedError: The file's values are unusable by now.
             StoreError: The store failed, and nothing was applied.
         """
         async with self._changing:
-            check(self._with({}))
+            config = self._usable({})
+            check(config)
             for key in dict(await self._store.configuration()):
                 await self._store.set_configuration(key, None)
-            self._numbers = {}
-            self._put_in_force(self._with({}), {})
+            self._put_in_force(config, {}, {})
 
     # -- stored values ------------------------------------------------------------------------
 
@@ -222,25 +214,31 @@ class DynamicConfiguration:
             self._changed_elsewhere.clear()
             try:
                 await self._take_stored()
-            except StoreError as error:
+            except (StoreError, ConfigError) as error:
                 logger.warning("the configuration set at run time cannot be read: %s", error)
 
     async def _take_stored(self) -> None:
         async with self._changing:
             stored = dict(await self._store.configuration())
-            config, fitting = await self._fit(stored)
-            others = ((key, text) for key, text in stored.items() if key not in fitting)
-            self._numbers = {key: text for key, text in others if self._is_number(key, text)}
-            self._put_in_force(config, fitting)
+            config, fitting = await self._fit(stored, {})
+            self._put_in_force(config, fitting, stored)
 
-    async def _fit(self, stored: Mapping[str, str]) -> tuple[BrokerConfig, Mapping[str, str]]:
-        """Return the configuration with every usable stored value; warn of the rest."""
+    async def _fit(
+        self, stored: Mapping[str, str], held: Mapping[str, str]
+    ) -> tuple[BrokerConfig, Mapping[str, str]]:
+        """Return the configuration with every usable stored value; warn of the rest.
+
+        Values of ``held`` are usable together, and hold unless a stored one replaces them.
+        """
         names = frozenset(self.names)
-        waiting = {key: value for key, value in stored.items() if key in names}
+        waiting = {
+            key: value for key, value in stored.items() if key in names and held.get(key) != value
+        }
+        fitting = {**held, **waiting}
         try:
-            return self._with(waiting), waiting
+            return self._with(fitting), fitting
         except ConfigError:
-            fitting: dict[str, str] = {}
+            fitting = dict(held)
         # A value may depend on another, as the low watermark on the high: repeat while some fit.
         problems = await self._take_fitting(waiting, fitting)
         while 0 < len(problems) < len(waiting):
@@ -272,7 +270,9 @@ class DynamicConfiguration:
         """
         if self._pulsar_compatible and (places := _java_number(values.get(_LOOKUPS, ""), 32)):
             values = {**values, _LOOKUPS: str(max(0, places))}  # No lookup is admitted (recorded).
-        given = self._started_with.keys.properties
+        for key, value in values.items():
+            _check_not_blank(key, value)
+        given = self._started_with.settled
         before = BrokerConfig.from_properties(given)
         after = BrokerConfig.from_properties({**given, **values})
         names = [field.name for field in fields(BrokerConfig) if field.name != "notices"]
@@ -282,10 +282,21 @@ class DynamicConfiguration:
             **{name: value for name, value in changed.items() if value != getattr(before, name)},
         )
 
-    def _put_in_force(self, config: BrokerConfig, fitting: Mapping[str, str]) -> None:
+    def _usable(self, values: Mapping[str, str]) -> BrokerConfig:
+        try:
+            return self._with(values)
+        except ConfigError as error:
+            reason = "; ".join(error.problems)
+            raise RefusedError(Refusal.PRECONDITION_FAILED, reason) from None
+
+    def _put_in_force(
+        self, config: BrokerConfig, fitting: Mapping[str, str], stored: Mapping[str, str]
+    ) -> None:
         before = self.config.copied()
         self.config.become(config)
         self._fitting = fitting
+        others = ((key, text) for key, text in stored.items() if fitting.get(key) != text)
+        self._numbers = {key: text for key, text in others if self._is_number(key, text)}
         self._apply(before)
 
     def _is_number(self, key: str, value: str) -> bool:
@@ -318,8 +329,7 @@ def _java_number(value: str, bits: int) -> int | None:
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
-def _not_blank(key: str, value: str) -> str:
+def _check_not_blank(key: str, value: str) -> None:
     """Refuse a blank value: blank means the default, which the file may override."""
     if value.strip() in ("", "null"):
         raise ConfigError([f"{key}={value!r}: give a value; deleting it brings the file's back"])
-    return value

@@ -68,6 +68,7 @@ UPSTREAMS_DISPATCH = DispatchSettings(
 
 
 _GIBIBYTE = 1024**3
+_MOST_BYTES = 2**63 - 1
 _INACTIVE_KEY = "brokerDeleteInactiveTopicsEnabled"
 _STRATEGY_KEY = "schemaCompatibilityStrategy"
 _TYPES_KEY = "subscriptionTypesEnabled"
@@ -93,17 +94,17 @@ def default_policies(checked: CheckedKeys) -> EffectivePolicies:
 
 
 def _subscription_types(checked: CheckedKeys) -> frozenset[str]:
-    types = frozenset(checked.names(_TYPES_KEY))
-    if types - ALL_TYPES:
+    names = checked.names(_TYPES_KEY)
+    if not ALL_TYPES.issuperset(names):
         expected = ", ".join(sorted(ALL_TYPES))
-        checked.refuse(f"{_TYPES_KEY}={','.join(types)}: expected some of {expected}")
-    return types or ALL_TYPES
+        checked.refuse(f"{_TYPES_KEY}={','.join(names):.100}: expected some of {expected}")
+    return frozenset(names) or ALL_TYPES
 
 
 def _quota_bytes(checked: CheckedKeys) -> int:
     gibibytes = checked.value("backlogQuotaDefaultLimitGB")
     if isinstance(gibibytes, float) and gibibytes > 0:
-        return int(gibibytes * _GIBIBYTE)
+        return int(min(gibibytes * _GIBIBYTE, _MOST_BYTES))
     return checked.integer("backlogQuotaDefaultLimitBytes")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker.errors import RefusedError
 from broker.messages.backlog_quota import enforce_quota
 from broker.messages.errors import MessageStoreError
-from broker.messages.resting import next_work, unused_at
+from broker.messages.resting import kept_seconds, next_work, unused_at
 from broker.messages.topic import PersistentTopic
 from broker.stores.changes import StoreError
 from limiter.clock import clock_sleep
@@ -149,8 +149,7 @@ class TopicMonitors:
             elif unused_at(topic) <= self._clock.now():
                 yield topic.name
         async for name, since in in_turns(self._topics.made.unused()):
-            rule = self._topics.policies_of(name).inactive_topics
-            if rule.delete and self._clock.now() - since >= rule.after_seconds:
+            if self._clock.now() - since >= kept_seconds(name, self._topics.policies_of(name)):
                 yield name
 
     async def _delete_unused(self, name: TopicName) -> None:

@@ -216,7 +216,7 @@ class Producers:
 
         Args:
             producer: A new producer.
-            max_producers: Most simultaneous producers; 0 is no limit.
+            max_producers: Most simultaneous producers; 0 or less is no limit.
 
         Raises:
             RequestError: The name is in use, or exclusive access is impossible.
@@ -237,7 +237,7 @@ class Producers:
 
     def _check_room_for_a_sharer(self, producer: Producer, max_producers: int) -> None:
         self._modes.check_sharing()
-        if max_producers and len(self._open) >= max_producers:
+        if 0 < max_producers <= len(self._open):
             raise too_many_producers(self._topic)
         if producer.name in self._open:
             raise name_taken(producer.name, self._topic)

@@ -15,7 +15,9 @@ from broker.messages.topic import PersistentTopic, Topic
 from broker.policies.effective import DeleteMode
 
 if TYPE_CHECKING:
+    from broker.policies.effective import EffectivePolicies
     from limiter.clock import Clock
+    from proto.names import TopicName
 
 STEP_SECONDS = 1.0
 """A larger step of the system's time, against the monotonic time, wakes all topics."""
@@ -113,14 +115,24 @@ def next_work(topic: Topic, rollover_seconds: float) -> float:
 
 def unused_at(topic: Topic) -> float:
     """Return the moment from which a topic may be deleted as unused."""
-    rule = topic.policies.inactive_topics
-    if not rule.delete or not topic.made_by_use or topic.closing or topic.in_use:
+    if not topic.made_by_use or topic.closing or topic.in_use:
         return inf
-    caught_up = rule.mode is DeleteMode.CAUGHT_UP
+    caught_up = topic.policies.inactive_topics.mode is DeleteMode.CAUGHT_UP
     kept = any(one.cursor.backlog or not caught_up for one in topic.subscriptions)
     if kept or (caught_up and not isinstance(topic, PersistentTopic)):
         return inf
-    return topic.idle_since + rule.after_seconds
+    return topic.idle_since + kept_seconds(topic.name, topic.policies)
+
+
+def kept_seconds(name: TopicName, policies: EffectivePolicies) -> float:
+    """Return the time without use before a topic is deleted, not before retention ends.
+
+    Source: upstream PersistentTopic.checkGC.
+    """
+    rule, minutes = policies.inactive_topics, policies.retention.minutes if name.persistent else 0
+    if not rule.delete or minutes < 0:
+        return inf
+    return max(rule.after_seconds, 60 * minutes)
 
 
 def _expires_at_ms(topic: PersistentTopic) -> float:

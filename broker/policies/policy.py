@@ -114,7 +114,7 @@ class Policy:
         field: The field of the effective policies; the members of an object name their fields, of
             this field's value, or without it of the effective policies themselves.
         broker: The key of broker.conf with the default of a value that is no object.
-        applied: Whether the broker's value is shown as applied to a topic.
+        applied: Whether values of namespace and broker are shown as applied to a topic.
         per_cluster: Whether a namespace's policies show the value by cluster.
         of_superusers: Whether only superusers change the policy for namespaces (recorded).
     """

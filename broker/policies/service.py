@@ -8,6 +8,7 @@ shared store follow each other's changes. Objects that depend on policies regist
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,13 +30,18 @@ if TYPE_CHECKING:
     from limiter.clock import Clock
 
     Changed: TypeAlias = NamespaceName | TopicName | None
+    Change: TypeAlias = Callable[[Mapping[str, Any]], object | None]
 
 logger = logging.getLogger(__name__)
 
 MAX_DOCUMENTS = 100_000
 """Most namespaces and topics with policies of their own."""
+MAX_POLICY_BYTES = 512 * 1024
+"""Most bytes of a policy as JSON: a larger one would hold the loop at each change."""
 READ_AGAIN_SECONDS = 1.0
 """Delay before policies are read again after a failure."""
+MOST_TRIES = 100
+"""Most attempts of a change while other brokers change the same policy."""
 MOST_TOLD = 1_000
 """Most changed names read singly; above, all policies are read."""
 _NONE: Mapping[str, Any] = {}
@@ -44,7 +50,7 @@ _NONE: Mapping[str, Any] = {}
 class PolicyService:
     """The policies of namespaces and topics.
 
-    Bound: MAX_DOCUMENTS, each as large as a request's body may be.
+    Bound: MAX_DOCUMENTS, of policies of MAX_POLICY_BYTES each.
 
     Args:
         store: Stores the documents.
@@ -129,17 +135,47 @@ class PolicyService:
         self._tell(None)
 
     async def set(self, of: NamespaceName | TopicName, key: str, value: object | None) -> None:
-        """Store and apply a policy; None removes the policy.
+        """Store and apply a policy; None removes the policy. Raises as ``change``."""
+        await self.change(of, key, lambda _: value)
+
+    async def change(
+        self, of: NamespaceName | TopicName, key: str, changed: Change
+    ) -> Mapping[str, Any]:
+        """Store and apply a policy made of the stored policies; return those before.
+
+        Args:
+            of: The namespace or topic.
+            key: The policy's key.
+            changed: Returns the policy, of the stored policies by key; None removes the policy. It
+                is called again after a change by another broker in between.
 
         Raises:
-            RefusedError: Too many namespaces and topics have policies.
-            StoreError: The store failed, and nothing is changed.
+            RefusedError: Too many namespaces and topics have policies, the policy would be too
+                large, or other brokers change it all the time.
+            StoreError: The store failed.
         """
         name = str(of)
-        if value is not None:
-            self._check_room(name)
-        await self._store.set_policy(name, key, value)
-        await self._read(name)
+        async with self._reading:
+            for _ in range(MOST_TRIES):
+                stored = (await self._store.policy_documents(name)).get(name, {})
+                before, value = stored.get(key), changed(stored)
+                if value is not None:
+                    self._check_room(name)
+                    _check_size(key, value, before)
+                if value == before or await self._write(name, key, value, before):
+                    after = {**stored, key: value}
+                    self._show(name, {one: kept for one, kept in after.items() if kept is not None})
+                    return stored
+        raise RefusedError(
+            Refusal.CONFLICT, f"{key} of {name} is being changed by other brokers: try again"
+        )
+
+    async def _write(self, name: str, *values: Any) -> bool:  # noqa: ANN401 - JSON
+        try:
+            return await self._store.set_policy(name, *values)
+        except BaseException:
+            self._changed_elsewhere(name)  # Stored or not: read again.
+            raise
 
     async def create_namespace(
         self, namespace: NamespaceName, policies: NamespacePolicies, document: Mapping[str, object]
@@ -147,11 +183,13 @@ class PolicyService:
         """Create a namespace with all policies atomically; return False for an existing namespace.
 
         Raises:
-            RefusedError: Too many namespaces and topics have policies.
+            RefusedError: Too many namespaces and topics have policies, or a policy is too large.
             StoreError: The store failed, and nothing is changed.
         """
         if document:
             self._check_room(str(namespace))
+        for key, value in document.items():
+            _check_size(key, value)
         created = await self._store.create_namespace(namespace, policies, document)
         if created:
             await self._read(str(namespace))
@@ -165,13 +203,13 @@ class PolicyService:
                 "remove some, or set the policy for the namespace",
             )
 
-    async def forget(self, topic: TopicName) -> None:
-        """Remove all policies of a deleted topic.
+    async def forget(self, of: NamespaceName | TopicName) -> None:
+        """Remove all policies of a deleted topic, or of a deleted namespace without its topics.
 
         Raises:
             StoreError: The store failed.
         """
-        await self._forget([str(topic)])
+        await self._forget([str(of)])
 
     async def forget_namespaces(self, namespaces: Sequence[NamespaceName]) -> None:
         """Remove all policies of deleted namespaces and their topics.
@@ -181,17 +219,15 @@ class PolicyService:
         """
         gone = frozenset(map(str, namespaces))
         known = in_turns(tuple(self._documents))
-        await self._forget(
-            [name async for name in known if name in gone or namespace_of(name) in gone]
-        )
+        await self._forget([*gone, *[name async for name in known if namespace_of(name) in gone]])
 
     async def _forget(self, names: Sequence[str]) -> None:
         for part in in_parts(names):
-            found = [name for name in part if name in self._documents]
-            if found:
-                await self._store.delete_policies(found)
-            async for name in in_turns(found):
-                self._show(name, {})
+            async with self._reading:
+                # Also names unknown here: another broker may have set a policy a moment ago.
+                await self._store.delete_policies(part)
+                async for name in in_turns(part):
+                    self._show(name, {})
             await asyncio.sleep(0)
 
     # -- changes by peers ---------------------------------------------------------------------
@@ -303,3 +339,13 @@ def _follow_one(topic: Follower) -> None:
         topic.policies_changed()
     except Exception:
         logger.exception("a topic does not follow its policies")
+
+
+def _check_size(key: str, value: object, before: object | None = None) -> None:
+    size = len(json.dumps(value))
+    # A policy of an earlier version may be larger: it can be made smaller step by step.
+    if size > MAX_POLICY_BYTES and size >= len(json.dumps(before)):
+        raise RefusedError(
+            Refusal.PRECONDITION_FAILED,
+            f"{key} would have {size} bytes, of {MAX_POLICY_BYTES} at most: remove some first",
+        )

@@ -112,7 +112,7 @@ TABLE = (
     Policy("deduplicationSnapshotIntervalSeconds", PolicyName.DEDUPLICATION_SNAPSHOT, number,
            Place(_SNAPSHOT, removable=False, misses_policies=True,
                  refusal="interval must be greater than or equal to 0"),
-           Place(_SNAPSHOT, refusal="interval must be 0 or more")),
+           Place(_SNAPSHOT, refusal="interval must be 0 or more"), applied=False),
     Policy("compaction_threshold", PolicyName.COMPACTION, long_number,
            replace(_least_0("compactionThreshold"), verb="PUT"),
            Place("compactionThreshold", Null.VALUE,
@@ -207,7 +207,8 @@ TABLE = (
            Place("entryFilters"), Place("entryFilters")),
     Policy("dispatcherPauseOnAckStatePersistentEnabled",
            PolicyName.DISPATCHER_PAUSE_ON_ACK_STATE_PERSISTENT, lambda _: True,
-           _unset(_PAUSE, False, removable=True), _unset(_PAUSE, False, removable=True)),
+           _unset(_PAUSE, False, removable=True), _unset(_PAUSE, False, removable=True),
+           applied=False),
     Policy("allowed_topic_property_keys_for_metrics", PolicyName.ALLOW_CUSTOM_METRIC_LABELS,
            set_of_texts, Place("allowedTopicPropertyKeysForMetrics")),
 )  # fmt: skip

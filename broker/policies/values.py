@@ -146,7 +146,10 @@ def _whole(value: object, bits: int) -> int:
 
 def real_number(value: object) -> float:
     """Return a floating-point number; 0 for None."""
-    return 0.0 if value is None else float(_decimal(value))
+    found = 0.0 if value is None else float(_decimal(value))
+    if math.isinf(found):
+        raise BadBodyError(f"the body has {value!r:.40}, and should be a smaller number")
+    return found
 
 
 def _decimal(value: object) -> Decimal:

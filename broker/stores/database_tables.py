@@ -94,17 +94,25 @@ class DatabaseTables(ABC):
             found.setdefault(of, {})[key] = value
         return found
 
-    async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Set one policy; None removes the policy."""
-        query = "DELETE FROM {}message_policies WHERE name = $1 AND key = $2"
-        values: list[object] = [self._stored(name), key]
-        if value is not None:
-            values.append(json.dumps(value))
+    async def set_policy(
+        self, name: str, key: str, value: object | None, before: object | None = None
+    ) -> bool:
+        """Replace one policy; false if its value is not ``before``."""
+        of, new, old = (self._stored(name), key), json.dumps(value), json.dumps(before)
+        query = "INSERT INTO {}message_policies VALUES ($1, $2, $3)"
+        values: tuple[object, ...] = (*of, new)
+        if before is None:
+            query += " ON CONFLICT DO NOTHING"
+        elif value is None:
+            query = "DELETE FROM {}message_policies WHERE name = $1 AND key = $2 AND value = $3"
+            values = (*of, old)
+        else:
             query = (
-                "INSERT INTO {}message_policies VALUES ($1, $2, $3)"
-                " ON CONFLICT (name, key) DO UPDATE SET value = excluded.value"
+                "UPDATE {}message_policies SET value = $1"
+                " WHERE name = $2 AND key = $3 AND value = $4"
             )
-        await self._change(query, *values, tells=(POLICIES_CHANNEL, name))
+            values = (new, *of, old)
+        return await self._change(query, *values, tells=(POLICIES_CHANNEL, name)) > 0
 
     # -- schemas ------------------------------------------------------------------------------
 

@@ -297,14 +297,19 @@ class MemoryStore:
         names = kept if name is None else kept.keys() & {name}
         return {one: dict(kept[one]) for one in names}
 
-    async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Set one policy; None removes the policy."""
+    async def set_policy(
+        self, name: str, key: str, value: object | None, before: object | None = None
+    ) -> bool:
+        """Replace one policy; false if its value is not ``before``."""
         document = self._documents.setdefault(name, {})
-        document[key] = value
-        if value is None:
-            del document[key]
+        found = document.get(key) == before
+        if found and value is not None:
+            document[key] = value
+        elif found:
+            document.pop(key, None)
         if not document:
             del self._documents[name]
+        return found
 
     async def delete_policies(self, names: Sequence[str]) -> None:
         """Delete all policies of some namespaces and topics."""

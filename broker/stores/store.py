@@ -205,8 +205,14 @@ class MetadataStore(Protocol):
             name: A namespace or topic, to read only its policies.
         """
 
-    async def set_policy(self, name: str, key: str, value: object | None) -> None:
-        """Set one policy of a namespace or topic, existing or not; None removes the policy."""
+    async def set_policy(
+        self, name: str, key: str, value: object | None, before: object | None = None
+    ) -> bool:
+        """Replace one policy of a namespace or topic, existing or not.
+
+        Return False, without a change, if its stored value is not ``before``. None stands for no
+        policy; the two values differ.
+        """
 
     async def delete_policies(self, names: Sequence[str]) -> None:
         """Delete all policies of some namespaces and topics."""

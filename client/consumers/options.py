@@ -162,12 +162,6 @@ LEAST_UNACKED_TIMEOUT_MS = 10_000
 """Shortest ack timeout, as in the official clients."""
 COMPACTED_TYPES = (ConsumerType.Exclusive, ConsumerType.Failover)
 QUEUE_POLICIES = tuple(policy.value for policy in ReceiverQueuePolicy)
-_NOT_NEGATIVE = (
-    "receiver_queue_size",
-    "max_total_receiver_queue_size_across_partitions",
-    "negative_ack_redelivery_delay_ms",
-    "max_pending_chunked_message",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,11 +265,6 @@ class ConsumerOptions:
                 f"unacked_messages_timeout_ms is {timeout}: it must be 0 (never) or at least"
                 f" {LEAST_UNACKED_TIMEOUT_MS}"
             )
-        for name in _NOT_NEGATIVE:
-            if getattr(self, name) < 0:
-                raise InvalidConfiguration(
-                    f"{name} is {getattr(self, name)}: it must not be negative"
-                )
         if self.is_read_compacted and self.consumer_type not in COMPACTED_TYPES:
             raise InvalidConfiguration(
                 "is_read_compacted is for ConsumerType.Exclusive and Failover, not"

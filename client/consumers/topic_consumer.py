@@ -183,6 +183,18 @@ class TopicConsumer:
                 )
             )
             await self._seek_again(cnx)
+            if cnx.closed or cnx.attached.consumers.get(link.consumer_id) is not self:
+                return  # The handler notices, too, and retries.
+            link.cnx = cnx
+            if self.end_of_topic:
+                self.end_of_topic = False
+                self._owner.end_changed()
+            # Before the first permit: acknowledged messages must not be redelivered.
+            await self.handed_out.acks.sent()
+            if link.cnx is cnx:
+                self.incoming.queue.attached()
+                self._inbox.tell_again(self.incoming)
+                self.link.attached.set()
         except BaseException as error:
             cnx.attached.consumers.pop(link.consumer_id, None)
             if not cnx.closed and (self._resetting or not isinstance(error, ServerResponseError)):
@@ -190,18 +202,6 @@ class TopicConsumer:
                 cnx.send(close_command(link.consumer_id))
             self._resetting = False
             raise
-        if cnx.closed or cnx.attached.consumers.get(link.consumer_id) is not self:
-            return  # The handler notices, too, and retries.
-        link.cnx = cnx
-        if self.end_of_topic:
-            self.end_of_topic = False
-            self._owner.end_changed()
-        # Before the first permit: acknowledged messages must not be redelivered.
-        await self.handed_out.acks.sent()
-        if link.cnx is cnx:
-            self.incoming.queue.attached()
-            self._inbox.tell_again(self.incoming)
-            self.link.attached.set()
 
     async def _seek_again(self, cnx: ClientCnx) -> None:
         """Repeat the seek of a non-durable subscription's start time after a reconnection.

@@ -147,17 +147,17 @@ class MessageId:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MessageId) and self._place() == other._place()
 
-    def __lt__(self, other: MessageId) -> bool:
-        return self._place() < other._place()
+    def __lt__(self, other: object) -> bool:
+        return self._place() < other._place() if isinstance(other, MessageId) else NotImplemented
 
-    def __le__(self, other: MessageId) -> bool:
-        return self._place() <= other._place()
+    def __le__(self, other: object) -> bool:
+        return self._place() <= other._place() if isinstance(other, MessageId) else NotImplemented
 
-    def __gt__(self, other: MessageId) -> bool:
-        return self._place() > other._place()
+    def __gt__(self, other: object) -> bool:
+        return self._place() > other._place() if isinstance(other, MessageId) else NotImplemented
 
-    def __ge__(self, other: MessageId) -> bool:
-        return self._place() >= other._place()
+    def __ge__(self, other: object) -> bool:
+        return self._place() >= other._place() if isinstance(other, MessageId) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._place())

@@ -71,6 +71,7 @@ class MemoryLimitController:
         prefetch: The consumers' part: prefetched bytes, promised bytes, and the waiting consumers.
 
     Raises:
+        TypeError: ``limit_bytes`` is no whole number.
         ValueError: ``max_waiters`` is less than 1, or ``producer_share`` not from 0 up to 1.
 
     Source: PIP-74, MemoryLimitController.
@@ -84,6 +85,8 @@ class MemoryLimitController:
         observer: Callable[[ReserveOutcome, float], None] | None = None,
         producer_share: float = DEFAULT_PRODUCER_SHARE,
     ) -> None:
+        if not isinstance(limit_bytes, int):
+            raise TypeError(f"limit_bytes is a whole number of bytes, not {limit_bytes!r:.50}")
         if max_waiters < 1:
             raise ValueError(f"max_waiters is at least 1, not {max_waiters}")
         if not 0 <= producer_share <= 1:

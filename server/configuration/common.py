@@ -66,7 +66,7 @@ class LimitConfig(Settings):
     http_body_bytes: int = Key("httpMaxRequestSize", elsewhere=-1)
     """With a limit, a body without a length is refused, as upstream; a proxy has no such key."""
     http_header_bytes: int = Key("httpMaxRequestHeaderSize")
-    """Of the request line and of each header."""
+    """Of the request line and of each header; 1 or more."""
     http_seconds: float = Key(
         "floodgateHttpRequestTimeoutMs", milliseconds, floodgate=30_000, pulsar=0
     )

@@ -35,7 +35,7 @@ def parse_setting(text: str) -> tuple[str, str]:
     """Parse ``key=value`` of the command line; the value may contain ``=`` and may be empty.
 
     Raises:
-        ConfigError: No ``=``, or no valid key.
+        ConfigError: No ``=``, no valid key, or no text.
     """
     key, separator, value = text.partition("=")
     key = key.strip()
@@ -43,6 +43,8 @@ def parse_setting(text: str) -> tuple[str, str]:
         raise ConfigError(
             [f"--set {_shown(key)} is not key=value: write, for example, --set webServicePort=0"]
         )
+    if any("\ud800" <= one <= "\udfff" for one in value):  # Bytes of no character.
+        raise ConfigError([f"--set {key[:100]}: the value is not UTF-8 text"])
     return key, value.strip()
 
 

@@ -38,7 +38,7 @@ class HttpBounds:
         at_once: Simultaneous requests.
         connections: Simultaneous connections.
         body_bytes: Bytes of a body, which must have a length then.
-        header_bytes: Of the request line, and of each header.
+        header_bytes: Of the request line, and of each header; 1 or more.
         seconds: Until a request's headers are complete, and until its body is.
         idle_seconds: Until a connection without a request is closed, without a response.
         body_status: The status for a too large body.

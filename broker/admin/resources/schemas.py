@@ -9,7 +9,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from broker.admin.bodies import json_object
 from broker.admin.openapi import schemas
@@ -61,6 +61,8 @@ class SchemaAdmin(Resource):
         found = await self._context.schemas.in_force(schema_topic(request))
         response = web.StreamResponse(headers={"Content-Type": JSON_TYPE})
         await response.prepare(request)
+        if request.method == hdrs.METH_HEAD:
+            return response
         await response.write(b'{"getSchemaResponses":[')
         for index, one in enumerate(found):
             text = json.dumps(await _shown(one), ensure_ascii=False, separators=(",", ":"))

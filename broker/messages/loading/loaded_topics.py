@@ -529,16 +529,6 @@ class LoadedTopics:
         await topic.ledger.flushed()
         return topic.ledger.last_confirmed
 
-    async def truncate(self, name: TopicName) -> None:
-        """Clear the backlogs of a topic, and drop closed ledgers.
-
-        Raises:
-            RequestError: See ``get``.
-            RefusedError: The topic is non-persistent.
-        """
-        topic = await self._persistent(name, "truncate is not supported for non-persistent topics")
-        topic.truncate()
-
     async def _persistent(self, name: TopicName, refusal: str) -> PersistentTopic:
         topic = await self.get(name, create=False)
         if not isinstance(topic, PersistentTopic):

@@ -95,13 +95,19 @@ class PositionSet:
         """Yield the positions in order; the set must not change meanwhile."""
         return starmap(Position, self.pairs())
 
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """Yield ledger and entry of the positions, in half the time."""
-        for ledger_id in self._ledgers:
+    def pairs(self, begin: tuple[int, int] = (-1, 0)) -> Iterator[tuple[int, int]]:
+        """Yield ledger and entry of the positions, in half the time.
+
+        Args:
+            begin: Start here, or up to seven entries before.
+        """
+        for ledger_id in self._ledgers[bisect_left(self._ledgers, begin[0]) :]:
             bitmap = self._bitmaps[ledger_id]
             found = _SOME_SET.search(bitmap.bits, bitmap.low)
-            bitmap.low = found.start() if found else 0
-            for byte in _SOME_SET.finditer(bitmap.bits, bitmap.low):
+            bitmap.low = start = found.start() if found else 0
+            if ledger_id == begin[0]:
+                start = max(start, (begin[1] >> 3) - bitmap.base)
+            for byte in _SOME_SET.finditer(bitmap.bits, start):
                 index = byte.start()
                 first = bitmap.base + index << 3
                 for offset in _OFFSETS[bitmap.bits[index]]:

@@ -13,6 +13,12 @@ from broker.messages.subscriptions.position_set import PositionSet
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+_FRONT = (-1, -1)
+LOOKED_AT = 10_000
+"""Most positions checked in one step of a search."""
+ASKED = 5
+"""Positions checked in the time of asking about a hash."""
+
 
 class ReplayQueue:
     """Positions to deliver again, in (ledger, entry) order.
@@ -28,6 +34,10 @@ class ReplayQueue:
         self._hashes = PlaceMap()
         self._with_hash: Counter[int] = Counter()
         self._looked_at = 0
+        # Of the present search: where it goes on, the last checked, and the refused hashes.
+        self._from = self._last = _FRONT
+        self._refused: set[int] = set()
+        self._is_changed = True
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -44,40 +54,73 @@ class ReplayQueue:
         if sticky_hash and position not in self._hashes:
             self._hashes.put(position, sticky_hash)
             self._with_hash[sticky_hash] += 1
+        if position < self._from:
+            self._refused.add(sticky_hash)
 
     def add_all(self, positions: Iterable[tuple[int, int]]) -> None:
         """Queue positions without a hash."""
-        add = self._positions.add
         for position in positions:
-            add(position)
+            self.add(position)
 
-    def first(
-        self, most: int, accepts: Callable[[int], bool] | None = None, search: int = 20_000
+    def first(self, most: int) -> list[Position]:
+        """Return the first positions; they stay queued until removed."""
+        return list(islice(self._positions, most))
+
+    def changed(self) -> None:
+        """Note that ``accepts`` of the next search may accept what was refused."""
+        self._is_changed = True
+
+    @property
+    def searching(self) -> bool:
+        """True unless the whole queue was refused, and nothing has changed since."""
+        return self._is_changed or self._from != _FRONT
+
+    def search(
+        self, most: int, accepts: Callable[[int], bool], look_at: int = LOOKED_AT
     ) -> list[Position]:
-        """Return the first positions; they stay queued until removed.
+        """Return the first deliverable positions; they stay queued until removed.
+
+        A search that finds nothing goes on with the next call, however often ``changed`` is called:
+        no position waits for ever behind those of a busy consumer. Hashes it refused stay refused
+        until its end, otherwise a later message of a key might pass an earlier one.
 
         Args:
             most: The most positions to return.
             accepts: Returns True for a deliverable hash; called once per hash. Positions without a
-                hash are always returned. None returns all.
-            search: The most positions to check.
+                hash are deliverable.
+            look_at: About the most positions to check.
         """
-        if accepts is None:
-            return list(islice(self._positions, most))
-        found: list[Position] = []
-        answers: dict[int, bool] = {0: True}
-        hash_of = self._hashes.get
-        for pair in islice(self._positions.pairs(), search):
-            if len(found) == most:
-                break
-            self._looked_at += 1
-            sticky_hash = hash_of(pair, 0)
-            answer = answers.get(sticky_hash)
-            if answer is None:
-                answer = answers[sticky_hash] = accepts(sticky_hash)
-            if answer:
-                found.append(Position(*pair))
+        if not self.searching:
+            return []
+        if self._from == _FRONT:
+            self._is_changed = False
+            self._refused.clear()
+        before = self._looked_at
+        found = [Position(*pair) for pair in islice(self._deliverable(accepts, look_at), most)]
+        if not found:
+            self._from = self._last if self._looked_at - before >= look_at else _FRONT
+        elif self._from == _FRONT or self._is_changed:
+            self._from, self._is_changed = _FRONT, True
         return found
+
+    def _deliverable(
+        self, accepts: Callable[[int], bool], look_at: int
+    ) -> Iterator[tuple[int, int]]:
+        accepted, refused, hash_of = {0}, self._refused, self._hashes.get
+        end = self._looked_at + look_at
+        for pair in self._positions.pairs(self._from):
+            if self._looked_at >= end:
+                return
+            self._looked_at += 1
+            self._last = pair
+            sticky_hash = hash_of(pair, 0)
+            if sticky_hash in refused:
+                continue
+            if sticky_hash not in accepted:
+                self._looked_at += ASKED
+                (accepted if accepts(sticky_hash) else refused).add(sticky_hash)
+            if sticky_hash in accepted:
+                yield pair
 
     def take_looked_at(self) -> int:
         """Return and reset the number of checked positions."""

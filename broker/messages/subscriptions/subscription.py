@@ -335,6 +335,7 @@ class Subscription(AnySubscription):
 
     def _moved(self, before: Position) -> None:
         self._has_changed()
+        self.cursor.save()
         if self.dispatcher is not None:
             self.dispatcher.cursor_moved(before)
         self._owner.left_entries()

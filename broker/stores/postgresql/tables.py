@@ -132,8 +132,9 @@ async def delete_policies(connection: Connection, names: Sequence[str], sender: 
     """Delete all policies of some names, and notify other brokers."""
     async with connection.transaction():
         query = "DELETE FROM floodgate.message_policies WHERE name = ANY($1::bytea[])"
-        await connection.execute(query, [name.encode() for name in names])
-        await _notify(connection, sender, POLICIES_CHANNEL, names[0] if len(names) == 1 else "")
+        status = await connection.execute(query, [name.encode() for name in names])
+        if changed_rows(status):
+            await _notify(connection, sender, POLICIES_CHANNEL, names[0] if len(names) == 1 else "")
 
 
 async def _notify(connection: Connection, sender: str, channel: str, name: str | None) -> None:

@@ -1,5 +1,6 @@
 """The admin REST beyond the recordings: odd names, odd bodies, rules, missing parts."""
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
@@ -206,6 +207,20 @@ async def test_head_answers_as_get_without_a_body() -> None:
         answer = await rest.ask("HEAD", TOPICS)
         assert (answer.status, answer.text) == (200, "")
         assert answer.headers["Content-Type"] == "application/json"
+
+
+async def test_versions_of_a_schema_have_no_body_in_an_answer_to_head() -> None:
+    async with cluster() as parts:
+        host, port = parts.broker.web_service_url.removeprefix("http://").rsplit(":", 1)
+        reader, writer = await asyncio.open_connection(host, int(port))
+        path = "/admin/v2/schemas/public/default/t/schemas"
+        request = f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        writer.write(request.encode())
+        answer = await reader.read()
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b"\r\n\r\n")
+        assert b"getSchemaResponses" not in answer
 
 
 async def test_options_say_what_is_allowed() -> None:

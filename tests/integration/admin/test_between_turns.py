@@ -169,6 +169,39 @@ async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(monke
         assert answer.reason == f"Topic {last} not found"
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", f"{TOPIC}/subscription/s"),
+        ("PUT", f"{TOPIC}/subscription/s/properties"),
+        ("POST", f"{TOPIC}-partition-0/subscription/s/skip/1"),
+        ("POST", f"{TOPIC}/subscription/s/skip_all"),
+        ("POST", f"{TOPIC}/subscription/s/expireMessages/5"),
+        ("POST", f"{TOPIC}/all_subscription/expireMessages/5"),
+        ("DELETE", f"{TOPIC}/truncate"),
+        ("POST", f"{NAMESPACE}/clearBacklog"),
+        ("POST", f"{NAMESPACE}/clearBacklog/s"),
+        ("POST", f"{NAMESPACE}/unsubscribe/s"),
+    ],
+)
+async def test_a_change_is_answered_once_it_is_stored(
+    method: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with partitions() as (rest, loaded):
+        stored = {}
+
+        async def flushed(ledger: MemoryManagedLedger) -> None:
+            stored[ledger.name] = ledger.cursors.get("s")
+
+        monkeypatch.setattr(MemoryManagedLedger, "flushed", flushed)
+        await rest.done(method, path, '{"a": "b"}' if path.endswith("properties") else None)
+        monkeypatch.undo()
+        assert len(stored) == (1 if "skip/" in path else PARTITIONS)
+        for name, state in stored.items():
+            subscription = (await loaded.get(TopicName.parse(name))).subscriptions.get("s")
+            assert state == (subscription and subscription.cursor.state)
+
+
 @pytest.mark.parametrize("path", ["subscription/new", "subscription/s/resetcursor/5"])
 async def test_what_is_not_durable_yet_is_kept_by_an_unload(path: str, monkeypatch) -> None:
     async with partitions() as (rest, loaded):

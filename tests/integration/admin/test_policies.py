@@ -1,12 +1,14 @@
 """Policies by REST beyond the recordings: when effective, and when forgotten."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from broker.messages.topic import PersistentTopic
 from broker.policies.service import PolicyService
 from broker.service import BrokerService
+from broker.stores.changes import TopicChanges
 from proto.names import NamespaceName, TopicName
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import broker_config, cluster
@@ -52,6 +54,73 @@ async def test_a_policy_set_on_one_broker_is_in_force_on_another(postgresql_url:
         await other.policies.forget(TOPIC)
         await changed.wait()
         assert one.policies.of(TOPIC).max_producers == 0
+
+
+SPACE = "public/default"
+GRANTS = {"namespace_auth": {"theirs": ["produce"]}, "destination_auth": {}}
+OURS = {"namespace_auth": {"theirs": ["produce"], "ours": ["consume"]}, "destination_auth": {}}
+QUOTA = {"limit": 5, "limitSize": 5, "limitTime": -1, "policy": "producer_exception"}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "theirs", "method", "path", "body", "together"),
+    [
+        (SPACE, "auth_policies", GRANTS, "POST", "permissions/ours", '["consume"]', OURS),
+        (SPACE, "properties", {"theirs": "1"}, "PUT", "property/ours/2", None, {"ours": "2"}),
+        (
+            SPACE,
+            "backlog_quota_map",
+            {"destination_storage": QUOTA},
+            "POST",
+            "backlogQuota?backlogQuotaType=message_age",
+            '{"limitTime": -1, "limitSize": 5, "policy": "producer_exception"}',
+            {"message_age": QUOTA},
+        ),
+        (
+            SPACE,
+            "local_policies",
+            {"namespaceAntiAffinityGroup": "theirs"},
+            "POST",
+            "persistence/bookieAffinity",
+            '{"bookkeeperAffinityGroupPrimary": "ours"}',
+            {"bookieAffinityGroup": {"bookkeeperAffinityGroupPrimary": "ours"}},
+        ),
+        (
+            SPACE,
+            "offload_policies",
+            {"managedLedgerOffloadDeletionLagInMillis": 9},
+            "PUT",
+            "offloadThreshold",
+            "5",
+            {"managedLedgerOffloadThresholdInBytes": 5},
+        ),
+        (
+            str(TOPIC),
+            "dispatch_rates",
+            {"theirs": {"dispatchThrottlingRateInMsg": 1}},
+            "POST",
+            "ours/dispatchRate",
+            '{"dispatchThrottlingRateInMsg": 2}',
+            {"ours": {"dispatchThrottlingRateInMsg": 2}},
+        ),
+    ],
+)
+async def test_a_change_keeps_what_another_broker_stored_a_moment_before(
+    name: str, key: str, theirs: Any, method: str, path: str, body: str | None, together: Any
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        await parts.broker.store.set_policy(name, key, theirs)
+        await rest.done(method, f"{NAMESPACE if name == SPACE else f'{TOPICS}/t'}/{path}", body)
+        kept: Any = (await parts.broker.store.policy_documents(name))[name][key]
+        expected = {**theirs, **together}
+        assert includes(kept, expected), kept
+
+
+def includes(kept: Any, expected: Any) -> bool:
+    if not isinstance(expected, dict):
+        return bool(kept == expected)
+    return all(name in kept and includes(kept[name], one) for name, one in expected.items())
 
 
 async def test_partitions_have_the_policies_of_their_topic_and_none_of_their_own() -> None:
@@ -194,3 +263,44 @@ async def test_a_retention_below_the_backlog_quota_is_refused_and_the_other_way_
         await rest.done("POST", f"{NAMESPACE}/retention", low)
         also = await rest.ask("POST", f"{NAMESPACE}/backlogQuota", quota)
         assert (refused.status, also.status) == (412, 412)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "shown"),
+    [
+        ("deduplicationSnapshotInterval", "6", ""),
+        ("dispatcherPauseOnAckStatePersistent", None, "false"),
+    ],
+)
+async def test_of_some_policies_no_topic_shows_its_namespaces(
+    path: str, body: str | None, shown: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        await rest.done("POST", f"{NAMESPACE}/{path}", body)
+        assert (await rest.ask("GET", f"{TOPICS}/t/{path}?applied=true")).text == shown
+
+
+@pytest.mark.parametrize("path", ["messageTTL?messageTTL=77", "permissions/eve"])
+@pytest.mark.parametrize("below", [f"{TOPICS}/t", NAMESPACE])
+async def test_a_policy_set_during_a_deletion_is_refused_and_left_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, below: str, path: str
+) -> None:
+    async with cluster() as parts, rest_client(parts.broker) as rest:
+        await rest.done("PUT", f"{TOPICS}/t")
+        store = parts.broker.store
+        write = store.set_policy
+
+        async def late(*change: Any) -> bool:
+            monkeypatch.undo()
+            if below == NAMESPACE:
+                await store.delete_all([TOPIC.namespace])
+            else:
+                await store.apply(TOPIC.namespace, TopicChanges((), [str(TOPIC).encode()]))
+            return await write(*change)
+
+        monkeypatch.setattr(store, "set_policy", late)
+        body = '["produce"]' if "permissions" in path else "77"
+        answer = await rest.ask("POST", f"{below}/{path}", body)
+        assert answer.status == 404
+        assert await store.policy_documents() == {}

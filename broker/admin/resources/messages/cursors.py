@@ -21,7 +21,6 @@ from broker.admin.resources.messages.subjects import (
 )
 from broker.authorization.operations import TopicOperation
 from server.http import RestError
-from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -36,16 +35,14 @@ _CONSUMERS_CHECK = 1_000
 class CursorAdmin(TopicResource):
     """Requests that move cursors."""
 
-    async def _subscription(self, request: web.Request, refusal: str) -> Subscription:
-        topic = await self._topics.stored(request, refusal)
-        return subscription_of(topic, subscription_name(request))
-
     @endpoint("POST {topic}/subscription/{subName}/skip/{numMessages}", TopicOperation.SKIP)
     async def skip(self, request: web.Request) -> None:
         """Skip entries from the first unacknowledged entry on."""
         count = path_number(request, "numMessages")
         refusal = "Skip messages on a partitioned topic is not allowed"
-        (await self._subscription(request, refusal)).skip(count)
+        topic = await self._topics.stored(request, refusal)
+        subscription_of(topic, subscription_name(request)).skip(count)
+        await self._topics.flushed(topic)
 
     @endpoint("POST {topic}/subscription/{subName}/skip_all", TopicOperation.SKIP)
     async def skip_all(self, request: web.Request) -> None:
@@ -53,6 +50,7 @@ class CursorAdmin(TopicResource):
         topics, name = await self._topics.all_stored(request), subscription_name(request)
         async for topic in self._topics.subscribed(request, topics):
             subscription_of(topic, name).skip_through(topic.ledger.last_confirmed)
+        await self._topics.flushed(*topics)
 
     # -- expiry -------------------------------------------------------------------------------
 
@@ -67,6 +65,7 @@ class CursorAdmin(TopicResource):
         await check_subscribed(topics, name, topic_name(request))
         async for topic in self._topics.each(topics):
             await _expire(subscription_of(topic, name), seconds)
+        await self._topics.flushed(*topics)
 
     @endpoint(
         "POST {topic}/all_subscription/expireMessages/{expireTimeInSeconds}",
@@ -80,6 +79,7 @@ class CursorAdmin(TopicResource):
             for subscription in tuple(topic.subscriptions):
                 if not subscription.internal:
                     await _expire(subscription, seconds)
+        await self._topics.flushed(*topics)
 
     async def _all_that_expire(self, request: web.Request, what: str) -> list[PersistentTopic]:
         """Return the topic in the path, or its partitions.
@@ -101,9 +101,11 @@ class CursorAdmin(TopicResource):
         """Expire all messages up to an entry."""
         target = await given_target(request)
         refusal = "Expire message at position is not supported for partitioned-topic"
-        subscription = await self._subscription(request, refusal)
-        ledger, position = subscription.topic.ledger, target.position
+        topic = await self._topics.stored(request, refusal)
+        ledger, position = topic.ledger, target.position
+        subscription = subscription_of(topic, subscription_name(request))
         subscription.expire_through(ledger.preceding(position) if target.excluded else position)
+        await self._topics.flushed(topic)
 
     # -- reset --------------------------------------------------------------------------------
 
@@ -122,8 +124,7 @@ class CursorAdmin(TopicResource):
         async for topic in self._topics.each(stored):
             first = await topic.ledger.published_at(time_ms)
             subscription_of(topic, name).seek(first)
-        async for topic in in_turns(stored):
-            await self._topics.flushed(topic)
+        await self._topics.flushed(*stored)
 
     @endpoint(
         "POST {topic}/subscription/{subName}/resetcursor",

@@ -109,8 +109,10 @@ class LifecycleAdmin(TopicResource):
         """Drop the backlogs of a topic and its closed ledgers, in all partitions."""
         if not topic_name(request).persistent:
             raise RestError(412, "unsupport truncate")
-        async for topic in self._topics.each(await self._topics.all_stored(request)):
+        topics = await self._topics.all_stored(request)
+        async for topic in self._topics.each(topics):
             topic.truncate()
+        await self._topics.flushed(*topics)
 
     @endpoint("PUT {topic}/unload", TopicOperation.UNLOAD)
     async def unload(self, request: web.Request) -> None:

@@ -56,6 +56,10 @@ class NamespaceMessageAdmin(TopicResource):
             else:
                 yield again
 
+    async def _flushed(self, topics: list[Topic]) -> None:
+        async for topic in self._each(topics):
+            await self._topics.flushed(topic)
+
     @endpoint(
         "POST namespaces/{namespace}/clearBacklog/{subscription}", NamespaceOperation.CLEAR_BACKLOG
     )
@@ -74,15 +78,18 @@ class NamespaceMessageAdmin(TopicResource):
                     found.skip_through(topic.ledger.last_confirmed)
                 elif strict:
                     raise RestError(500, "Cursor not found")
+        await self._flushed(topics)
 
     @endpoint("POST namespaces/{namespace}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
     @endpoint("POST namespaces/{namespace}/{bundle}/clearBacklog", NamespaceOperation.CLEAR_BACKLOG)
     async def clear(self, request: web.Request) -> None:
         """Clear the backlog of all subscriptions."""
         internal = self._context.rules.clears_internal_backlogs
-        async for topic in self._each(await self._asked(request)):
+        topics = await self._asked(request)
+        async for topic in self._each(topics):
             if isinstance(topic, PersistentTopic):
                 topic.subscriptions.clear_backlogs(internal=internal)
+        await self._flushed(topics)
 
     @endpoint(
         "POST namespaces/{namespace}/unsubscribe/{subscription}", NamespaceOperation.UNSUBSCRIBE
@@ -105,6 +112,7 @@ class NamespaceMessageAdmin(TopicResource):
         async for topic in self._each(topics):
             for subscription in _named([topic], name):
                 subscription.delete()
+        await self._flushed(topics)
 
 
 def _named(topics: list[Topic], name: str) -> Iterator[Subscription]:

@@ -183,18 +183,19 @@ class MessageTopics:
             # A topic loaded again by name has the same type.
             yield cast("T", await self.load(topic.name)) if topic.closing else topic
 
-    async def flushed(self, topic: PersistentTopic) -> None:
-        """Wait until changes are as durable as the store makes them.
+    async def flushed(self, *topics: Topic) -> None:
+        """Wait until changes of stored topics are as durable as the store makes them.
 
         Raises:
             RestError, ServedElsewhereError: See ``load``.
             MessageStoreError: The store failed.
         """
-        try:
-            await topic.ledger.flushed()
-        except MessageStoreError:
-            # Unloaded meanwhile, which keeps the changes; a failed store fails again.
-            await persistent(await self.load(topic.name)).ledger.flushed()
+        async for topic in in_turns(stored_of(topics)):
+            try:
+                await topic.ledger.flushed()
+            except MessageStoreError:
+                # Unloaded meanwhile, which keeps the changes; a failed store fails again.
+                await persistent(await self.load(topic.name)).ledger.flushed()
 
 
 def check_persistent(request: web.Request, what: str) -> None:

@@ -90,6 +90,7 @@ class SubscriptionAdmin(TopicResource):
             subscription = topic.subscriptions.get(name)
             if subscription is not None:
                 subscription.delete()
+        await self._topics.flushed(*topics)
         if self._context.rules.acts_before_it_refuses and len(found) < len(topics):
             raise RestError(404, "Subscription not found")
 
@@ -121,6 +122,7 @@ class SubscriptionAdmin(TopicResource):
             subscription.cursor.properties = dict(properties)
             subscription.cursor.changed = True
             subscription.cursor.save()
+        await self._topics.flushed(*topics)
 
     @endpoint(
         "GET {topic}/subscription/{subName}/replicatedSubscriptionStatus",

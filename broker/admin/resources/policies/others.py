@@ -5,7 +5,7 @@ Source: upstream NamespacesBase, PersistentTopicsBase.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.admin.bodies import json_body
 from broker.admin.openapi import schemas
@@ -19,7 +19,7 @@ from proto.names import InvalidNameError, TopicName
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aiohttp import web
 
@@ -112,8 +112,11 @@ class OtherPolicyAdmin(PolicyResource):
 
     async def _add(self, request: web.Request, properties: dict[str, str]) -> None:
         namespace = await self._namespace(request)
-        together = {**(self._kept(namespace).get(_PROPERTIES) or {}), **properties}
-        await self._keep(namespace, _PROPERTIES, together or None)
+        await self._change(
+            namespace,
+            _PROPERTIES,
+            lambda document: {**(document.get(_PROPERTIES) or {}), **properties} or None,
+        )
 
     @endpoint("DELETE namespaces/{namespace}/properties", Level.TENANT_ADMIN)
     async def remove_properties(self, request: web.Request) -> None:
@@ -130,10 +133,14 @@ class OtherPolicyAdmin(PolicyResource):
     async def remove_property(self, request: web.Request) -> object:
         """Remove a property, and return its value."""
         namespace = await self._namespace(request)
-        left = dict(self._kept(namespace).get(_PROPERTIES) or {})
-        value = left.pop(segment(request, "key"), None)
-        await self._keep(namespace, _PROPERTIES, left or None)
-        return plain(value)
+        name = segment(request, "key")
+
+        def left(document: Mapping[str, Any]) -> object:
+            properties = document.get(_PROPERTIES) or {}
+            return {key: value for key, value in properties.items() if key != name} or None
+
+        before = await self._change(namespace, _PROPERTIES, left)
+        return plain((before.get(_PROPERTIES) or {}).get(name))
 
     # -- dispatch of a subscription -----------------------------------------------------------
 
@@ -165,9 +172,11 @@ class OtherPolicyAdmin(PolicyResource):
         await self._keep_rate(await self._topic(request), segment(request, "subName"), None)
 
     async def _keep_rate(self, topic: TopicName, name: str, rate: object) -> None:
-        rates = {**(self._kept(topic).get(_RATES) or {}), name: rate}
-        kept = {one: value for one, value in rates.items() if value is not None}
-        await self._keep(topic, _RATES, kept or None)
+        def with_rate(document: Mapping[str, Any]) -> object:
+            rates = {**(document.get(_RATES) or {}), name: rate}
+            return {one: value for one, value in rates.items() if value is not None} or None
+
+        await self._change(topic, _RATES, with_rate)
 
     # -- shadow topics: no topic is copied to another -----------------------------------------
 

@@ -9,8 +9,15 @@ from broker.admin.openapi import schemas
 from broker.admin.paths import endpoint
 from broker.admin.requests import segment
 from broker.admin.resources.policies.subjects import PolicyResource
-from broker.authorization.grants import KEY, OF_NAMESPACE, OF_SUBSCRIPTIONS, OF_TOPICS
+from broker.authorization.grants import (
+    KEY,
+    OF_NAMESPACE,
+    OF_SUBSCRIPTIONS,
+    OF_TOPICS,
+    forget_grants,
+)
 from broker.authorization.operations import Action, Level, NamespaceOperation
+from broker.errors import RefusedError
 from broker.policies.values import (
     BadBodyError,
     check_unicode,
@@ -21,7 +28,7 @@ from broker.policies.values import (
 from server.http import RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from aiohttp import web
 
@@ -34,19 +41,21 @@ class PermissionAdmin(PolicyResource):
     """Requests about permissions."""
 
     def _permissions(self, namespace: NamespaceName) -> dict[str, dict[str, Any]]:
-        kept = self._kept(namespace).get(KEY, {})
-        return {part: dict(kept.get(part, {})) for part in no_permissions()}
+        return _permissions(self._kept(namespace))
 
-    async def _keep_one(
-        self, namespace: NamespaceName, part: str, name: str, value: object
+    async def _change_one(
+        self, namespace: NamespaceName, part: str, name: str, changed: Callable[[Any], object]
     ) -> None:
-        """Replace the permissions of a name; remove the name if empty."""
-        kept = self._permissions(namespace)
-        kept[part][name] = value
-        if not value:
-            del kept[part][name]
-        anything = any(kept.values())
-        await self._keep(namespace, KEY, kept if anything else None)
+        """Change the permissions of a name; remove the name if empty."""
+
+        def with_one(document: Mapping[str, Any]) -> object:
+            kept = _permissions(document)
+            kept[part][name] = value = changed(kept[part].get(name))
+            if not value:
+                del kept[part][name]
+            return kept if any(kept.values()) else None
+
+        await self._change(namespace, KEY, with_one)
 
     # -- of namespaces ------------------------------------------------------------------------
 
@@ -65,7 +74,7 @@ class PermissionAdmin(PolicyResource):
         """Set the allowed actions of a role in a namespace."""
         actions = await _actions(request)
         namespace = await self._namespace(request)
-        await self._keep_one(namespace, OF_NAMESPACE, segment(request, "role"), actions)
+        await self._change_one(namespace, OF_NAMESPACE, segment(request, "role"), lambda _: actions)
 
     @endpoint(
         "DELETE namespaces/{namespace}/permissions/{role}", NamespaceOperation.REVOKE_PERMISSION
@@ -73,7 +82,7 @@ class PermissionAdmin(PolicyResource):
     async def revoke_on_namespace(self, request: web.Request) -> None:
         """Remove all permissions of a role in a namespace."""
         namespace = await self._namespace(request)
-        await self._keep_one(namespace, OF_NAMESPACE, segment(request, "role"), None)
+        await self._change_one(namespace, OF_NAMESPACE, segment(request, "role"), lambda _: None)
 
     # -- of subscriptions ---------------------------------------------------------------------
 
@@ -94,7 +103,8 @@ class PermissionAdmin(PolicyResource):
         """Allow roles to use subscriptions of a name."""
         roles = set_of_texts(await json_body(request)) or []
         namespace = await self._namespace(request)
-        await self._keep_one(namespace, OF_SUBSCRIPTIONS, segment(request, "subscription"), roles)
+        name = segment(request, "subscription")
+        await self._change_one(namespace, OF_SUBSCRIPTIONS, name, lambda _: roles)
 
     @endpoint(
         "DELETE namespaces/{namespace}/permissions/{subscription}/{role}",
@@ -104,9 +114,11 @@ class PermissionAdmin(PolicyResource):
         """Remove a role's permission to use subscriptions of a name."""
         namespace = await self._namespace(request)
         name, role = segment(request, "subscription"), segment(request, "role")
-        roles = self._permissions(namespace)[OF_SUBSCRIPTIONS].get(name, [])
-        left = [one for one in roles if one != role]
-        await self._keep_one(namespace, OF_SUBSCRIPTIONS, name, left)
+
+        def left(roles: list[str] | None) -> list[str]:
+            return [one for one in roles or () if one != role]
+
+        await self._change_one(namespace, OF_SUBSCRIPTIONS, name, left)
 
     # -- of topics ----------------------------------------------------------------------------
 
@@ -129,10 +141,23 @@ class PermissionAdmin(PolicyResource):
 
     async def _change_topic(self, request: web.Request, actions: list[str | None] | None) -> None:
         topic = await self._existing_topic(request)
-        roles = dict(self._permissions(topic.namespace)[OF_TOPICS].get(str(topic), {}))
-        roles[segment(request, "role")] = actions
-        allowed = {role: one for role, one in roles.items() if one is not None}
-        await self._keep_one(topic.namespace, OF_TOPICS, str(topic), allowed)
+        changed = {segment(request, "role"): actions}
+
+        def allowed(roles: Mapping[str, Any] | None) -> object:
+            together = {**(roles or {}), **changed}
+            return {role: one for role, one in together.items() if one is not None}
+
+        await self._change_one(topic.namespace, OF_TOPICS, str(topic), allowed)
+        try:
+            await self._check_there(topic)
+        except RefusedError:
+            await forget_grants(self._context.message_policies, topic)
+            raise
+
+
+def _permissions(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    kept = document.get(KEY, {})
+    return {part: dict(kept.get(part, {})) for part in no_permissions()}
 
 
 def no_permissions() -> dict[str, dict[str, object]]:

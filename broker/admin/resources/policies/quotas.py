@@ -50,15 +50,17 @@ class QuotaAdmin(PolicyResource):
     """Requests about backlog quotas."""
 
     def _quotas(self, of: NamespaceName | TopicName) -> Mapping[str, Any]:
-        return dict(self._kept(of).get(_KEY, {}))
+        return _quotas(self._kept(of))
 
     async def _keep_one(
         self, of: NamespaceName | TopicName, kind: str, quota: Mapping[str, Any] | None
     ) -> None:
-        others = {name: one for name, one in self._quotas(of).items() if name != kind}
-        quotas = others if quota is None else {**others, kind: quota}
-        in_order = {name: quotas[name] for name in _TYPES if name in quotas}
-        await self._keep(of, _KEY, in_order or None)
+        def with_one(document: Mapping[str, Any]) -> object:
+            quotas = {**_quotas(document), kind: quota}
+            in_order = {name: quotas[name] for name in _TYPES if quotas.get(name) is not None}
+            return in_order or None
+
+        await self._change(of, _KEY, with_one)
 
     @endpoint("GET namespaces/{namespace}/backlogQuotaMap", PolicyName.BACKLOG)
     async def get_of_namespace(self, request: web.Request) -> object:
@@ -76,7 +78,9 @@ class QuotaAdmin(PolicyResource):
                 quotas = _defaults(self._context.message_policies.defaults)
                 if self._context.rules.keeps_shown_quotas:
                     check_change(request)
-                    await self._keep(topic.namespace, _KEY, quotas)
+                    await self._change(
+                        topic.namespace, _KEY, lambda document: _quotas(document) or quotas
+                    )
                     tell_change(request)
         return quotas
 
@@ -110,6 +114,10 @@ class QuotaAdmin(PolicyResource):
         """Remove a quota."""
         kind = _kind(request)
         await self._keep_one(await self._subject(request), kind, None)
+
+
+def _quotas(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return document.get(_KEY) or {}
 
 
 def quotas_of(value: object, namespace: NamespaceName) -> dict[str, Mapping[str, Any]]:

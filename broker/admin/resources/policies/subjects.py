@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from broker.admin.paths import Resource
 from broker.admin.requests import namespace_name, topic_name
+from broker.errors import RefusedError
 from broker.topics.rules import no_namespace, not_found
+from proto.names import NamespaceName
 from server.http import RestError
 
 if TYPE_CHECKING:
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from proto.names import NamespaceName, TopicName
+    from broker.policies.service import Change
+    from proto.names import TopicName
 
 
 class PolicyResource(Resource):
@@ -26,7 +29,35 @@ class PolicyResource(Resource):
 
     async def _keep(self, of: NamespaceName | TopicName, key: str, value: object) -> None:
         """Set a policy; None removes the policy."""
-        await self._context.message_policies.set(of, key, value)
+        await self._change(of, key, lambda _: value)
+
+    async def _change(
+        self, of: NamespaceName | TopicName, key: str, changed: Change
+    ) -> Mapping[str, Any]:
+        """Change a policy; see PolicyService.change.
+
+        Raises:
+            RestError, RefusedError: The namespace or topic does not exist any more.
+        """
+        policies = self._context.message_policies
+        before = await policies.change(of, key, changed)
+        try:
+            await self._check_there(of)
+        except (RestError, RefusedError):
+            # Otherwise the next one of this name would have the policy.
+            await policies.forget(of)
+            raise
+        return before
+
+    async def _check_there(self, of: NamespaceName | TopicName) -> None:
+        if isinstance(of, NamespaceName):
+            await self._context.policies(of)
+            return
+        snapshot = await self._context.store.snapshot(of.namespace)
+        if snapshot is None:
+            raise no_namespace()
+        if not snapshot.contains(of):
+            raise not_found(of)
 
     async def _namespace(self, request: web.Request, *, by_policies: bool = False) -> NamespaceName:
         """Return the namespace in the path.
@@ -57,11 +88,7 @@ class PolicyResource(Resource):
             RefusedError: The topic or its namespace does not exist.
         """
         topic = topic_name(request)
-        snapshot = await self._context.store.snapshot(topic.namespace)
-        if snapshot is None:
-            raise no_namespace()
-        if not snapshot.contains(topic):
-            raise not_found(topic)
+        await self._check_there(topic)
         return topic
 
     async def _topic(self, request: web.Request) -> TopicName:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
     from broker.messages.stores.ledger_row import LedgerRow
     from broker.messages.stores.room import TopicRoom
-    from broker.messages.stores.sqlite.batch import Batch
     from broker.messages.stores.sqlite.reads import DatabaseReads
     from broker.messages.stores.sqlite.writer import DatabaseWriter
 
@@ -130,13 +129,6 @@ class DatabaseParts(NamedTuple):
     next_id: Callable[[], int]
     now_ms: Callable[[], int]
     max_entries_per_ledger: int
-
-
-def drop_ledger(ledger: SqliteLedger, batch: Batch) -> None:
-    """Delete a ledger's entries in steps, after a batch."""
-    ledger.forget_recent(len(ledger.recent))
-    if len(ledger):
-        batch.drop(ledger)
 
 
 def _damaged(damage: str) -> MessageStoreError:
@@ -343,4 +335,4 @@ class SqliteManagedLedger(ManagedLedger):
         batch = self._writer.batch()  # On a failed writer, raises before any ledger leaves the row.
         for ledger in self._row.take(count):
             self._room.charge(-len(ledger), -ledger.size_bytes)
-            drop_ledger(ledger, batch)
+            self._writer.drop(ledger, batch)

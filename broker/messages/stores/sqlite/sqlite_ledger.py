@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from broker.messages.metadata import MessageDigest
 
 _MOST_MARKS = 256
+_MOST_GROUPS = 1_000
+"""Groups of entries above which those of dropped ledgers are forgotten."""
 ENTRY_OVERHEAD_BYTES = 200
 """The memory of an entry beside the bytes: objects and numbers."""
 
@@ -134,14 +136,28 @@ class RecentEntries:
     def __init__(self, max_bytes: int) -> None:
         self.size_bytes = 0
         self._max_bytes = max_bytes
+        # Also groups of dropped ledgers: those without entries in memory.
         self._groups: deque[tuple[SqliteLedger, int, int]] = deque()
+        self._most_groups = _MOST_GROUPS
 
     def add(self, ledger: SqliteLedger, entries: int, size_bytes: int) -> None:
         """Count newly stored entries, and drop the oldest from memory."""
+        if not ledger.recent:
+            return  # Dropped before its entries were stored.
         cost = size_bytes + entries * ENTRY_OVERHEAD_BYTES
         self._groups.append((ledger, entries, cost))
         self.size_bytes += cost
         while self.size_bytes > self._max_bytes and self._groups:
             oldest, count, freed = self._groups.popleft()
-            oldest.forget_recent(count)
-            self.size_bytes -= freed
+            if oldest.recent:
+                oldest.forget_recent(count)
+                self.size_bytes -= freed
+
+    def forget(self, ledger: SqliteLedger) -> None:
+        """Drop all entries of a dropped ledger from memory."""
+        stored = ledger.recent[: max(0, ledger.confirmed - ledger.recent_from)]
+        self.size_bytes -= sum(len(data) + ENTRY_OVERHEAD_BYTES for data, _ in stored)
+        ledger.forget_recent(len(ledger.recent))
+        if len(self._groups) >= self._most_groups:
+            self._groups = deque(group for group in self._groups if group[0].recent)
+            self._most_groups = 2 * len(self._groups) + _MOST_GROUPS

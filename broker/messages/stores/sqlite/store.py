@@ -26,7 +26,6 @@ from broker.messages.stores.sqlite.managed_ledger import (
     SqliteManagedLedger,
     SqliteTopic,
     cursor_state,
-    drop_ledger,
 )
 from broker.messages.stores.sqlite.reads import DatabaseReads
 from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
@@ -344,7 +343,7 @@ class SqliteMessageStore(MessageStore):
         # An empty ledger replaces the topic's ledgers, so remaining references read no entries.
         topic.row.add(SqliteLedger(self._next_id, NOBODY))
         for ledger in topic.row.take(len(topic.row) - 1):
-            drop_ledger(ledger, batch)
+            self._parts.writer.drop(ledger, batch)
         await self._parts.writer.flushed()
 
     def _closed(self, name: str) -> SqliteTopic | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.messages.position import Position
     from broker.messages.stores.sqlite.batch import DroppedLedger, Writing
     from broker.messages.stores.sqlite.database import DatabaseFile
-    from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries
+    from broker.messages.stores.sqlite.sqlite_ledger import RecentEntries, SqliteLedger
     from limiter.clock import Clock, TimerHandle
 
 logger = logging.getLogger(__name__)
@@ -109,6 +109,12 @@ class DatabaseWriter:
             self._next.seal()
             self._next = Batch()
         return self._next
+
+    def drop(self, ledger: SqliteLedger, batch: Batch) -> None:
+        """Drop a ledger's entries: from memory now, from the database in steps after a batch."""
+        self._recent.forget(ledger)
+        if len(ledger):
+            batch.drop(ledger)
 
     @property
     def unwritten_bytes(self) -> int:

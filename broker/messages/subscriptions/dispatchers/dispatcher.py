@@ -83,6 +83,10 @@ class Dispatcher(ABC):
     # -- scheduling ---------------------------------------------------------------------------
 
     def wake(self) -> None:
+        """Schedule a run, because something may have become deliverable."""
+        self._run_later()
+
+    def _run_later(self) -> None:
         """Schedule a run, round robin with all dispatchers; repeated requests are merged."""
         if not self._is_due:
             self._is_due = True
@@ -106,7 +110,7 @@ class Dispatcher(ABC):
             return
         self._topic.touched()
         if handled >= ENTRIES_A_TURN:
-            self.wake()
+            self._run_later()
         else:
             self._fetched, self._asked = [], None
 
@@ -178,7 +182,7 @@ class Dispatcher(ABC):
             return
         self._fetching = None
         self._fetched, self._asked = entries, asked
-        self.wake()
+        self._run_later()
 
     def _forget_fetched(self) -> None:
         """Drop fetched entries, and cancel a running fetch."""

@@ -53,11 +53,17 @@ class KeySharedDispatcher(SharedDispatcher):
         """True if messages of a moved key wait for earlier messages."""
         return self.mode == pb.AUTO_SPLIT and not self.allows_disorder
 
+    def wake(self) -> None:
+        """Schedule a run that searches all waiting entries for a ready consumer."""
+        self.replay.changed()
+        super().wake()
+
     # -- delivering ---------------------------------------------------------------------------
 
     def _waiting_entries(self, most: int) -> list[Entry] | None:
-        """Return the first waiting entries with a ready consumer; None if empty."""
-        return self._those_left(self.replay.first(most, self._may_go))
+        """Return the first waiting entries with a ready consumer; None if there are none."""
+        found = self._those_left(self.replay.search(most, self._may_go))
+        return [] if found is None and self.replay.searching else found
 
     def _may_go(self, sticky_hash: int) -> bool:
         consumer = self.ring.select(sticky_hash % _HASH_ZERO)

@@ -370,10 +370,23 @@ def test_a_configuration_is_frozen() -> None:
     [
         ("brokerShutdownTimeoutMs", "-1", 0),
         ("metadataStoreSessionTimeoutMillis", "0", 100),
+        ("httpMaxRequestHeaderSize", "0", 1),
     ],
 )
-def test_a_time_that_is_too_short_is_named_as_it_was_given(key, value, least) -> None:
+def test_a_number_that_is_too_small_is_named_as_it_was_given(key, value, least) -> None:
     with pytest.raises(ConfigError) as caught:
         BrokerConfig.from_properties({key: value})
     (problem,) = caught.value.problems
     assert problem.startswith(f"{key}={value!r}: expected a whole number from {least} to ")
+
+
+def test_a_quota_beyond_all_numbers_is_the_largest() -> None:
+    assert config(backlogQuotaDefaultLimitGB="1e300").policies.size_quota.limit == 2**63 - 1
+
+
+def test_of_many_unknown_subscription_types_the_beginning_is_named() -> None:
+    given = ",".join(f"Type{number}" for number in range(100))
+    with pytest.raises(ConfigError) as caught:
+        config(subscriptionTypesEnabled=given)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"subscriptionTypesEnabled={given[:100]}: expected some of ")

@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,9 +21,11 @@ from broker.errors import Refusal, RefusedError
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
 from server.configuration.settings import Settings
+from tests.support.authentication.credentials import PACKAGE
 from tests.support.clocks.settle import settle
 
 LOOKUPS = "maxConcurrentLookupRequest"
+LOADS = "maxConcurrentTopicLoadRequest"
 HEAP_MB = "maxTopicListInFlightHeapMemSizeMB"
 HIGH = "pulsarChannelWriteBufferHighWaterMark"
 LOW = "pulsarChannelWriteBufferLowWaterMark"
@@ -288,6 +293,70 @@ async def test_kept_values_that_need_each_other_hold_beside_a_bad_one(make) -> N
     one = await make({LOW: "100000", HIGH: "200000", LOOKUPS: "abc"})
     marks = one.config.flow.rules.marks
     assert (marks.low_bytes, marks.high_bytes) == (100_000, 200_000)
+
+
+async def test_a_kept_value_is_in_force_once_another_makes_it_usable(
+    make: Callable[..., Dynamic],
+) -> None:
+    one = await make({LOW: "60000"}, **{HIGH: "50000", LOW: "1000"})
+    before = one.config.flow.rules.marks.low_bytes
+    await one.dynamic.set(HIGH, "70000")
+    assert (before, one.config.flow.rules.marks.low_bytes) == (1_000, 60_000)
+
+
+async def test_as_shipped_the_number_set_last_is_shown_also_after_a_usable_one(
+    make: Callable[..., Dynamic],
+) -> None:
+    one = await make(floodgateProfile="pulsar")
+    await one.dynamic.set(LOADS, "7")
+    await one.dynamic.set(LOADS, "0")
+    assert one.dynamic.runtime()[LOADS] == "0"
+    assert one.config.max_concurrent_topic_loads == 7
+
+
+async def test_values_change_with_a_prefix_of_token_keys(make: Callable[..., Dynamic]) -> None:
+    one = await make(
+        authenticationEnabled="true",
+        authenticationProviders=f"{PACKAGE}Token",
+        tokenSettingPrefix="my_",
+        my_tokenSecretKey="file:///secret",
+    )
+    await one.dynamic.set(LOOKUPS, "7")
+    assert one.config.max_concurrent_lookup_requests == 7
+    assert one.config.authentication == one.started_with.authentication
+    assert one.dynamic.runtime()["tokenSettingPrefix"] == "my_"
+
+
+async def test_values_change_and_are_followed_without_the_source_of_the_stores_url(
+    make: Callable[..., Dynamic], tmp_path: Path
+) -> None:
+    source = tmp_path / "url"
+    source.write_text("memory:local")
+    one = await make(floodgateMetadataStoreUrl=f"file://{source}")
+    source.unlink()
+    await one.dynamic.set(LOOKUPS, "7")
+    there = one.config.max_concurrent_lookup_requests
+    one.store.kept[LOOKUPS] = "8"
+    one.store.tell()
+    await settle()
+    followed = one.config.max_concurrent_lookup_requests
+    await one.dynamic.clear()
+    assert (there, followed, one.config) == (7, 8, one.started_with)
+
+
+async def test_a_change_leaves_the_bound_that_the_disk_had_at_the_start(
+    make: Callable[..., Dynamic], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def free(megabytes: int) -> None:
+        found = SimpleNamespace(f_bavail=megabytes, f_frsize=1 << 20)
+        monkeypatch.setattr(os, "statvfs", lambda _: found)
+
+    free(3_000)
+    one = await make()
+    free(1_000)
+    await one.dynamic.set(LOOKUPS, "7")
+    assert one.dynamic.runtime()["floodgateMessageStoreMaxMB"] == "1500"
+    assert one.config.message_store.max_bytes == 1_500 << 20
 
 
 async def test_a_key_of_another_version_is_left_alone(make: Callable[..., Dynamic]) -> None:

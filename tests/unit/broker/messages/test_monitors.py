@@ -19,6 +19,7 @@ from broker.policies.effective import (
     DeleteMode,
     EffectivePolicies,
     InactiveTopics,
+    Retention,
 )
 from broker.stores.changes import TopicChanges
 from proto.names import TopicName
@@ -212,6 +213,17 @@ async def test_a_topic_that_nobody_uses_is_deleted_after_a_while() -> None:
     await watched.monitors.delete_unused()
     assert watched.topics.loaded(NAME) is None
     assert not watched.store.holds(str(NAME))
+
+
+@pytest.mark.parametrize(("minutes", "is_kept"), [(0, False), (1, False), (2, True), (-1, True)])
+async def test_an_unused_topic_stays_while_its_messages_are_retained(
+    minutes: int, is_kept: bool
+) -> None:
+    watched = Watched(replace(unused(), retention=Retention(minutes, -1)))
+    await watched.topic()
+    watched.clock.advance(61)
+    await watched.monitors.delete_unused()
+    assert (watched.topics.loaded(NAME) is not None) is is_kept
 
 
 @pytest.mark.parametrize("policies", [DEFAULTS, unused()])

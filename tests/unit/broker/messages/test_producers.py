@@ -213,6 +213,12 @@ async def test_the_epoch_survives_an_unload() -> None:
     assert again.producers.epoch == 1
 
 
+async def test_producers_without_a_limit_have_none() -> None:
+    for unlimited in (0, -1):
+        topic = await TopicOnHand(policies=replace(DEFAULTS, max_producers=unlimited)).topic()
+        add(topic, TopicOnHand().connection().producer(1))
+
+
 async def test_there_are_no_more_producers_than_the_policy_says() -> None:
     hand = TopicOnHand(policies=replace(DEFAULTS, max_producers=1))
     topic = await hand.topic()

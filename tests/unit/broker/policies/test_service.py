@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from broker.policies.effective import DEFAULTS, Retention
 from broker.policies.service import PolicyService
 from broker.stores.changes import StoreError
 from broker.stores.memory import MemoryStore
+from broker.stores.store import DEFAULT_POLICIES
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
@@ -104,11 +106,53 @@ async def test_what_was_missed_is_read_as_a_whole(policies, store) -> None:
     await policies.set(TOPIC, TTL, 5)
     told = asyncio.Queue[object]()
     policies.on_change(told.put_nowait)
-    await store.set_policy(str(TOPIC), TTL, None)
+    await store.set_policy(str(TOPIC), TTL, None, before=5)
     await store.set_policy(str(NAMESPACE), TTL, 7)
     store.tell("")
     assert {await told.get(), await told.get()} == {TOPIC, NAMESPACE}
     assert policies.of(TOPIC).ttl_seconds == 7
+
+
+async def test_a_change_by_another_broker_between_reading_and_writing_is_kept(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store.set_policy
+
+    async def late(name: str, key: str, value: object, before: object = None) -> bool:
+        monkeypatch.undo()
+        await write(name, key, ["theirs"])
+        return await write(name, key, value, before)
+
+    monkeypatch.setattr(store, "set_policy", late)
+    await policies.change(NAMESPACE, "names", lambda kept: [*kept.get("names", ()), "ours"])
+    assert policies.document(NAMESPACE) == {"names": ["theirs", "ours"]}
+
+
+async def test_a_policy_changed_elsewhere_all_the_time_is_refused_in_the_end(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(store, "set_policy", never)
+    with pytest.raises(RefusedError, match="is being changed by other brokers"):
+        await policies.set(TOPIC, TTL, 5)
+
+
+async def test_a_policy_that_was_stored_though_the_store_failed_is_in_force(
+    policies: PolicyService, store: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = store.set_policy
+
+    async def lost(*change: Any) -> bool:
+        await write(*change)
+        raise StoreError("the connection was lost")
+
+    monkeypatch.setattr(store, "set_policy", lost)
+    with pytest.raises(StoreError):
+        await policies.set(TOPIC, TTL, 5)
+    await settle()
+    assert policies.of(TOPIC).ttl_seconds == 5
 
 
 async def test_a_deleted_topic_leaves_no_policies_behind(policies, store) -> None:
@@ -118,6 +162,16 @@ async def test_a_deleted_topic_leaves_no_policies_behind(policies, store) -> Non
     await policies.forget(TOPIC)
     assert policies.of(TOPIC) == DEFAULTS
     assert await store.policy_documents() == {str(OTHER): {TTL: 6}}
+
+
+async def test_a_policy_that_another_broker_set_a_moment_before_a_deletion_is_forgotten(
+    policies: PolicyService, store: SharedStore
+) -> None:
+    for name in (TOPIC, NAMESPACE):
+        await store.set_policy(str(name), TTL, 5)
+    await policies.forget(TOPIC)
+    await policies.forget_namespaces([NAMESPACE])
+    assert await store.policy_documents() == {}
 
 
 async def test_a_deleted_namespace_leaves_no_policies_behind(policies, store) -> None:
@@ -182,3 +236,17 @@ async def test_of_more_names_than_are_kept_all_are_read(policies, store, monkeyp
         store.tell(f"persistent://public/default/another-{number}")
     await settle()
     assert [policies.document(one) for one in (TOPIC, OTHER)] == [{TTL: 5}, {TTL: 5}]
+
+
+async def test_the_size_of_a_policy_is_bounded_and_a_larger_one_can_shrink(
+    policies: PolicyService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await policies.set(NAMESPACE, "names", "x" * 40)
+    monkeypatch.setattr(module, "MAX_POLICY_BYTES", 20)
+    with pytest.raises(RefusedError, match="names would have 43 bytes, of 20 at most"):
+        await policies.set(NAMESPACE, "names", "x" * 41)
+    with pytest.raises(RefusedError, match="names would have 32 bytes"):
+        await policies.create_namespace(OTHER.namespace, DEFAULT_POLICIES, {"names": "x" * 30})
+    await policies.set(NAMESPACE, "names", "x" * 30)
+    await policies.set(NAMESPACE, "names", "x" * 18)
+    assert policies.document(NAMESPACE) == {"names": "x" * 18}

@@ -35,6 +35,9 @@ def test_long_and_real_numbers_have_bounds_of_their_own() -> None:
     with pytest.raises(BadBodyError):
         long_number(JsonNumber("9223372036854775808"))
     assert real_number(JsonNumber("2")) == 2.0
+    for endless in ("1e400", "-1e400"):
+        with pytest.raises(BadBodyError, match="1e400"):
+            real_number(JsonNumber(endless))
 
 
 @pytest.mark.parametrize(("given", "read"), [(None, False), (True, True), ("TRUE", True)])

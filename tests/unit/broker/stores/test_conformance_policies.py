@@ -28,7 +28,7 @@ async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
         await store.set_policy(NAMESPACE, "ttl", 5)
         await store.set_policy(TOPIC, "rate", RATE)
         await store.set_policy(TOPIC, "dedup", False)
-        await store.set_policy(NAMESPACE, "ttl", 7)
+        await store.set_policy(NAMESPACE, "ttl", 7, before=5)
         expected = {NAMESPACE: {"ttl": 7}, TOPIC: {"rate": RATE, "dedup": False}}
         assert await store.policy_documents() == expected
         assert await store.policy_documents(TOPIC) == {TOPIC: expected[TOPIC]}
@@ -38,11 +38,25 @@ async def test_policies_are_kept_by_name_and_key(open_store: OpenStore) -> None:
 async def test_a_policy_is_removed_alone_and_the_last_one_with_its_name(open_store) -> None:
     async with open_store() as store:
         await keep_two(store, TOPIC)
-        await store.set_policy(TOPIC, "ttl", None)
-        await store.set_policy(TOPIC, "never set", None)
+        await store.set_policy(TOPIC, "ttl", None, before=5)
         left = await store.policy_documents()
-        await store.set_policy(TOPIC, "dedup", None)
+        await store.set_policy(TOPIC, "dedup", None, before=True)
         assert left == {TOPIC: {"dedup": True}}
+        assert await store.policy_documents() == {}
+
+
+async def test_a_policy_with_another_value_than_the_one_read_is_not_replaced(
+    open_store: OpenStore,
+) -> None:
+    async with open_store() as store:
+        assert await store.set_policy(TOPIC, "rate", RATE)
+        assert not await store.set_policy(TOPIC, "rate", 7)
+        assert not await store.set_policy(TOPIC, "rate", 7, before=5)
+        assert not await store.set_policy(TOPIC, "rate", None, before=5)
+        assert not await store.set_policy(TOPIC, "ttl", 7, before=5)
+        assert await store.policy_documents() == {TOPIC: {"rate": RATE}}
+        assert await store.set_policy(TOPIC, "rate", 7, before=RATE)
+        assert await store.set_policy(TOPIC, "rate", None, before=7)
         assert await store.policy_documents() == {}
 
 

@@ -1,5 +1,6 @@
 """A consumer's arguments are checked immediately."""
 
+import math
 from typing import Any
 
 import pytest
@@ -14,8 +15,19 @@ from client.messages.enums import ConsumerType
     ("arguments", "text"),
     [
         ({"consumer_type": 7}, "consumer_type is one of ConsumerType, such as .*, not 7"),
-        ({"receiver_queue_size": -1}, "receiver_queue_size is -1: it must not be negative"),
-        ({"max_pending_chunked_message": -1}, "max_pending_chunked_message is -1"),
+        ({"receiver_queue_size": -1}, "receiver_queue_size is a whole number from 0 on, not -1"),
+        ({"receiver_queue_size": 1.5}, "receiver_queue_size is a whole number from 0 on, not 1.5"),
+        ({"receiver_queue_size": None}, "receiver_queue_size is a whole number .*, not None"),
+        ({"max_pending_chunked_message": None}, "max_pending_chunked_message is a whole number"),
+        ({"ack_group_size": None}, "ack_group_size is a whole number, not None"),
+        ({"ack_group_size": "x"}, "ack_group_size is a whole number, not 'x'"),
+        ({"ack_group_time_ms": None}, "ack_group_time_ms is a finite number, not None"),
+        ({"negative_ack_redelivery_delay_ms": math.nan}, "_ms is a finite number from 0 on"),
+        ({"negative_ack_redelivery_delay_ms": math.inf}, "_ms is a finite number from 0 on"),
+        ({"auto_update_partitions_seconds": None}, "_seconds is a finite number, not None"),
+        ({"negative_ack_backoff": 5}, "negative_ack_backoff is a NegativeAckBackoff, not 5"),
+        ({"batch_receive_policy": 5}, "batch_receive_policy is a ConsumerBatchReceivePolicy"),
+        ({"key_shared_policy": "x"}, "key_shared_policy is a ConsumerKeySharedPolicy, not 'x'"),
         ({"unacked_messages_timeout_ms": -1}, "must be 0 .never. or at least 10000"),
         (
             {"is_read_compacted": True, "consumer_type": ConsumerType.Shared},

@@ -6,6 +6,7 @@ from typing import Literal
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from client.consumers.acknowledging.acknowledgements import Acknowledgements
 from client.consumers.options import (
     ConsumerKeySharedPolicy,
 )
@@ -92,6 +93,19 @@ async def test_a_subscription_that_is_cancelled_is_given_up_at_the_broker_too() 
     assert kinds(broker) == [Type.SUBSCRIBE, Type.CLOSE_CONSUMER]
     assert broker.cnx is not None
     assert not broker.cnx.attached.consumers
+
+
+async def test_a_consumer_that_fails_after_it_subscribed_is_closed_at_the_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_: object) -> None:
+        raise TypeError("no number")
+
+    monkeypatch.setattr(Acknowledgements, "sent", fail)
+    broker = ModelBroker()
+    with pytest.raises(TypeError, match="no number"):
+        await opened(broker)
+    assert kinds(broker) == [Type.SUBSCRIBE, Type.CLOSE_CONSUMER]
 
 
 async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledged() -> None:

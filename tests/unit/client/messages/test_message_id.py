@@ -58,3 +58,8 @@ def test_ids_are_in_order_by_ledger_entry_and_batch_index() -> None:
 
 def test_an_id_is_shown_as_the_official_client_shows_it() -> None:
     assert str(MessageId(3, 1, 2, 4)) == "(1,2,3,4)"
+
+
+def test_an_id_is_in_order_with_ids_alone() -> None:
+    with pytest.raises(TypeError, match="not supported between instances of 'MessageId' and 'int'"):
+        assert MessageId.earliest < 5  # type: ignore[operator]

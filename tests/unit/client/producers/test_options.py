@@ -12,9 +12,9 @@ from tests.support.peers.scripted_broker import ScriptedBroker
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"send_timeout_millis": -1}, "send_timeout_millis is a number from 0 on, not -1"),
-        ({"max_pending_messages": "many"}, "max_pending_messages is a number from 0 on"),
-        ({"batching_max_messages": 0}, "batching_max_messages is a number from 1 on, not 0"),
+        ({"send_timeout_millis": -1}, "send_timeout_millis is a whole number from 0 on, not -1"),
+        ({"max_pending_messages": "many"}, "max_pending_messages is a whole number from 0 on"),
+        ({"batching_max_messages": 0}, "batching_max_messages is a whole number from 1 on, not 0"),
         ({"chunking_enabled": True}, "batches and chunks exclude each other"),
         ({"compression_type": "LZ4"}, "compression_type is one of CompressionType, such as .*LZ4"),
         ({"access_mode": 7}, "access_mode is one of ProducerAccessMode"),

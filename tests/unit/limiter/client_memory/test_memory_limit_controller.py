@@ -434,3 +434,8 @@ def test_a_controller_shows_its_state(pool: Pool) -> None:
     pool.memory.force_reserve(101)
     pool.memory.request(1)
     assert repr(pool.memory) == "<MemoryLimitController 101/100 bytes with 1 waiting>"
+
+
+def test_a_limit_is_a_whole_number() -> None:
+    with pytest.raises(TypeError, match="limit_bytes is a whole number of bytes, not inf"):
+        MemoryLimitController(float("inf"))  # type: ignore[arg-type]

@@ -12,6 +12,12 @@ from server.configuration.file import (
 from server.errors import ConfigError
 
 
+def test_a_setting_of_bytes_that_are_no_text_is_refused() -> None:
+    text = b"clusterName=\xff".decode(errors="surrogateescape")
+    with pytest.raises(ConfigError, match="--set clusterName: the value is not UTF-8 text"):
+        parse_setting(text)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

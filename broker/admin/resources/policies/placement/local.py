@@ -43,9 +43,12 @@ class LocalPolicyAdmin(PolicyResource):
         return self._kept(namespace).get(LOCAL_POLICIES)
 
     async def _keep_local(self, namespace: NamespaceName, name: str, value: object) -> None:
-        policies = {**(self._local(namespace) or {}), name: value}
-        kept = {one: given for one, given in policies.items() if given is not None}
-        await self._keep(namespace, LOCAL_POLICIES, kept)
+        def with_one(document: Mapping[str, Any]) -> object:
+            policies = {**(document.get(LOCAL_POLICIES) or {}), name: value}
+            return {one: given for one, given in policies.items() if given is not None}
+
+        # As upstream even for a missing namespace.
+        await self._context.message_policies.change(namespace, LOCAL_POLICIES, with_one)
 
     async def _of_group(self, request: web.Request) -> NamespaceName:
         # Upstream stores a group even for a missing namespace.

@@ -5,6 +5,7 @@ Source: upstream NamespacesBase, PersistentTopicsBase; recorded answers.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.admin.bodies import given_body, json_body
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from broker.admin.paths import Endpoint
+    from broker.policies.service import Change
     from proto.names import NamespaceName
 
 
@@ -76,28 +78,25 @@ class OffloadAdmin(PolicyResource):
         """Store offload policies of a namespace."""
         policies = values.checked(await json_body(request))
         await self._fail_as_upstream(request, RestError(500, NO_NAMESPACE))
-        await self._keep_with_old(await self._namespace(request), policies)
+        await self._replace(await self._namespace(request), partial(values.with_old, policies))
 
     @endpoint("DELETE namespaces/{namespace}/removeOffloadPolicies", PolicyName.OFFLOAD)
     async def remove(self, request: web.Request) -> None:
         """Remove the offload policies of a namespace, and numbers of old names."""
         await self._fail_as_upstream(request, RestError(409, "Concurrent modification"))
-        await self._replace(await self._namespace(request), None)
+        await self._replace(await self._namespace(request), lambda _: None)
 
     async def _fail_as_upstream(self, request: web.Request, error: RestError) -> None:
         fails = self._context.rules.fails_as_upstream
         if fails and await self._context.store.policies(namespace_name(request)) is None:
             raise error
 
-    async def _keep_with_old(self, namespace: NamespaceName, policies: Mapping[str, Any]) -> None:
-        """Store offload policies of a namespace, merged with numbers of old names."""
-        await self._replace(namespace, values.with_old(policies, self._kept(namespace)))
-
-    async def _replace(self, namespace: NamespaceName, policies: Mapping[str, Any] | None) -> None:
-        old = [key for key in values.OLD if key in self._kept(namespace)]
-        await self._keep(namespace, values.POLICIES, policies)
-        for key in old:
-            await self._keep(namespace, key, None)
+    async def _replace(self, namespace: NamespaceName, changed: Change) -> None:
+        """Replace the offload policies of a namespace, and remove numbers of old names."""
+        before = await self._change(namespace, values.POLICIES, changed)
+        for key in values.OLD:
+            if key in before:
+                await self._keep(namespace, key, None)
 
     # -- a number -----------------------------------------------------------------------------
 
@@ -120,10 +119,13 @@ class OffloadAdmin(PolicyResource):
 
     async def _keep_number(self, one: _Number, request: web.Request, number: int | None) -> None:
         namespace = await self._namespace(request)
-        policies = values.of_namespace(self._kept(namespace)) or {}
-        policies[values.OLD[one.old]] = number
-        kept = {name: value for name, value in policies.items() if value is not None}
-        await self._keep_with_old(namespace, kept)
+
+        def with_number(document: Mapping[str, Any]) -> object:
+            policies = {**(values.of_namespace(document) or {}), values.OLD[one.old]: number}
+            kept = {name: value for name, value in policies.items() if value is not None}
+            return values.with_old(kept, document)
+
+        await self._replace(namespace, with_number)
 
     # -- of topics ----------------------------------------------------------------------------
 

@@ -268,11 +268,10 @@ async def test_a_terminated_topic_says_where_it_ends(loaded: Loaded) -> None:
     await settle()
 
 
-async def test_a_missing_topic_is_neither_terminated_nor_truncated(loaded: Loaded) -> None:
+async def test_a_missing_topic_is_not_terminated(loaded: Loaded) -> None:
     await loaded.names.create_namespace(NAMESPACE)
-    for change in (loaded.topics.terminate, loaded.topics.truncate):
-        with pytest.raises(RequestError):
-            await change(NAME)
+    with pytest.raises(RequestError):
+        await loaded.topics.terminate(NAME)
 
 
 async def test_a_topic_that_stores_nothing_is_not_terminated(loaded: Loaded) -> None:

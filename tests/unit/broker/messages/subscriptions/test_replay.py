@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 
 from broker.messages.position import Position
-from broker.messages.subscriptions.replay import ReplayQueue
+from broker.messages.subscriptions.replay import ASKED, ReplayQueue
 
 ONE_TURN = 0.02
 
@@ -30,21 +30,48 @@ def test_blocked_hashes_are_passed_over_and_asked_about_once() -> None:
         asked.append(sticky_hash)
         return sticky_hash == 6
 
-    first = queue.first(9, accepts)
+    first = queue.search(9, accepts)
     assert first == [Position(3, 1_000), Position(3, 1_001)]
     assert asked == [5, 6]
     assert queue.contains_hash(5)
     assert not queue.contains_hash(7)
 
 
-def test_the_look_behind_blocked_ones_has_an_end() -> None:
+def of_hashes(*hashes: int) -> ReplayQueue:
+    """Return a queue with a position of ledger 3 for each hash."""
     queue = ReplayQueue()
-    queue.add_all(Position(3, entry) for entry in range(10))
-    for entry in range(10):
-        queue.add(Position(3, entry), 5)
-    queue.add(Position(3, 10), 6)
-    assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=10) == []
-    assert queue.first(1, lambda sticky_hash: sticky_hash == 6, search=11) == [Position(3, 10)]
+    for entry, sticky_hash in enumerate(hashes):
+        queue.add(Position(3, entry), sticky_hash)
+    return queue
+
+
+def test_a_search_goes_on_behind_the_refused_although_something_changed() -> None:
+    queue = of_hashes(*[5] * 60, 6)
+    for _ in range(4):
+        queue.changed()
+        assert queue.search(1, {6}.__contains__, look_at=20) == []
+        assert queue.searching
+    assert queue.search(1, {6}.__contains__, look_at=20) == [Position(3, 60)]
+
+
+def test_what_a_search_refused_or_passed_is_found_by_the_next_one_alone() -> None:
+    queue = of_hashes(*[5] * 32, 5, 6)
+    assert queue.search(9, set().__contains__, look_at=30) == []
+    queue.add(Position(2, 9), 6)
+    queue.changed()
+    assert queue.search(9, {5, 6}.__contains__, look_at=30) == []
+    assert queue.searching
+    assert queue.search(2, {5, 6}.__contains__, look_at=30) == [Position(2, 9), Position(3, 0)]
+
+
+def test_nothing_is_searched_twice_until_something_changed() -> None:
+    queue = of_hashes(5)
+    for _ in range(2):
+        assert queue.search(1, set().__contains__) == []
+    assert queue.take_looked_at() == 1 + ASKED
+    assert not queue.searching
+    queue.changed()
+    assert queue.search(1, {5}.__contains__) == [Position(3, 0)]
 
 
 @pytest.mark.usefixtures("seldom_collected")
@@ -54,7 +81,7 @@ def test_fifty_thousand_go_out_a_hundred_at_a_time_within_a_turn_each() -> None:
         queue.add(Position(3, entry), 1 + entry % 500)
     while queue:
         start = process_time()
-        for position in queue.first(100, lambda _: True):
+        for position in queue.search(100, lambda _: True):
             queue.remove(position)
         turns.append(process_time() - start)
     assert len(turns) == 500
@@ -66,6 +93,6 @@ def test_positions_that_were_looked_at_are_counted_until_asked_for() -> None:
     queue = ReplayQueue()
     for entry in range(10):
         queue.add(Position(1, entry), entry % 2 + 1)
-    found = queue.first(2, lambda sticky_hash: sticky_hash == 2)
+    found = queue.search(2, lambda sticky_hash: sticky_hash == 2)
     assert found == [Position(1, 1), Position(1, 3)]
-    assert (queue.take_looked_at(), queue.take_looked_at()) == (4, 0)
+    assert (queue.take_looked_at(), queue.take_looked_at()) == (4 + 2 * ASKED, 0)

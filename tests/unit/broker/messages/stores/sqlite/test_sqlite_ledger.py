@@ -117,3 +117,27 @@ def test_without_a_place_in_memory_nothing_stays_there() -> None:
     recent = RecentEntries(0)
     recent.add(ledger, 3, 3)
     assert (ledger.recent_from, ledger.recent, recent.size_bytes) == (3, [], 0)
+
+
+def test_entries_of_a_dropped_ledger_leave_their_place_to_others() -> None:
+    dropped, other = ledger_of([100] * 4), ledger_of([100] * 4)
+    cost = 100 + ENTRY_OVERHEAD_BYTES
+    recent = RecentEntries(4 * cost)
+    recent.add(dropped, 4, 400)
+    recent.forget(dropped)
+    assert (recent.size_bytes, dropped.recent) == (0, [])
+    recent.add(dropped, 1, 100)  # Stored after it was dropped.
+    recent.add(other, 4, 400)
+    assert (recent.size_bytes, len(other.recent)) == (4 * cost, 4)
+
+
+def test_dropped_ledgers_are_not_remembered() -> None:
+    recent = RecentEntries(1 << 20)
+    kept = ledger_of([1])
+    recent.add(kept, 1, 1)
+    for _ in range(3_000):
+        ledger = ledger_of([1])
+        recent.add(ledger, 1, 1)
+        recent.forget(ledger)
+    assert len(recent._groups) < 1_010
+    assert (len(kept.recent), recent.size_bytes) == (1, 1 + ENTRY_OVERHEAD_BYTES)

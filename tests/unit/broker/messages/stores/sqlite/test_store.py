@@ -93,6 +93,14 @@ async def test_of_a_start_nothing_is_left_open_if_it_fails(path: Path) -> None:
         assert store.names() == []
 
 
+async def test_the_entries_of_a_deleted_topic_leave_memory(path: Path) -> None:
+    async with opened(sqlite_store(path)) as store:
+        await filled(await store.open_ledger(TOPIC), 7)
+        assert store.figures().recent_bytes > 0
+        await store.delete_ledger(TOPIC)
+        assert store.figures().recent_bytes == 0
+
+
 # -- damage -----------------------------------------------------------------------------------
 
 CATALOG = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import proto.PulsarApi_pb2 as pb
@@ -107,6 +109,28 @@ async def test_a_key_without_room_does_not_stop_the_others() -> None:
     assert len(first.entries) == 1
     assert len(second.entries) + len(dispatcher.replay) == 19
     assert second.entries
+
+
+async def test_messages_far_behind_those_of_a_consumer_without_room_are_delivered() -> None:
+    topic, dispatch = await kept_topic(ledger_entries=50_000), SubscriptionRules().dispatch
+    dispatch = replace(dispatch, look_ahead=30_000, look_ahead_per_consumer=30_000)
+    subscription = topic.subscriptions(SubscriptionRules(dispatch=dispatch)).create("s")
+    of_low, of_high = (
+        next(key for key in KEYS if (murmur(key.encode()) % 65_536 <= 32_767) is is_low)
+        for is_low in (True, False)
+    )
+    topic.publish(20_500, key=of_low)
+    topic.publish(3, key=of_high)
+    consume(subscription, KEY_SHARED, key_shared=sticky((0, 32_767)))
+    ready, cnx = consume(subscription, KEY_SHARED, key_shared=sticky((32_768, 65_534)))
+    consume(subscription, KEY_SHARED, 100, key_shared=sticky((65_535, 65_535)))  # Makes it read.
+    for _ in range(10):
+        await settle()
+    assert subscription.cursor.at_end
+    subscription.flow(ready, 100)
+    for _ in range(10):
+        await settle()
+    assert cnx.entries == [20_500, 20_501, 20_502]
 
 
 async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
