@@ -222,11 +222,11 @@ class PolicyService:
         await self._forget([*gone, *[name async for name in known if namespace_of(name) in gone]])
 
     async def _forget(self, names: Sequence[str]) -> None:
-        for part in in_parts(names):
+        for part in in_parts(names, 100):
             async with self._reading:
                 # Also names unknown here: another broker may have set a policy a moment ago.
                 await self._store.delete_policies(part)
-                async for name in in_turns(part):
+                for name in part:
                     self._show(name, {})
             await asyncio.sleep(0)
 

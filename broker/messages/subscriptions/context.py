@@ -88,8 +88,11 @@ class Waits(StrEnum):
     STORE = "messages are being read from the store"
     DELAY = "all messages left are delayed"
     ACTIVE_CONSUMER = "another consumer is the active one"
+    NO_ACTIVE_CONSUMER = "a SEEK closed the active consumer: the next to subscribe decides"
+    CHANGE = "the change of the active consumer is awaited"
     DRAINING = "another consumer has unacknowledged messages of its keys"
     OTHER_KEYS = "all messages left have keys of other consumers"
+    FREE_KEYS = "no consumer has the keys of the messages left"
     LOOK_AHEAD = "too many messages of other keys wait before its own"
 
 

@@ -10,7 +10,14 @@ import pytest
 
 import client.client as module
 from client.client import Client
-from client.consumers.options import ConsumerDeadLetterPolicy, ConsumerOptions, ReaderOptions
+from client.consumers.options import (
+    ConsumerBatchReceivePolicy,
+    ConsumerDeadLetterPolicy,
+    ConsumerKeySharedPolicy,
+    ConsumerOptions,
+    NegativeAckBackoff,
+    ReaderOptions,
+)
 from client.exceptions import OperationNotSupported
 from client.interceptors import ConsumerInterceptor, ProducerInterceptor
 from client.messages.enums import ConsumerType
@@ -39,7 +46,10 @@ KNOWN: dict[str, object] = {
     "receiver_queue_policy": "fixed",
     "batching_enabled": False,
     "discovery_schedule": "go",
+    "batch_receive_policy": ConsumerBatchReceivePolicy(),
     "dead_letter_policy": ConsumerDeadLetterPolicy(3),
+    "key_shared_policy": ConsumerKeySharedPolicy(),
+    "negative_ack_backoff": NegativeAckBackoff(),
     "retry_enabled": True,
     "initial_sequence_id": 7,
     "interceptors": (ProducerAndConsumer(),),

@@ -248,11 +248,10 @@ class Dispatcher(ABC):
         """Return a consumer's reason for waiting; None if a message is next."""
         if (own := consumer.waits) is not None:
             return own
-        if self._rate_timer is not None:
-            return Waits.RATE
         if self._read_timer is not None or self._fetching is not None:
             return Waits.STORE
-        return self._waits_for_entries(consumer)
+        reason = self._waits_for_entries(consumer)
+        return Waits.RATE if reason is None and self._rate_timer is not None else reason
 
     def _waits_for_entries(self, _: Consumer) -> Waits | None:
         """Return the reason for missing entries for a consumer ready to receive."""

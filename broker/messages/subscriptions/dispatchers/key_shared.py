@@ -82,16 +82,16 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
         waiting = islice(self.replay.hashes(), HASHES_A_LOOK)
-        own = [one for one in waiting if self.ring.select(one % _HASH_ZERO) is consumer]
+        owners = {one: self.ring.select(one % _HASH_ZERO) for one in waiting}
+        own = [one for one, owner in owners.items() if owner is consumer]
         if any(self.draining.source(one) not in (None, consumer) for one in own):
             return Waits.DRAINING
         if own or not self.replay:
             return None if own else super()._waits_for_entries(consumer)
-        if len(self.replay) >= self._most_ahead:
+        if not self._cursor.at_end and len(self.replay) >= self._most_ahead:
             return Waits.LOOK_AHEAD
-        if not self._cursor.at_end:
-            return Waits.SUBSCRIPTION if self.blocked else None
-        return Waits.DELAY if self.delayed else Waits.OTHER_KEYS
+        are_free = owners and all(owner is None for owner in owners.values())
+        return self._waits_for_new(Waits.FREE_KEYS if are_free else Waits.OTHER_KEYS)
 
     def _new_entries(self, most: int) -> list[Entry] | None:
         return None if len(self.replay) >= self._most_ahead else super()._new_entries(most)

@@ -138,11 +138,17 @@ class SharedDispatcher(HoldingDispatcher):
         return read
 
     def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
-        if self.replay:
+        return None if self.replay else self._waits_for_new(Waits.NOTHING_LEFT)
+
+    def _waits_for_new(self, at_end: Waits) -> Waits | None:
+        """Return the reason for no new entries; ``at_end`` if all are read and none is delayed."""
+        if self._is_time:
             return None
-        if not self._cursor.at_end:
-            return Waits.SUBSCRIPTION if self.blocked else None
-        return Waits.DELAY if self.delayed else Waits.NOTHING_LEFT
+        if self._cursor.at_end:
+            return Waits.DELAY if self.delayed else at_end
+        if self.blocked:
+            return Waits.SUBSCRIPTION
+        return Waits.DELAY if self._waits_for_delayed() else None
 
     def _waits_for_delayed(self) -> bool:
         return bool(self.delayed) and self.delayed.pauses_reading(self._topic.clock.wall_ms())

@@ -97,7 +97,9 @@ class SingleActiveDispatcher(Dispatcher):
 
     def waits(self, consumer: Consumer) -> Waits | None:
         """Return a consumer's reason for waiting; None if a message is next."""
-        return super().waits(consumer) if consumer is self.active else Waits.ACTIVE_CONSUMER
+        if consumer is self.active:
+            return super().waits(consumer)
+        return Waits.NO_ACTIVE_CONSUMER if self.active is None else Waits.ACTIVE_CONSUMER
 
     def _next_entries(self, active: Consumer) -> list[Entry] | None:
         """Return as many entries as permits, even if the entries are batches.
@@ -222,6 +224,9 @@ class FailoverDispatcher(SingleActiveDispatcher):
 
     def _deliver(self, most: int) -> int:
         return 0 if self._change is not None else super()._deliver(most)
+
+    def _waits_for_entries(self, consumer: Consumer) -> Waits | None:
+        return super()._waits_for_entries(consumer) if self._change is None else Waits.CHANGE
 
     def add(self, consumer: Consumer) -> None:
         """Add a consumer; a standby consumer is notified immediately."""

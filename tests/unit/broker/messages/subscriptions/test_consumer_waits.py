@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 import proto.PulsarApi_pb2 as pb
+from broker.messages.position import EARLIEST
+from broker.messages.subscriptions import delayed
 from broker.messages.subscriptions.context import SubscriptionRules, Waits
 from broker.messages.subscriptions.key_shared.ranges import murmur
 from broker.policies.effective import DEFAULTS, Rate
@@ -34,10 +36,19 @@ async def test_permits_messages_and_a_peer_that_reads(kind: SubType.SubType.Valu
 
 
 async def test_the_active_consumer() -> None:
-    subscription = (await kept_topic()).subscriptions().create("s")
-    consumers = [consume(subscription, SubType.Failover, 1, name=name)[0] for name in "ab"]
-    waits = {subscription.dispatcher.waits(one) for one in consumers}
-    assert waits == {Waits.NOTHING_LEFT, Waits.ACTIVE_CONSUMER}
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    for name in "ab":
+        consume(subscription, SubType.Failover, 1, name=name)
+
+    def waits() -> set[Waits | None]:
+        return {subscription.dispatcher.waits(one) for one in subscription.consumers}
+
+    assert waits() == {Waits.CHANGE, Waits.ACTIVE_CONSUMER}
+    topic.clock.advance(1)
+    assert waits() == {Waits.NOTHING_LEFT, Waits.ACTIVE_CONSUMER}
+    subscription.seek(EARLIEST)
+    assert waits() == {Waits.NO_ACTIVE_CONSUMER}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +67,28 @@ async def test_limits(limits: dict[str, object], waits: Waits) -> None:
     await settle()
     assert len(cnx.entries) < 150
     assert subscription.dispatcher.waits(consumer) is waits
+
+
+async def test_a_rate_is_no_reason_without_messages() -> None:
+    topic = await kept_topic(replace(DEFAULTS, dispatch_rate=Rate(2)))
+    subscription = topic.subscriptions().create("s")
+    topic.publish(2)
+    consumer, cnx = consume(subscription, SubType.Shared, 10)
+    await settle()
+    assert len(cnx.entries) == 2
+    assert subscription.dispatcher.waits(consumer) is Waits.NOTHING_LEFT
+
+
+async def test_reading_that_pauses_for_delayed_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delayed, "FIXED_DELAY_LOOK_AHEAD", 5)
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    consumer, _ = consume(subscription, SubType.Shared, 5)
+    topic.publish(20, deliver_at=topic.clock.wall_ms() + 60_000)
+    subscription.entries_added()
+    await settle()
+    assert not subscription.cursor.at_end
+    assert subscription.dispatcher.waits(consumer) is Waits.DELAY
 
 
 async def test_delayed_messages() -> None:
@@ -115,10 +148,25 @@ async def test_the_look_ahead() -> None:
     consume(subscription, SubType.Key_Shared, key_shared=low)
     consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)
     of_low = next(key for key in KEYS if murmur(key.encode()) % 65_536 <= 32_767)
+    topic.publish(5, key=of_low)
+    subscription.entries_added()
+    await settle()
+    assert subscription.dispatcher.waits(consumer) is Waits.OTHER_KEYS
     topic.publish(50, key=of_low)
     subscription.entries_added()
     await settle()
     assert subscription.dispatcher.waits(consumer) is Waits.LOOK_AHEAD
+
+
+async def test_keys_without_a_consumer() -> None:
+    topic = await kept_topic()
+    subscription = topic.subscriptions().create("s")
+    high = next(key for key in KEYS if murmur(key.encode()) % 65_536 > 32_767)
+    consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=sticky(0, 32_767))
+    topic.publish(key=high)
+    subscription.entries_added()
+    await settle()
+    assert subscription.dispatcher.waits(consumer) is Waits.FREE_KEYS
 
 
 def sticky(first: int, last: int) -> pb.KeySharedMeta:
