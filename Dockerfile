@@ -23,7 +23,7 @@ RUN cd /src \
  && python -m pip --python /opt/build/bin/python install --require-hashes -r build.lock \
  && python -m pip --python /opt/floodgate/bin/python install --require-hashes -r servers.lock
 
-COPY README.md LICENSE /src/
+COPY README.md LICENSE NOTICE /src/
 COPY packaging /src/packaging
 COPY limiter /src/limiter
 COPY proto /src/proto

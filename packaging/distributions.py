@@ -102,7 +102,8 @@ def lay_out(root: Path, target: Path, names: Sequence[str], project: str) -> Non
         _copy(root / "deploy" / "alerts.yml", place, everywhere)
     page = f"packaging/{names[0]}.md" if len(names) == 1 else "README.md"
     shutil.copy(root / page, target / "README.md")
-    shutil.copy(root / "LICENSE", target)
+    for name in project_of(root)["license-files"]:
+        shutil.copy(root / name, target)
     (target / "pyproject.toml").write_text(project, encoding="utf-8")
 
 

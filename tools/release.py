@@ -34,13 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_BUILD = """
-import sys
-from pathlib import Path
-import wheel_backend
-build = getattr(wheel_backend, "build", None) or (lambda to: wheel_backend.build_wheel(str(to)))
-build(Path(sys.argv[1]))
-"""
+_BUILD = "import pathlib, sys, wheel_backend; wheel_backend.build(pathlib.Path(sys.argv[1]))"
 
 
 def main() -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     Check = Callable[[BrokerConfig], object]
 
+logger = logging.getLogger(__name__)
+
 MASK = "******"
 _SECRET_IN_URL = re.compile(r"(://[^/?#]*?:)[^/?#]*@")
 
@@ -59,8 +61,6 @@ def masked(key: str, text: str) -> str:
         return without_password(text, MASK)
     return _SECRET_IN_URL.sub(rf"\1{MASK}@", text)
 
-
-logger = logging.getLogger(__name__)
 
 FLOODGATE_DYNAMIC_KEYS = tuple(BrokerConfig.dynamic_keys())
 """Additional dynamic keys, static as shipped."""

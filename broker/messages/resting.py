@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 STEP_SECONDS = 1.0
 """A larger step of the system's time, against the monotonic time, wakes all topics."""
+_FEWEST_ENDS = 1_000
 
 
 class _Rest(NamedTuple):
@@ -32,6 +33,7 @@ class RestingTopics:
     """The loaded topics, awake or at rest.
 
     Mutable state: the topics at rest by the second of the end, and a heap of these seconds.
+    Bound: one entry a loaded topic, and twice as many seconds, or 1,000.
 
     Attributes:
         looked_at: When a monitor last looked for clients of topics.
@@ -88,6 +90,10 @@ class RestingTopics:
         topic.rests = False
         rest = self._resting.pop(topic)
         self._ending.get(rest.until, {}).pop(topic, None)
+        if len(self._ends) > 2 * len(self._resting) + _FEWEST_ENDS:
+            # Ends of rests long over may be months away.
+            self._ending = {end: topics for end, topics in self._ending.items() if topics}
+            self._ends = sorted(self._ending)
         if rest.in_use:
             topic.idle_since = max(topic.idle_since, self.looked_at)
         self._awake[topic] = None

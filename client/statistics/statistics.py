@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from limiter.client_memory.reservation import MemoryLimitStatistics
     from limiter.clock import Clock
 
+logger = logging.getLogger(__name__)
+
 ANSWER_SECONDS = 5.0
 """Longest wait of another thread for the client's loop, in seconds."""
 
@@ -148,8 +150,6 @@ class StatisticsReader:
             raise TimeoutError("the client's loop has ended") from None
         return answer.result(ANSWER_SECONDS)
 
-
-logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 50
 """Maximum number of lines logged in one event-loop iteration."""

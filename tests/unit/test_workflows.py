@@ -1,4 +1,4 @@
-"""What the forge runs is what runs here: make targets, on the Pythons of ``make pythons``."""
+"""Workflows of the forge run make targets, on the Pythons of ``make pythons``."""
 
 import re
 from pathlib import Path

@@ -10,7 +10,7 @@ from loadgen.studies.advise.namespaces import shapes_of_cluster
 from loadgen.studies.advise.question import NamespaceShape
 from loadgen.topics.own_namespaces import TENANT, own_namespaces
 from proto.names import NamespaceName, TopicName
-from tests.support.processes.cluster import cluster
+from tests.support.processes.cluster import Cluster, cluster
 
 SIZES = {"small": 10, "large": 100, "empty": 0}
 
@@ -39,6 +39,15 @@ async def test_they_have_their_sizes_and_are_gone_behind_the_block() -> None:
         assert {round(each.name_bytes / each.topics) for each in shapes} <= {97, 98, 99, 100}
         async with PulsarAdmin(url) as admin:
             assert TENANT not in await admin.tenants.list()
+
+
+async def test_topics_in_all_parts_of_a_namespace_are_loaded_before_it_is_measured() -> None:
+    def loaded_within(parts: Cluster) -> int:
+        with own_namespaces(parts.broker.web_service_url, {"large": 100}, 100):
+            return len(parts.broker.messaging.loaded_topics)
+
+    async with cluster() as parts:
+        assert await asyncio.to_thread(loaded_within, parts) >= 25
 
 
 async def test_a_topic_of_somebody_elses_stays_and_so_does_its_namespace() -> None:

@@ -23,8 +23,8 @@ TOOLS = {
 }
 # Each project's success message, by the beginning of its command.
 PASSED = {
-    "pytest": r"\b3 passed\b",
-    "mvn -B -ntp -f junit": r"Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n",
+    "pytest": r"\b4 passed\b",
+    "mvn -B -ntp -f junit": r"Tests run: 4, Failures: 0, Errors: 0, Skipped: 0\n",
     "go test": r"^ok\s",
     **{f"mvn -q -B -ntp -f {other}": r"^an order$" for other in ("spring", "reactive", "flink")},
 }

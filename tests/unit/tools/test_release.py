@@ -1,3 +1,4 @@
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -19,6 +20,13 @@ def wheel(folder: Path, name: str, *requires: str) -> Path:
 
 def test_every_place_has_the_version_that_peers_are_told() -> None:
     assert list(disagreements(REPOSITORY, f"v{VERSION}")) == []
+
+
+def test_wheels_named_in_pages_have_the_version() -> None:
+    pages = (REPOSITORY / "docs" / name for name in ("install.md", "testing-your-application.md"))
+    named = [re.findall(r"floodgate-([\d.]+)-py3", page.read_text("utf-8")) for page in pages]
+    assert all(named)
+    assert {version for each in named for version in each} == {VERSION}
 
 
 def test_a_place_with_another_version_is_named(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from broker.admin.context import AdminContext
 
+logger = logging.getLogger(__name__)
+
 
 class LifecycleAdmin(TopicResource):
     """Requests about the life of topics."""
@@ -168,9 +170,6 @@ class LifecycleAdmin(TopicResource):
         await given_target(request)
         await self._topics.stored(request)
         raise RestError(412, "there is nothing to offload messages to")
-
-
-logger = logging.getLogger(__name__)
 
 
 async def grow(context: AdminContext, topic: TopicName, count: int) -> None:

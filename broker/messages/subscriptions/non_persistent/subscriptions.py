@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from broker.messages.subscriptions.consumer import ClientConnection, ConsumerOptions
     from broker.messages.subscriptions.context import Hashes, TopicWithPolicies
 
+logger = logging.getLogger(__name__)
+
 
 class NoCursor:
     """The cursor of a non-persistent subscription, for consumer statistics."""
@@ -137,9 +139,6 @@ class NonPersistentSubscription(AnySubscription):
 
     def seek(self, first: Position) -> None:
         """Do nothing: no messages are stored (recorded: SEEK succeeds)."""
-
-
-logger = logging.getLogger(__name__)
 
 
 class NonPersistentSubscriptions(SubscriptionsByName[NonPersistentSubscription]):

@@ -110,3 +110,15 @@ async def test_ended_rests_leave_nothing_behind() -> None:
         topic.touched()
     resting = watched.topics.resting
     assert (len(resting._ends), sum(map(len, resting._ending.values()))) == (1, 0)
+
+
+async def test_ends_of_rests_long_over_are_forgotten_before_their_time() -> None:
+    watched = Watched()
+    topic, _ = await resting(watched)
+    rests = watched.topics.resting
+    for second in range(5_000):
+        topic.touched()
+        rests.rest(topic, watched.clock.now() + 30 * DAY + second)
+    assert len(rests._ends) <= 1_010
+    watched.clock.advance(31 * DAY)
+    assert topic in rests.awake()

@@ -146,8 +146,8 @@ def answer(proxy: bool, folder: Path, patch: pytest.MonkeyPatch) -> None:
     def storm(asked: Question, setting: Setting) -> Outcome:
         limits, slow = setting.of(setting.servers[0]), asked.times.accept / PULSAR.accept
         harder = asked.clients > 1_250 or asked.largest.topics > 20 or slow > 1
-        met = limits.heap_mb >= 5 and not (harder and limits.direct_mb < 400 and slow != 2)
-        back = asked.clients if met and not (slow == 2 and limits.direct_mb < 100) else 123
+        met = limits.heap_mb >= 5 and not (harder and limits.direct_mb < 400 and slow != 3)
+        back = asked.clients if met and not (slow == 3 and limits.direct_mb < 100) else 123
         return Outcome(asked.clients, back, 12.3, 5_000, 5_000 * (back == 123) // 3)
 
     def confirmed(found: Advice, *_: object, **__: object) -> Advice:
@@ -178,7 +178,7 @@ def test_the_line_of_a_try_says_its_limits_and_its_strain(tmp_path, monkeypatch,
     answer(False, tmp_path, monkeypatch)
     lines = capsys.readouterr().err.splitlines()
     assert "  try 1: 20 MB heap, 20 MB direct: goal met in 12.3 s" in lines
-    harder = "20 MB heap, 20 MB direct, a broker 2x as slow: goal missed: 88 % late, 33 % refused"
+    harder = "20 MB heap, 20 MB direct, a broker 3x as slow: goal missed: 88 % late, 33 % refused"
     assert any(line.endswith(f": {harder}") for line in lines)
 
 

@@ -13,9 +13,10 @@ from loadgen.documents.reading import parse_document
 from loadgen.documents.service_times import PULSAR
 from loadgen.errors import LoadgenError
 from loadgen.places.options import RunOptions
+from loadgen.plan.arrivals import Concurrency
 from loadgen.studies.measure import measured as module
 from loadgen.studies.measure.fitted import Figure, Fitted
-from loadgen.studies.measure.measured import Measured, measured
+from loadgen.studies.measure.measured import Measured, measured, probes
 from tests.support.runs.recorded_run import request
 from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 
@@ -118,6 +119,15 @@ def test_each_probe_asks_the_broker_that_runs_and_samples_nothing(tmp_path, monk
     find(tmp_path, monkeypatch, fake)
     assert {options.service_url for _, options in fake.run} == {"pulsar://127.0.0.1:6650"}
     assert not any(options.admin_urls for _, options in fake.run)
+
+
+def test_requests_one_at_a_time_are_measured_before_any_crowd() -> None:
+    def at_once(document: Document) -> int:
+        arrive = document.clients[0].arrive
+        return arrive.count if isinstance(arrive, Concurrency) else 1
+
+    crowds = [at_once(each) > 1 for each in probes(tuple(SIZES), FRESH, 5.0)]
+    assert crowds == sorted(crowds)
 
 
 def test_what_is_refused_is_told_and_too_little_is_no_measurement(tmp_path, monkeypatch) -> None:
