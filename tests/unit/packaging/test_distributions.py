@@ -37,5 +37,6 @@ def test_no_module_of_a_wheel_imports_by_a_name_of_the_checkout(tmp_path: Path) 
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not {name.partition(".")[0] for name in names} & ours, file
+    assert all((tmp_path / name).exists() for name in ("LICENSE", "NOTICE"))
     assert (tmp_path / "pulsar_floodgate" / "pytest_plugin.py").exists()
     assert (tmp_path / "pulsar_floodgate_loadgen" / "alerts" / "alerts.yml").exists()
