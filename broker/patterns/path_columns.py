@@ -5,6 +5,7 @@ Runs of neighbouring blocks are one column, processed by one kernel call.
 
 from __future__ import annotations
 
+from array import array
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -96,8 +97,8 @@ class BlockRun:
         if not kept_whole.any():
             entries = entry_column(self._wire, self.offsets).filter(pa.array(marks))
             _, offsets, data = entries.buffers()
-            ends = np.frombuffer(offsets, np.int32, len(entries) + 1)
-            selection.keep_joined(data.to_pybytes()[: ends[-1]], np.diff(ends).tolist())
+            ends = array("i", offsets.to_pybytes()[: 4 * (len(entries) + 1)])
+            selection.keep_joined(data.to_pybytes()[: ends[-1]], ends)
             return
         for index, block in enumerate(self.blocks):
             selection.keep(block, mask[self._starts[index] : self._starts[index + 1]])

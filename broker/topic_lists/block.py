@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
+from broker.columns import HAS_COLUMNS
 from proto.parsing.varint import decode_varint, encode_varint
 from proto.topic_hash import combine_joined, java_order
+
+if TYPE_CHECKING or HAS_COLUMNS:
+    import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,9 +98,7 @@ class Block:
         """Wrap entries; ``joined`` is the names joined by commas, if available."""
         self.wire = wire
         self.offsets = offsets
-        if joined is None:
-            joined = b",".join(_names(wire, offsets))
-        self.totals = _totals(wire, offsets, joined)
+        self.totals = _totals(wire, offsets, _joined(wire, offsets) if joined is None else joined)
         self.first = java_order(self.name_at(0))
         self._partitioned: bool | None = None
 
@@ -170,6 +172,21 @@ def _names(wire: bytes, offsets: Offsets) -> list[bytes]:
         return list(map(decode_entry, _slices(wire, offsets, islice(offsets, 1, None))))
     starts = map(SHORTEST_PREFIX_BYTES.__add__, offsets)
     return _slices(wire, starts, islice(offsets, 1, None))
+
+
+def _joined(wire: bytes, offsets: Offsets) -> bytes:
+    """Return the names joined by commas."""
+    if HAS_COLUMNS:
+        bounds = np.frombuffer(offsets, np.int32)
+        if np.diff(bounds).max() <= LONGEST_ENTRIES[0]:
+            joined = np.frombuffer(bytearray(wire), np.uint8)
+            joined[bounds[:-1] + 1] = ord(",")
+            return np.delete(joined, bounds[:-1])[1:].tobytes()
+    else:
+        parts = wire.split(TOPICS_TAG)  # half the time of slices, if no name has the tag's byte
+        if len(parts) == len(offsets) and max(map(len, parts)) < LONGEST_ENTRIES[0]:
+            return b",".join([part[1:] for part in parts])[1:]
+    return b",".join(_names(wire, offsets))
 
 
 def _slices(wire: bytes, starts: Iterable[int], ends: Iterable[int]) -> list[bytes]:

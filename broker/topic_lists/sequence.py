@@ -8,6 +8,7 @@ the parts.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -23,13 +24,14 @@ from broker.topic_lists.tree import (
     edit,
     grow,
     growing,
+    moved,
 )
 from proto.topic_hash import EMPTY_HASH, format_hash, in_java_order, java_order
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from broker.topic_lists.block import Mask, Rows
+    from broker.topic_lists.block import Mask, Offsets, Rows
 
 _NOTHING = Totals()
 PLACE_BYTES = 300
@@ -188,8 +190,7 @@ class Selection:
         self.source = source
         self._blocks: list[Block] = []
         self._pieces: list[bytes] = []
-        self._sizes: list[int] = []
-        self._pending_bytes = 0
+        self._offsets = array("i", [0])
         self._own_bytes = 0
         self._count = 0
 
@@ -224,15 +225,14 @@ class Selection:
 
     def keep_entries(self, entries: Sequence[bytes]) -> None:
         """Keep some entries in wire format."""
-        self.keep_joined(b"".join(entries), list(map(len, entries)))
+        self.keep_joined(b"".join(entries), offsets_of(map(len, entries)))
 
-    def keep_joined(self, wire: bytes, sizes: Sequence[int]) -> None:
+    def keep_joined(self, wire: bytes, offsets: Offsets) -> None:
         """Keep some entries in wire format, one after the other."""
         self._pieces.append(wire)
-        self._sizes += sizes
-        self._count += len(sizes)
-        self._pending_bytes += len(wire)
-        if self._pending_bytes >= BLOCK_BYTES:
+        self._offsets += moved(offsets[1:], self._offsets[-1])
+        self._count += len(offsets) - 1
+        if self._offsets[-1] >= BLOCK_BYTES:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
@@ -251,11 +251,10 @@ class Selection:
 
     def _end_block(self) -> None:
         if self._pieces:
-            offsets = offsets_of(self._sizes)
-            blocks = cut_entries(b"".join(self._pieces), offsets)
+            blocks = cut_entries(b"".join(self._pieces), self._offsets)
             self._blocks += blocks
             self._own_bytes += sum(map(memory_bytes, blocks))
-            self._pieces, self._sizes, self._pending_bytes = [], [], 0
+            self._pieces, self._offsets = [], array("i", [0])
 
 
 NO_NAMES = TopicSequence()

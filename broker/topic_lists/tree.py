@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from broker.topic_lists.block import Block, Totals, encode_entry, offsets_of, sizes_of
+from broker.topic_lists.block import Block, Totals, encode_entry
 from proto.topic_hash import in_java_order, java_order
 
 if TYPE_CHECKING:
@@ -132,25 +132,27 @@ def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[No
 
 def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
     """Return a block's entries after a few changes; None if unchanged."""
-    before, offsets = sizes_of(block.offsets), block.offsets
+    offsets, made = block.offsets, array("i")
     pieces: list[bytes] = []
-    sizes: list[int] = []
-    done = 0
+    done = grown = 0
     for name in changes:
         row = block.place_of(java_order(name))
         there = row < block.totals.count and block.name_at(row) == name
         if there != (name in gone):
             continue
         pieces.append(block.wire[offsets[done] : offsets[row]])
-        sizes += before[done:row]
+        made += moved(offsets[done:row], grown)
         done = row + there
-        if not there:
+        if there:
+            grown -= offsets[done] - offsets[row]
+        else:
+            made.append(offsets[row] + grown)
             pieces.append(encode_entry(name))
-            sizes.append(len(pieces[-1]))
+            grown += len(pieces[-1])
     if not pieces:
         return None
-    sizes += before[done:]
-    return b"".join((*pieces, block.wire[offsets[done] :])), offsets_of(sizes)
+    made += moved(offsets[done:], grown)
+    return b"".join((*pieces, block.wire[offsets[done] :])), made
 
 
 def _branches(nodes: Sequence[Node]) -> list[Node]:
