@@ -21,11 +21,11 @@ MOST_CODE_LINES = {
     "proto": 1_950,
     "server": 6_770,
     "client": 11_610,
-    "broker": 26_460,
+    "broker": 26_470,
     "proxy": 2_450,
     "loadgen": 14_400,
 }
-MOST_TEST_LINES = 146_050
+MOST_TEST_LINES = 146_080
 MOST_WORDS_OF_DOCS = 40_000
 _NO_STATEMENT = {
     tokenize.COMMENT,

@@ -161,14 +161,8 @@ def offsets_of(sizes: Iterable[int]) -> Offsets:
     return array("i", accumulate(sizes, initial=0))
 
 
-def sizes_of(offsets: Offsets) -> list[int]:
-    """Return the sizes of entries by offset."""
-    return list(map(sub, islice(offsets, 1, None), offsets))
-
-
 def _names(wire: bytes, offsets: Offsets) -> list[bytes]:
-    sizes = sizes_of(offsets)
-    if max(sizes) > LONGEST_ENTRIES[0]:
+    if max(map(sub, islice(offsets, 1, None), offsets)) > LONGEST_ENTRIES[0]:
         return list(map(decode_entry, _slices(wire, offsets, islice(offsets, 1, None))))
     starts = map(SHORTEST_PREFIX_BYTES.__add__, offsets)
     return _slices(wire, starts, islice(offsets, 1, None))
