@@ -89,6 +89,11 @@ def test_all_waits_of_a_request_end_before_its_client_gives_up(proxy, profile) -
     assert 18_000 < waits < 1000 * (30 - BIG.answer_bytes / 500_000)
 
 
+def test_requests_of_immediate_readers_wait_for_heap_almost_as_long_as_clients_do() -> None:
+    limits = start(question(clients(40))).broker
+    assert limits.heap_timeout_millis == pytest.approx(0.9 * 29_000, abs=100)
+
+
 @pytest.mark.parametrize(("burst", "places"), [(40, 10_000), (10_001, 11_000), (123_456, 124_000)])
 def test_a_queue_takes_the_whole_burst(burst: int, places: int) -> None:
     assert needed_queue(burst) == places
