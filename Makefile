@@ -51,6 +51,7 @@ check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs
 	@$(BIN)/python tools/check_clock.py $(LIBRARIES)
 	@$(BIN)/python tools/check_programs.py
 	@$(BIN)/python tools/protos.py --check
+	@$(BIN)/python tools/packages.py --check
 	@$(BIN)/python tools/size.py --check
 
 packages: $(STAMP)  ## build the distributions, install each alone, and print sizes, times and memory beside their bounds
