@@ -32,6 +32,7 @@ COPY server /src/server
 COPY broker /src/broker
 COPY proxy /src/proxy
 COPY loadgen /src/loadgen
+COPY deploy/alerts.yml /src/deploy/alerts.yml
 RUN cd /src \
  && python -m pip --python /opt/build/bin/python wheel --no-deps --no-build-isolation -w /wheel . \
  && python -m pip --python /opt/floodgate/bin/python install --no-deps /wheel/*.whl
@@ -42,7 +43,7 @@ FROM packages AS loadgen-packages
 
 RUN cd /src \
  && python locked_part.py requirements.lock --project pyproject.toml \
-    --extra postgresql --extra loadgen > loadgen.lock \
+    --extra postgresql --extra spark > loadgen.lock \
  && python -m pip --python /opt/floodgate/bin/python install --require-hashes \
     -r loadgen.lock -r requirements-java.lock
 

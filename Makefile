@@ -6,7 +6,7 @@ LIBRARIES := limiter proto client server broker proxy loadgen examples
 STAMP := .venv/.ready
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: help demo test pythons proof fuzz image-check check size bench protos picture lock clean setup site workflows audit release
+.PHONY: help demo test pythons proof fuzz image-check check packages size bench protos picture lock clean setup site workflows audit release
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -51,7 +51,11 @@ check: $(STAMP)  ## check lint, format, types, imports, clocks, programs in docs
 	@$(BIN)/python tools/check_clock.py $(LIBRARIES)
 	@$(BIN)/python tools/check_programs.py
 	@$(BIN)/python tools/protos.py --check
+	@$(BIN)/python tools/packages.py --check
 	@$(BIN)/python tools/size.py --check
+
+packages: $(STAMP)  ## build the distributions, install each alone, and print sizes, times and memory beside their bounds
+	@$(BIN)/python tools/packages.py
 
 size: $(STAMP)  ## print how large packages, tests and docs are, beside their bounds
 	@$(BIN)/python tools/size.py

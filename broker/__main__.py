@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, NoReturn
 
 from broker.configuration.config import BrokerConfig, known_keys
-from server.command_line import Program, application
+from server.command_line import Program, run_program
 from server.lifecycle import drain_on_signals, ready_line
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ PROGRAM = Program(
 
 def main() -> None:
     """Run the broker."""
-    application(PROGRAM)()
+    run_program(PROGRAM)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from broker import metrics
 from broker.admin.authorizing import RequestAuthorization
 from broker.admin.context import FLOODGATE_ADMIN, PULSAR_ADMIN, AdminContext
@@ -18,10 +16,10 @@ from broker.admin.routes import ADMIN_PLACES, admin_routes, endpoints
 from broker.authorization.grants import forget_grants
 from broker.authorization.parts import AuthorizationParts, authorization_parts
 from broker.cnx import BrokerParts, ServerCnx
+from broker.columns import EXTRA, HAS_COLUMNS
 from broker.commands.discovery import named_or_closed, named_or_refused
 from broker.commands.table import COMMANDS
 from broker.configuration.dynamic import DynamicConfiguration
-from broker.imports.importer import import_at_start
 from broker.listing.estimates import ListingEstimates
 from broker.listing.handler import GetTopicsHandler
 from broker.listing.lister import TopicLister, open_lister
@@ -48,6 +46,7 @@ from broker.topics.service import TopicService
 from broker.watches.rules import FLOODGATE_WATCHES, PULSAR_WATCHES
 from broker.watches.service import TopicListService
 from broker.watches.sets.context import WatchContext
+from limiter.extras import SERVERS, extra
 from limiter.memory.dual_limiter import LimitType
 from limiter.memory.response_memory import PrivateMemory, ResponseMemory, SharedMemory
 from proto.names import NamespaceName
@@ -157,8 +156,7 @@ class BrokerService(ServerService["ServerCnx"]):
             gather=self.messaging.metrics.gather,
             operations=lambda: admin_operations(endpoints(admin)),
         )
-        await import_at_start(self.store, self._imports)
-        pa.default_memory_pool().release_unused()
+        await self._import()
         await self._serve_clients(
             lambda tls: ServerCnx(parts, tls), config.broker_service_port, "brokerServicePort"
         )
@@ -169,6 +167,17 @@ class BrokerService(ServerService["ServerCnx"]):
                 await self._make_first_namespaces()
             except StoreError as error:
                 raise StartError(str(error)) from None
+
+    async def _import(self) -> None:
+        if self._imports.paths:
+            with extra(EXTRA, SERVERS):
+                from broker.imports.importer import import_at_start
+
+            await import_at_start(self.store, self._imports)
+        if HAS_COLUMNS:
+            import pyarrow as pa
+
+            pa.default_memory_pool().release_unused()
 
     def _served(self) -> str:
         producers = sum(len(cnx.producers) for cnx in self.connections)

@@ -70,16 +70,16 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "client.authentication.authentication": (
+    ".authentication.authentication": (
         "Authentication",
         "AuthenticationAthenz",
         "AuthenticationBasic",
         "AuthenticationOauth2",
         "AuthenticationToken",
     ),
-    "client.authentication.tls": ("AuthenticationTLS",),
-    "client.client": ("Client",),
-    "client.connection.errors": (
+    ".authentication.tls": ("AuthenticationTLS",),
+    ".client": ("Client", "MemoryLimitController"),
+    ".connection.errors": (
         "AnswerDeclinedError",
         "AnswerTooLargeError",
         "ClientClosedError",
@@ -87,20 +87,20 @@ _MODULES = {
         "RequestTooLargeError",
         "TooManyPendingRequestsError",
     ),
-    "client.connection.service_url": ("ServiceInfo",),
-    "client.consumers.consumer": ("Consumer",),
-    "client.consumers.options": (
+    ".connection.service_url": ("ServiceInfo",),
+    ".consumers.consumer": ("Consumer",),
+    ".consumers.options": (
         "ConsumerBatchReceivePolicy",
         "ConsumerDeadLetterPolicy",
         "ConsumerKeySharedPolicy",
         "NegativeAckBackoff",
     ),
-    "client.consumers.reader": ("Reader",),
-    "client.interceptors": (
+    ".consumers.reader": ("Reader",),
+    ".interceptors": (
         "ConsumerInterceptor",
         "ProducerInterceptor",
     ),
-    "client.messages.enums": (
+    ".messages.enums": (
         "BatchingType",
         "CompressionType",
         "ConsumerCryptoFailureAction",
@@ -112,20 +112,20 @@ _MODULES = {
         "ProducerAccessMode",
         "RegexSubscriptionMode",
     ),
-    "client.messages.message": (
+    ".messages.message": (
         "EncryptionContext",
         "EncryptionKey",
         "Message",
     ),
-    "client.messages.batch": ("MessageBatch",),
-    "client.messages.message_id": ("MessageId",),
-    "client.producers.producer": ("Producer",),
-    "client.pulsar_client": (
+    ".messages.batch": ("MessageBatch",),
+    ".messages.message_id": ("MessageId",),
+    ".producers.producer": ("Producer",),
+    ".pulsar_client": (
         "LookupResult",
         "NamespaceTopics",
         "PulsarClient",
     ),
-    "client.refused": (
+    ".refused": (
         "AutoClusterFailover",
         "ConsoleLogger",
         "CryptoKeyReader",
@@ -135,12 +135,10 @@ _MODULES = {
         "SerDe",
         "ServiceInfoProvider",
     ),
-    "client.schema.schema": ("BytesSchema",),
-    "client.table_view": ("TableView",),
-    "limiter.client_memory.memory_limit_controller": ("MemoryLimitController",),
+    ".schema.schema": ("BytesSchema",),
+    ".table_view": ("TableView",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
-_ABOVE = __name__.removesuffix("client")  # "floodgate." in the wheel
 _SUBMODULES = ("exceptions", "schema")
 
 
@@ -158,7 +156,7 @@ def __getattr__(name: str) -> object:
     if name == "__all__":
         return sorted([*_HOME, *_errors()])
     if name in _HOME:
-        return getattr(import_module(_ABOVE + _HOME[name]), name)
+        return getattr(import_module(_HOME[name], __name__), name)
     if name[:1].isupper() and name in _errors():
         return _errors()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -123,9 +123,9 @@ def meant(name: str, known: Sequence[str]) -> str:
     return f"; there are {', '.join(known)}" if known else ""
 
 
-# -- packages that only Spark needs: they come with the extra floodgate[loadgen] ----
+# -- packages that only Spark needs ----
 
-REMEDY = 'pip install "floodgate[loadgen]"'
+REMEDY = 'pip install "pulsar-floodgate-loadgen[spark]"'
 SPARK_PACKAGES = ("pyspark", "py4j")
 WITHOUT_SPARK = f"Spark needs the package pyspark: {REMEDY}, or use --place processes"
 

@@ -1,7 +1,7 @@
-"""Rewrites imports of Floodgate's packages for the wheel, which has a single top package.
+"""Rewrites imports of Floodgate's packages for wheels, where they have other names.
 
-``from proto.frames import Frame`` becomes ``from floodgate.proto.frames import Frame``. The syntax
-tree locates imports, and only their names change: all other bytes stay.
+``from proto.frames import Frame`` becomes ``from pulsar_floodgate_client.proto.frames import
+Frame``. The syntax tree locates imports, and only their names change: all other bytes stay.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
-WHEEL = "floodgate"
 GENERATED = "_pb2.py"
 """File suffix of protoc's modules, which contain their own name in a string."""
 _MODULE = re.compile(r"\w+(\.\w+)*_pb2")
@@ -25,34 +24,35 @@ class ImportFormError(Exception):
     """An import's form cannot be rewritten; the sentence names the form to use."""
 
 
-def rewritten(source: str, name: str, packages: Collection[str]) -> str:
-    """Return a module's source with imports of ``packages`` prefixed by the top package.
+def rewritten(source: str, name: str, homes: Mapping[str, str]) -> str:
+    """Return a module's source with imports of our packages by their names in wheels.
 
     Args:
         source: The file's text.
         name: The file's path, for errors and for recognising generated modules.
-        packages: Top-level names of a checkout.
+        homes: The name in wheels of each top-level package of a checkout.
 
     Raises:
         ImportFormError: An import's form cannot be rewritten.
     """
     lines = source.encode().splitlines(keepends=True)
     tree = ast.parse(source, name)
-    places = set(_imports(tree, name, packages))
+    places = set(_imports(tree, name, homes))
     if name.endswith(GENERATED):
-        places |= set(_own_names(tree, packages))
+        places |= set(_own_names(tree, homes))
     for line, column, module, is_bare in sorted(places, reverse=True):
         text = lines[line - 1]
         if not text[column:].startswith(module.encode()):
             raise ImportFormError(f"{name}:{line}: write `from {module} import`, with one space")
         end = column + len(module.encode())
         bound = f" as {module}" if is_bare else ""
-        lines[line - 1] = text[:column] + f"{WHEEL}.{module}{bound}".encode() + text[end:]
+        top, dot, rest = module.partition(".")
+        lines[line - 1] = text[:column] + f"{homes[top]}{dot}{rest}{bound}".encode() + text[end:]
     return b"".join(lines).decode()
 
 
 def _imports(tree: ast.Module, name: str, packages: Collection[str]) -> Iterator[_Place]:
-    """Yield the places of imported names to prefix."""
+    """Yield the places of imported names to change."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             if _top(node.module) in packages:

@@ -15,8 +15,6 @@ import google_crc32c
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-
 # Java compares UTF-16 code units: characters above U+FFFF are surrogates (D800..DFFF) in Java and
 # sort before U+E000..U+FFFF, while UTF-8 sorts them last. The lead bytes EE and EF (U+E000..U+FFFF)
 # occur nowhere else in valid UTF-8, so raising them above F0..F4 gives Java's order.
@@ -125,10 +123,16 @@ def _shift_table(place: int, value: int) -> array[int]:
     lowest = value & -value
     if abs(value) != lowest:
         first, then = _shift_table(place, lowest), _shift_table(place, value - lowest)
-        # Clients never reach this line, and would pay 10 MB for numpy.
-        import numpy as np
-
-        return array("I", _through(np.array(then), np.array(first)).tobytes())
+        return array(
+            "I",
+            (
+                then[crc & 255]
+                ^ then[crc >> 8 & 255 | 256]
+                ^ then[crc >> 16 & 255 | 512]
+                ^ then[crc >> 24 | 768]
+                for crc in first
+            ),
+        )
     # Powers of x are cyclic, so a shift can be undone.
     operator = _shift_operator((value << (8 * place)) % _PERIOD)
     table = array("I")
@@ -139,13 +143,6 @@ def _shift_table(place: int, value: int) -> array[int]:
             row += [entry ^ shifted for entry in row]
         table.extend(row)
     return table
-
-
-def _through(table: np.ndarray, crcs: np.ndarray) -> np.ndarray:
-    parts = (crcs & 255, crcs >> 8 & 255 | 256, crcs >> 16 & 255 | 512, crcs >> 24 | 768)
-    first, second, third, fourth = (table[part] for part in parts)
-    sent: np.ndarray = first ^ second ^ third ^ fourth
-    return sent
 
 
 def _shift_operator(size_bytes: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proxy.config import ProxyConfig, known_keys
-from server.command_line import Program, application
+from server.command_line import Program, run_program
 from server.lifecycle import drain_on_signals, ready_line
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ PROGRAM = Program(
 
 def main() -> None:
     """Run the proxy."""
-    application(PROGRAM)()
+    run_program(PROGRAM)
 
 
 if __name__ == "__main__":

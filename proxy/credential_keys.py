@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.configuration.authentication import Source
@@ -79,5 +80,5 @@ def with_own_certificate(
     if set(pairs) != {_CERTIFICATE, _KEY} or not all(pairs.values()):
         checked.refuse(f"{_PARAMETERS_KEY}: expected {_CERTIFICATE}:/path,{_KEY}:/path")
         return tls
-    own = files.model_copy(update={"certificate": pairs[_CERTIFICATE], "key": pairs[_KEY]})
-    return tls.model_copy(update={"files": own})
+    own = replace(files, certificate=pairs[_CERTIFICATE], key=pairs[_KEY])
+    return replace(tls, files=own)

@@ -8,13 +8,15 @@ Floodgate, logged with the owners.
 
 from __future__ import annotations
 
+import argparse
 import logging
+import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
-import typer
-
+from limiter.extras import MissingExtraError
 from limiter.permits.ledger import UnbalancedLedgerError
 from proto.version import VERSION
 from server import loop
@@ -72,102 +74,68 @@ class Program(Generic[ConfigT]):
     imports: bool = False
 
 
-def say_version(asked: bool) -> None:
-    """Print the version and exit, if requested."""
-    if asked:
-        typer.echo(f"Floodgate {VERSION}")
-        raise typer.Exit
+class _Arguments(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """See ArgumentParser; one sentence, and how to see more."""
+        self.exit(EXIT_USAGE, f"Error: {message}; {self.prog} --help shows what can be said\n")
 
 
-_File = Annotated[
-    Path | None,
-    typer.Argument(metavar="FILE", help="Configuration file in Pulsar's format: KEY=VALUE lines."),
-]
-_Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set one key, over FILE. May be repeated."),
-]
-_Imports = Annotated[
-    list[Path] | None,
-    typer.Option(
+def run_program(program: Program[ConfigT], arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a server by its command line (``sys.argv``), and exit."""
+    given = _parser(program).parse_args(arguments)
+    imports = NO_IMPORTS
+    if program.imports:
+        imports = Imports(tuple(given.imports), given.skip_invalid, given.import_again)
+    configure_logs(LogLevel(given.log_level), LogFormat(given.log_format))
+    sys.exit(_run(program, given.file, given.settings, imports))
+
+
+def _parser(program: Program[ConfigT]) -> argparse.ArgumentParser:
+    parser = _Arguments(
+        f"floodgate-{program.role}",
+        description=textwrap.fill(program.summary),
+        epilog="\n\n".join(("Examples:", *program.examples)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    option = parser.add_argument
+    text = "Configuration file in Pulsar's format: KEY=VALUE lines."
+    option("file", metavar="FILE", nargs="?", type=Path, help=text)
+    text = "Set one key, over FILE. May be repeated."
+    option("--set", dest="settings", metavar="KEY=VALUE", action="append", default=[], help=text)
+    if program.imports:
+        _add_imports(parser)
+    text = "Least severe level that is logged."
+    option("--log-level", choices=[*LogLevel], default=LogLevel.INFO, help=text)
+    text = "console for people, json for log collectors."
+    option("--log-format", choices=[*LogFormat], default=LogFormat.CONSOLE, help=text)
+    option("--version", action="version", version=f"Floodgate {VERSION}")
+    return parser
+
+
+def _add_imports(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--import",
+        dest="imports",
         metavar="PATH",
+        action="append",
+        type=Path,
+        default=[],
         help="Topics to create before the broker is ready: a text file with one full name a line "
         "(lines with # are comments), a Parquet file, or a directory of Parquet files. May be "
         "repeated. Existing topics keep their properties, and their partitions never become fewer. "
         "Topics that a metadata store on disk has imported are not imported at the next start.",
-    ),
-]
-_SkipInvalid = Annotated[
-    bool,
-    typer.Option(
-        "--skip-invalid",
-        help="Skip invalid topics of --import (default: abort the import).",
-    ),
-]
-_ImportAgain = Annotated[
-    bool,
-    typer.Option(
-        "--import-again",
-        help="Also import files imported before: topics deleted since are created again.",
-    ),
-]
-_Level = Annotated[LogLevel, typer.Option("--log-level", help="Least severe level that is logged.")]
-_Format = Annotated[
-    LogFormat, typer.Option("--log-format", help="console for people, json for log collectors.")
-]
-_Version = Annotated[
-    bool,
-    typer.Option(
-        "--version", callback=say_version, is_eager=True, help="Print the version and exit."
-    ),
-]
-
-
-def application(program: Program[ConfigT]) -> typer.Typer:
-    """Build the command line of ``program``."""
-    app = typer.Typer(
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
     )
-    epilog = "\n\n\b\n".join(("Examples:", *program.examples))  # \b: keeps the line breaks
-    command = app.command(help=program.summary, epilog=epilog)
-    command(_with_imports(program) if program.imports else _without_imports(program))
-    return app
-
-
-def _with_imports(program: Program[ConfigT]) -> Callable[..., None]:
-    def main(  # noqa: PLR0913 - Typer makes an option of each
-        file: _File = None,
-        settings: _Settings = None,
-        imports: _Imports = None,
-        skip_invalid: _SkipInvalid = False,
-        import_again: _ImportAgain = False,
-        log_level: _Level = LogLevel.INFO,
-        log_format: _Format = LogFormat.CONSOLE,
-        _version: _Version = False,
-    ) -> None:
-        taken = Imports(tuple(imports or ()), skip_invalid, import_again)
-        configure_logs(log_level, log_format)
-        _run(program, file, settings or (), taken)
-
-    return main
-
-
-def _without_imports(program: Program[ConfigT]) -> Callable[..., None]:
-    def main(
-        file: _File = None,
-        settings: _Settings = None,
-        log_level: _Level = LogLevel.INFO,
-        log_format: _Format = LogFormat.CONSOLE,
-        _version: _Version = False,
-    ) -> None:
-        configure_logs(log_level, log_format)
-        _run(program, file, settings or (), NO_IMPORTS)
-
-    return main
+    parser.add_argument(
+        "--skip-invalid",
+        action="store_true",
+        help="Skip invalid topics of --import (default: abort the import).",
+    )
+    parser.add_argument(
+        "--import-again",
+        action="store_true",
+        help="Import such topics too: those deleted since then are created again.",
+    )
 
 
 def properties_of(
@@ -202,19 +170,19 @@ def properties_of(
 
 def _run(
     program: Program[ConfigT], file: Path | None, settings: Sequence[str], imports: Imports
-) -> None:
+) -> int:
+    """Serve, and return the exit status."""
     try:
         config = program.configure(properties_of(file, settings, program.known_keys()))
         for notice in config.notices:
             logger.log(logging.getLevelNamesMapping()[notice.level.upper()], "%s", notice.sentence)
         raise_open_files_limit()
-        status = loop.run(program.serve(config, imports))
+        return loop.run(program.serve(config, imports))
     except ConfigError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(EXIT_USAGE) from None
-    except StartError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(EXIT_START_FAILED) from None
+        sys.stderr.write(f"{error}\n")
+        return EXIT_USAGE
+    except (StartError, MissingExtraError) as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_START_FAILED
     except UnbalancedLedgerError:
-        raise typer.Exit(EXIT_UNBALANCED) from None
-    raise typer.Exit(status)
+        return EXIT_UNBALANCED

@@ -1,7 +1,7 @@
-"""Logs: structlog on standard error, for people (console) or machines (a JSON object per line).
+"""Logs on standard error, for people (console) or machines (a JSON object per line).
 
 Standard output belongs to the ready line. Logs of aiohttp, asyncio and Floodgate's own modules
-through :mod:`logging` pass the same processors. Logs may quote a peer: each text is bounded, and a
+through :mod:`logging` have the same form. Logs may quote a peer: each text is bounded, and a
 single line (see proto.excerpts).
 
 A line about a client's connection has structured fields: ``connection`` (its number), ``address``,
@@ -11,15 +11,17 @@ A line about a client's connection has structured fields: ``connection`` (its nu
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
 import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import count
 from typing import TYPE_CHECKING, TextIO
 
-import structlog
 from aiohttp import web
 
 from proto.excerpts import one_line
@@ -27,9 +29,7 @@ from server.configuration.authentication import SECRET_KEY
 from server.configuration.secret_sources import has_password
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from structlog.typing import EventDict, ExcInfo, Processor
+    from collections.abc import Awaitable, Callable, Mapping
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,10 @@ _REQUESTS = count(1)
 _VALUE_OF_A_KEY = re.compile(r"(.*/configuration[^/]*/+([^/]*)/+)(.+)", re.DOTALL)
 TRACE_LINES = 100
 """Most lines of an exception's trace, counted from its end."""
+_NO_FIELDS: Mapping[str, object] = {}
+request_fields: ContextVar[Mapping[str, object]] = ContextVar("fields", default=_NO_FIELDS)
+"""Fields of all lines about the HTTP request being served."""
+_OF_EVERY_RECORD = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
 
 class LogFormat(StrEnum):
@@ -58,31 +62,37 @@ class LogLevel(StrEnum):
 
 def configure_logs(level: LogLevel, log_format: LogFormat, output: TextIO | None = None) -> None:
     """Send all logs of this process to ``output`` (standard error)."""
-    stream = output or sys.stderr
-    shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.PositionalArgumentsFormatter(),
-        structlog.stdlib.ExtraAdder(),
-        _in_one_short_line,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=False,
-    )
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared, processors=_rendering(log_format, stream)
-        )
-    )
+    handler = logging.StreamHandler(output or sys.stderr)
+    handler.setFormatter(_Lines(as_json=log_format is LogFormat.JSON))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.value.upper())
+
+
+class _Lines(logging.Formatter):
+    """Records as lines: each text of a record, which may quote a peer, is bounded and escaped."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See Formatter."""
+        own = {key: value for key, value in vars(record).items() if key not in _OF_EVERY_RECORD}
+        fields = {
+            key: one_line(value) if isinstance(value, str) else value
+            for key, value in {**request_fields.get(), **own}.items()
+        }
+        event, level = one_line(record.getMessage()), record.levelname.lower()
+        time = datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z")
+        trace = _trace(record) if record.exc_info else ""
+        if self._as_json:
+            line = {"event": event, **fields, "level": level, "logger": record.name}
+            traced = {"exception": trace} if trace else {}
+            return json.dumps({**line, "timestamp": time, **traced}, default=str)
+        words = "".join(f" {key}={value}" for key, value in fields.items())
+        line_end = f"\n{trace}" if trace else ""
+        return f"{time} [{level:<8}] {event} [{record.name}]{words}{line_end}"
 
 
 @web.middleware
@@ -95,11 +105,14 @@ async def with_request_fields(
     """
     given = request.headers.get("X-Request-Id", "")
     request_id = given if _REQUEST_ID.fullmatch(given) else str(next(_REQUESTS))
-    with structlog.contextvars.bound_contextvars(request_id=request_id, address=request.remote):
+    before = request_fields.set({"request_id": request_id, "address": request.remote})
+    try:
         response = await handler(request)
         # Without the query, which may be a credential.
         logger.debug("%s %s: %d", request.method, shown_path(request.path), response.status)
         return response
+    finally:
+        request_fields.reset(before)
 
 
 def shown_path(path: str) -> str:
@@ -110,30 +123,8 @@ def shown_path(path: str) -> str:
     return path
 
 
-def _in_one_short_line(_: object, __: str, event: EventDict) -> EventDict:
-    """Bound a record's texts, which may quote a peer, and escape unprintable characters."""
-    texts = {key: one_line(value) for key, value in event.items() if isinstance(value, str)}
-    return {**event, **texts}
-
-
-def _trace(exc_info: ExcInfo) -> str:
+def _trace(record: logging.LogRecord) -> str:
     """Return the last lines of an exception's trace, each bounded like a record."""
-    lines = "".join(traceback.format_exception(*exc_info)).splitlines()
+    kind, error, trace = record.exc_info or (None, None, None)
+    lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
     return "\n".join(map(one_line, lines[-TRACE_LINES:]))
-
-
-def _rendering(log_format: LogFormat, stream: TextIO) -> list[Processor]:
-    remove = structlog.stdlib.ProcessorFormatter.remove_processors_meta
-    if log_format is LogFormat.JSON:
-        return [
-            remove,
-            structlog.processors.ExceptionRenderer(_trace),
-            structlog.processors.JSONRenderer(default=str),
-        ]
-    # Rich's own rendering prints every local: 50 s and 8 MB for a listing of 100,000 names.
-    plain = structlog.dev.plain_traceback
-    return [
-        remove,
-        structlog.processors.ExceptionRenderer(_trace),
-        structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain),
-    ]

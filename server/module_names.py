@@ -1,7 +1,7 @@
-"""Import names of Floodgate's own modules, in a checkout or in the wheel.
+"""Import names of Floodgate's own modules, in a checkout or installed from wheels.
 
-In a checkout the packages are at the top level: ``broker.service``. In the wheel they are within
-one package, as their names are common words: ``floodgate.broker.service``. Code uses the short
+In a checkout the packages are at the top level: ``broker.service``. Wheels have them within a few
+packages, as their names are common words: ``pulsar_floodgate.broker.service``. Code uses the short
 name, and this module converts a name string for import or execution.
 """
 
@@ -11,16 +11,25 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-WHEEL = "floodgate"
-"""The wheel's top-level package."""
-PACKAGES = ("limiter", "proto", "client", "server", "broker", "proxy", "loadgen")
-ABOVE = __name__.removesuffix("server.module_names")
-"""Prefix of the packages' names: empty in a checkout, ``floodgate.`` in the wheel."""
+_CLIENT, _SERVERS = "pulsar_floodgate_client", "pulsar_floodgate"
+IN_WHEELS = {
+    "limiter": f"{_CLIENT}.limiter",
+    "proto": f"{_CLIENT}.proto",
+    "client": _CLIENT,
+    "server": f"{_SERVERS}.server",
+    "broker": f"{_SERVERS}.broker",
+    "proxy": f"{_SERVERS}.proxy",
+    "loadgen": "pulsar_floodgate_loadgen",
+}
+"""The packages' names in wheels, as in packaging/distributions.toml."""
+PACKAGES = tuple(IN_WHEELS)
+IS_CHECKOUT = __name__ == "server.module_names"
 
 
 def module_name(name: str) -> str:
     """Return the effective name of a module, given its name in a checkout."""
-    return f"{ABOVE}{name}"
+    top, dot, rest = name.partition(".")
+    return name if IS_CHECKOUT else f"{IN_WHEELS[top]}{dot}{rest}"
 
 
 def class_module(name: str) -> str:
@@ -29,7 +38,7 @@ def class_module(name: str) -> str:
     Floodgate's modules precede a user's of the same name. The module itself is not executed; its
     parent packages are imported.
     """
-    ours = name.removeprefix(f"{WHEEL}.")
+    ours = name.removeprefix(f"{_SERVERS}.")
     if ours.partition(".")[0] in PACKAGES and _is_there(module_name(ours)):
         return module_name(ours)
     return name

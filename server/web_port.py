@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from limiter.extras import SERVERS, extra
 from limiter.metrics.outcome_counts import OutcomeCounts
 from limiter.metrics.prometheus import Instruments, TopicListMetrics
 from server import instruments
@@ -210,7 +211,8 @@ class WebPort(ServerParts[CnxT]):
         settings = telemetry_settings()
         if settings is None:
             return
-        from server.metrics.otel_export import MetricExport
+        with extra("opentelemetry", SERVERS):
+            from server.metrics.otel_export import MetricExport
 
         service = {
             "service.name": prefix.replace("pulsar_", "floodgate-"),

@@ -31,7 +31,7 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "uv"], check=True)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     everything = "Every dependency, pinned with its hashes."
-    extras = [word for name in ("dev", "loadgen", "postgresql") for word in ("--extra", name)]
+    extras = [word for name in ("dev", "spark", "postgresql") for word in ("--extra", name)]
     resolve([*extras, "pyproject.toml"], "", "requirements.lock", everything)
     for name, title in SEPARATE.items():
         wanted = "\n".join(project["optional-dependencies"][name])

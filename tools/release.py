@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_BUILD = "import sys, wheel_backend; wheel_backend.build_wheel(sys.argv[1])"
+_BUILD = "import pathlib, sys, wheel_backend; wheel_backend.build(pathlib.Path(sys.argv[1]))"
 
 
 def main() -> None:

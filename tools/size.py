@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_CODE_LINES = {
-    "limiter": 4_690,
+    "limiter": 4_710,
     "proto": 1_950,
-    "server": 6_640,
-    "client": 11_600,
-    "broker": 26_320,
+    "server": 6_770,
+    "client": 11_610,
+    "broker": 26_470,
     "proxy": 2_450,
     "loadgen": 14_400,
 }
-MOST_TEST_LINES = 145_700
+MOST_TEST_LINES = 146_080
 MOST_WORDS_OF_DOCS = 40_000
 _NO_STATEMENT = {
     tokenize.COMMENT,

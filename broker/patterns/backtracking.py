@@ -9,14 +9,14 @@ the next waiter after a time slice.
 from __future__ import annotations
 
 import sys
+from array import array
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.worker import TOOK, pack_job
+from broker.topic_lists.block import offsets_of
 from limiter.clock import deadline
 from server.tasks.worker_processes import (
     MAX_WORKERS,
@@ -28,10 +28,8 @@ from server.tasks.worker_processes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
-
-    from broker.patterns.path_columns import PathRun
     from broker.patterns.pattern import Backtracking
+    from broker.patterns.plain_paths import PathRun, Paths
     from broker.topic_lists.block import Mask
     from broker.topic_lists.sequence import Selection
     from limiter.clock import Clock
@@ -44,14 +42,12 @@ class PatternWorker(WorkerProcess):
 
     called = "pattern worker"
 
-    async def matching(
-        self, pattern: str, paths: pa.StringArray, seconds: float
-    ) -> tuple[Mask, float]:
+    async def matching(self, pattern: str, paths: Paths, seconds: float) -> tuple[Mask, float]:
         """Match each path; return the matches and the processor time.
 
         Args:
             pattern: A pattern already compiled by a backtracking engine.
-            paths: An unsliced text column.
+            paths: A list, or an unsliced text column.
             seconds: Limit of processor time.
 
         Raises:
@@ -59,16 +55,19 @@ class PatternWorker(WorkerProcess):
             WorkerFailedError: The process has ended.
         """
         answer = await self.ask(_job(pattern, paths, seconds))
-        mask = np.frombuffer(answer, np.bool_, offset=TOOK.size)
+        mask = answer[TOOK.size :]
         if len(mask) != len(paths):
             raise TimeoutError
         return mask, TOOK.unpack_from(answer)[0]
 
 
-def _job(pattern: str, paths: pa.StringArray, seconds: float) -> bytes:
-    _, offsets, data = paths.buffers()
-    ends = np.frombuffer(offsets, np.int32, len(paths) + 1)
-    names = data.to_pybytes()[: ends[-1]] if data is not None else b""
+def _job(pattern: str, paths: Paths, seconds: float) -> bytes:
+    if isinstance(paths, list):
+        ends, names = offsets_of(map(len, paths)), b"".join(paths)
+    else:
+        _, offsets, data = paths.buffers()
+        ends = array("i", offsets.to_pybytes()[: 4 * (len(paths) + 1)])
+        names = data.to_pybytes()[: ends[-1]] if data is not None else b""
     return pack_job(seconds, pattern, len(paths), ends.tobytes(), names)
 
 

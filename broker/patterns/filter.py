@@ -9,15 +9,13 @@ from __future__ import annotations
 import logging
 import operator
 from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import pyarrow as pa
-
+from broker.columns import HAS_COLUMNS
 from broker.patterns.backtracking import BacktrackingFilter, PatternWorkers, Piece
 from broker.patterns.cache import ListingCache
-from broker.patterns.path_columns import PathColumns, PathRun
 from broker.patterns.pattern import (
     Backtracking,
     LinearTime,
@@ -33,9 +31,15 @@ from limiter.single_flight import SingleFlight
 from server.configuration.settings import Key, Read, Settings, milliseconds
 from server.tasks.cooperative import Steps
 
+if TYPE_CHECKING or HAS_COLUMNS:
+    from broker.patterns.path_columns import PathColumns as PathsOf
+else:
+    from broker.patterns.plain_paths import PlainPaths as PathsOf
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from broker.patterns.plain_paths import PathRun
     from broker.topic_lists.block import Mask
     from limiter.clock import Clock
 
@@ -57,7 +61,6 @@ in 0.2 us an instruction, or 0.5 on a busy machine.
 """
 _SHORT_STEP_SECONDS = 0.001
 _LONG_STEP_SECONDS = 0.004
-_EMPTY_PATH = pa.array([""])
 _EVERYTHING: Final = object()
 """Cached instead of a result when all names match: a value must not hold its scope."""
 
@@ -178,26 +181,27 @@ class PatternFilter:
         size = _StepSize(pattern)
         if size.is_large:
             yield
-            begun = perf_counter()
-            pattern.matching(_EMPTY_PATH)
-            size.call_seconds = perf_counter() - begun
+            for _, paths in islice(self._candidates(selection.source, pattern), 1):
+                begun = perf_counter()
+                pattern.matching(paths[:0])
+                size.call_seconds = perf_counter() - begun
         for run, paths in self._candidates(selection.source, pattern):
             yield
             masks: list[Mask] = []
             start = 0
             while start < len(run):
                 begun = perf_counter()
-                masks.append(pattern.matching(paths.slice(start, size.names)))
+                masks.append(pattern.matching(paths[start : start + size.names]))
                 start += len(masks[-1])
                 size.adapt(perf_counter() - begun)
                 yield
-            run.keep(selection, np.concatenate(masks))
+            run.keep(selection, b"".join(masks))
             yield
         return (yield from selection.finishing())
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
         """Yield the blocks with possible matches, by the pattern's literal prefix."""
-        columns = PathColumns(sequence, self._cache)
+        columns = PathsOf(sequence, self._cache)
         domain = sequence.domain_prefix
         if not domain or not isinstance(pattern, LinearTime):
             return columns.runs()

@@ -8,17 +8,9 @@ the same are split. For every pattern, RE2 gives a range of keys containing all 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import re2
-
-from broker.topic_lists.paths import TO_THE_END, as_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _BEGINNING = r"((?:[A-Za-z0-9/_:=-]|\\\.)*)\.\*"
 # No look-behind, no branches of the whole pattern, no flags, no quotations.
@@ -45,29 +37,6 @@ class Search(NamedTuple):
     beginning: str
     rest: str
 
-    def matching(self, paths: pa.StringArray) -> npt.NDArray[np.bool_] | None:
-        """Match each path; None if a path contains a line break.
-
-        ``.`` matches every other character, and the search would also find the rest behind a line
-        break.
-        """
-        _, offsets, data = paths.buffers()
-        if data is not None and len(paths) and b"\n" in _own_bytes(paths, offsets, data):
-            return None
-        column = pa.Array.from_buffers(
-            pa.binary(), len(paths), [None, offsets, data], offset=paths.offset
-        )
-        behind = as_text(pc.binary_slice(column, len(self.beginning), TO_THE_END))
-        found = _mask(pc.match_substring_regex(behind, self.rest))
-        return found & _mask(pc.starts_with(paths, self.beginning))
-
-
-def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return the text of a column, of a slice without the rest of its buffer."""
-    begins = np.frombuffer(offsets, np.int32)
-    begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
-    return bytes(data.slice(begin, end - begin).to_pybytes())
-
 
 def taken_apart(pattern: str) -> Search | None:
     """Split a pattern into a literal prefix and the rest; None if it has no such form.
@@ -82,11 +51,6 @@ def taken_apart(pattern: str) -> Search | None:
     if rest.endswith(".*") and not rest.endswith("\\.*"):
         return Search(beginning, rest[:-2])
     return Search(beginning, rf"(?:{rest})\z")
-
-
-def _mask(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
-    mask: npt.NDArray[np.bool_] = column.to_numpy(zero_copy_only=False)
-    return mask
 
 
 def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:

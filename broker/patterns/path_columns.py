@@ -5,14 +5,22 @@ Runs of neighbouring blocks are one column, processed by one kernel call.
 
 from __future__ import annotations
 
+from array import array
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from broker.topic_lists.block import entry_column, name_column
-from broker.topic_lists.paths import as_text, common_domain, paths_of, without_partitions
+from broker.patterns.columns import (
+    as_text,
+    entry_column,
+    name_column,
+    paths_of,
+    without_partitions,
+)
+from broker.patterns.plain_paths import PathRun
+from broker.topic_lists.paths import common_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -50,13 +58,17 @@ class BlockRun:
         self.blocks = blocks
         self.own_bytes = 0
         if len(blocks) == 1:
-            self._wire, self.offsets = blocks[0].wire, blocks[0].offsets
+            self._wire = blocks[0].wire
+            self.offsets = np.frombuffer(blocks[0].offsets, np.int32)
             self._starts = [0, blocks[0].totals.count]
             return
         self._wire = b"".join([block.wire for block in blocks])
         self._starts = np.cumsum([0, *(block.totals.count for block in blocks)]).tolist()
         begins = np.cumsum([0, *(len(block.wire) for block in blocks[:-1])], dtype=np.int32)
-        parts = [block.offsets[:-1] + begin for block, begin in zip(blocks, begins, strict=True)]
+        parts = [
+            np.frombuffer(block.offsets, np.int32)[:-1] + begin
+            for block, begin in zip(blocks, begins, strict=True)
+        ]
         self.offsets = np.concatenate([*parts, np.array([len(self._wire)], np.int32)])
         self.own_bytes = len(self._wire) + self.offsets.nbytes
 
@@ -78,12 +90,15 @@ class BlockRun:
 
     def keep(self, selection: Selection, mask: Mask) -> None:
         """Keep the names where ``mask`` is true; wholly kept blocks stay shared."""
-        if not mask.any():
+        if 1 not in mask:
             return
-        kept_whole = np.logical_and.reduceat(mask, self._starts[:-1])
+        marks = np.frombuffer(mask, np.bool_)
+        kept_whole = np.logical_and.reduceat(marks, self._starts[:-1])
         if not kept_whole.any():
-            entries = entry_column(self._wire, self.offsets)
-            selection.keep_entries(entries.filter(pa.array(mask)))
+            entries = entry_column(self._wire, self.offsets).filter(pa.array(marks))
+            _, offsets, data = entries.buffers()
+            ends = array("i", offsets.to_pybytes()[: 4 * (len(entries) + 1)])
+            selection.keep_joined(data.to_pybytes()[: ends[-1]], ends)
             return
         for index, block in enumerate(self.blocks):
             selection.keep(block, mask[self._starts[index] : self._starts[index + 1]])
@@ -96,13 +111,6 @@ other entries, and each other before reuse.
 _FEW_BLOCKS = 4
 """Number of blocks up to which concatenating is faster than searching all cached runs."""
 _PATHS = "paths"
-
-
-class PathRun(NamedTuple):
-    """Some neighbouring blocks, with their paths as an unsliced column."""
-
-    run: BlockRun
-    paths: pa.StringArray
 
 
 class PathColumns:
@@ -139,7 +147,8 @@ class PathColumns:
             run = BlockRun(blocks)
             made = self._made(run)
             if self._remembers:
-                size_bytes = made.paths.get_total_buffer_size() + run.own_bytes
+                paths: pa.StringArray = made.paths
+                size_bytes = paths.get_total_buffer_size() + run.own_bytes
                 self._cache.put(self._sequence, index, made, size_bytes)
             yield made
 

@@ -1,6 +1,6 @@
 """Compiled topic patterns: a full match on ``tenant/namespace/local`` without the partition suffix.
 
-RE2 matches Arrow columns; patterns unsupported by RE2 (look-around, back-references) go to a
+RE2 matches names, or Arrow columns; others (look-around, back-references) go to a
 backtracking engine under a time limit, where upstream uses java.util.regex.
 """
 
@@ -11,9 +11,6 @@ from collections import OrderedDict
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import re2
 import regex
 
@@ -29,16 +26,11 @@ from broker.patterns.errors import (
 )
 from broker.patterns.java.pattern import translated
 from broker.patterns.literal_search import key_range, taken_apart
-from broker.topic_lists.paths import path_of, paths_of
 from proto.names import NON_PERSISTENT, PERSISTENT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TypeAlias
-
-    import numpy.typing as npt
-
-    Mask: TypeAlias = npt.NDArray[np.bool_]
+    from broker.patterns.plain_paths import Paths
+    from broker.topic_lists.block import Mask
 
 MATCH_ALL = ".*"
 FALLBACK_SECONDS_PER_NAME = 0.05
@@ -86,15 +78,8 @@ class TopicsPattern(Protocol):
     linear: bool
     matches_all: bool
 
-    def matching(self, paths: pa.Array) -> Mask:
-        """Match each path of a text column (see ``broker.topic_lists.paths``).
-
-        Raises:
-            InvalidPatternError: The evaluation took too long.
-        """
-
-    def mask(self, names: Sequence[bytes]) -> Mask:
-        """Match each full topic name (UTF-8), in one step.
+    def matching(self, paths: Paths) -> Mask:
+        """Match each path (see ``broker.topic_lists.paths``) in one step.
 
         Raises:
             InvalidPatternError: The evaluation took too long.
@@ -184,7 +169,7 @@ def _whole_match(text: str) -> re2._Regexp:
         return re2_compiled(rf"\A(?:{text}\E)\z")
 
 
-def re2_compiled(text: str) -> re2._Regexp:
+def re2_compiled(text: str | bytes) -> re2._Regexp:
     """Compile a pattern without caching: re2's own cache would keep 128.
 
     Raises:
@@ -206,17 +191,13 @@ class MatchAll:
     linear = True
     matches_all = True
 
-    def matching(self, paths: pa.Array) -> Mask:
-        """Return every path of a text column, as all match."""
-        return np.ones(len(paths), np.bool_)
-
-    def mask(self, names: Sequence[bytes]) -> Mask:
-        """Return a mask that is true for every name."""
-        return np.ones(len(names), np.bool_)
+    def matching(self, paths: Paths) -> Mask:
+        """Keep every path."""
+        return b"\1" * len(paths)
 
 
 class LinearTime:
-    """A pattern matched by RE2 over Arrow columns, without a Python call for each name.
+    """A pattern matched by RE2, over Arrow columns without a Python call for each name.
 
     Attributes:
         whole: The pattern for a match from end to end.
@@ -239,18 +220,14 @@ class LinearTime:
         self.program_size: int = compiled.programsize
         self._search = taken_apart(text)
 
-    def matching(self, paths: pa.Array) -> Mask:
-        """Match each path of a text column, in one call."""
-        if self._search is not None:
-            mask = self._search.matching(paths)
-            if mask is not None:
-                return mask
-        found: Mask = pc.match_substring_regex(paths, self.whole).to_numpy(zero_copy_only=False)
-        return found
+    def matching(self, paths: Paths) -> Mask:
+        """Match paths; a column in one call."""
+        if isinstance(paths, list):
+            match = re2_compiled(self.whole.encode()).match
+            return bytes([match(path) is not None for path in paths])
+        from broker.patterns.columns import matched  # Arrow may not be there
 
-    def mask(self, names: Sequence[bytes]) -> Mask:
-        """Match each full topic name, in one call."""
-        return self.matching(paths_of(pa.array(names, pa.binary())))
+        return matched(paths, self.whole, self._search)
 
 
 class Backtracking:
@@ -276,14 +253,10 @@ class Backtracking:
         except (regex.error, RecursionError) as error:
             raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
-    def matching(self, paths: pa.Array) -> Mask:
-        """Match each path of a text column, one by one."""
-        return np.fromiter(map(self.matches, paths.to_pylist()), np.bool_, len(paths))
-
-    def mask(self, names: Sequence[bytes]) -> Mask:
-        """Match each full topic name, one by one."""
-        paths = (path_of(name).decode() for name in names)
-        return np.fromiter(map(self.matches, paths), np.bool_, len(names))
+    def matching(self, paths: Paths) -> Mask:
+        """Match paths one by one."""
+        texts = map(bytes.decode, paths) if isinstance(paths, list) else paths.to_pylist()
+        return bytes(map(self.matches, texts))
 
     def matches(self, path: str, seconds: float = FALLBACK_SECONDS_PER_NAME) -> bool:
         """Return True if a path matches; the time limit is ``seconds``.

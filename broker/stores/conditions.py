@@ -6,12 +6,8 @@ The functions are pure; the stores wait and write.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from broker.stores.changes import (
     MAX_TOLD_NAMES,
@@ -22,11 +18,11 @@ from broker.stores.changes import (
     TopicMissingError,
     TopicState,
 )
-from broker.stores.property_rows import PROPERTIES_TYPE, PropertyRows
+from broker.stores.properties import PropertyRows
 from proto.names import without_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from broker.stores.changes import NamespaceChanges, TopicChanges
@@ -156,9 +152,11 @@ def what_is_new(
     new = [name not in there for name in changes.added] if there else []
     added, properties = changes.added, changes.properties
     if not all(new):
-        added = [name for name, is_new in zip(added, new, strict=True) if is_new]
         if properties is not None:
-            properties = PropertyRows(added, properties.column.filter(pa.array(new)))
+            properties = properties.filter(new)
+            added = properties.names
+        else:
+            added = list(compress(added, new))
     if any(kept.values()):
         properties = _as_their_topics(added, properties, kept)
     bases = {name.encode(): name for name in changes.partitioned if name not in counts}
@@ -174,15 +172,12 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Return the properties of new names; partitions without their own inherit from their topic."""
-    of_topics = [kept.get(without_partition(name.decode())) for name in added]
-    pairs = [list(properties.items()) if properties else None for properties in of_topics]
-    column = pa.array(pairs, PROPERTIES_TYPE)
-    if own is not None:
-        has_own = np.diff(own.column.offsets.to_numpy()) > 0
-        has_own &= own.column.is_valid().to_numpy(zero_copy_only=False)
-        column = pc.if_else(pa.array(has_own), own.column, column)
-    return PropertyRows(added, column)
+    """Return properties of new names; partitions without properties inherit from their topic."""
+    of_topics = (kept.get(without_partition(name.decode()), {}) for name in added)
+    owned: Iterable[Mapping[str, str]] = own.rows() if own is not None else repeat({})
+    return PropertyRows.from_rows(
+        added, [mine or its for mine, its in zip(owned, of_topics, strict=False)]
+    )
 
 
 def feed_change(

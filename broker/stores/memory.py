@@ -23,7 +23,7 @@ from broker.stores.conditions import (
     settled,
 )
 from broker.stores.name_locks import NameLocks, to_its_end
-from broker.stores.snapshots.namespace_properties import NamespaceProperties
+from broker.stores.properties import NamespaceProperties
 from broker.stores.snapshots.partition_counts import sorted_in_runs
 from broker.stores.store import (
     DEFAULT_POLICIES,

@@ -51,7 +51,7 @@ def _postgresql(url: str, cache_bytes: int, clock: Clock | None) -> MetadataStor
             raise
         raise StoreError(
             f"metadataStoreUrl={without_password(url)} needs the package asyncpg: "
-            'pip install "floodgate[postgresql]"'
+            'pip install "pulsar-floodgate[postgresql]"'
         ) from error
 
     return PostgresqlStore(url, cache_bytes, clock)

@@ -48,8 +48,12 @@ class PropertyRows:
     @staticmethod
     def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:
         """Convert the properties of a few topics to rows."""
-        pairs = [list(properties.items()) for properties in rows.values()]
-        return PropertyRows(list(rows), pa.array(pairs, PROPERTIES_TYPE))
+        return PropertyRows.from_rows(list(rows), list(rows.values()))
+
+    @staticmethod
+    def from_rows(names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> PropertyRows:
+        """Convert the properties of each name."""
+        return PropertyRows(names, pa.array([list(row.items()) for row in rows], PROPERTIES_TYPE))
 
     @staticmethod
     def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows:
@@ -80,12 +84,15 @@ class PropertyRows:
     def triples(self) -> Iterator[tuple[bytes, str, str]]:
         """Yield name, key and value of every property, each key of a name once."""
         last = {name: row for row, name in enumerate(self.names)}
+        for row, properties in enumerate(self.rows()):
+            name = self.names[row]
+            if last[name] == row:
+                yield from ((name, key, value) for key, value in properties.items())
+
+    def rows(self) -> Iterator[Mapping[str, str]]:
+        """Yield the properties of each topic."""
         for start in range(0, len(self.names), _ROWS_AT_ONCE):
-            some = self.column.slice(start, _ROWS_AT_ONCE).to_pylist()
-            for row, pairs in enumerate(some, start):
-                name = self.names[row]
-                if last[name] == row:
-                    yield from ((name, key, value) for key, value in _valid(pairs).items())
+            yield from map(_valid, self.column.slice(start, _ROWS_AT_ONCE).to_pylist())
 
 
 def _valid(pairs: Sequence[tuple[str, str | None]] | None) -> dict[str, str]:

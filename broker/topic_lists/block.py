@@ -1,31 +1,33 @@
 """A block: a run of topic names in wire format, with their offsets.
 
 An entry is a name as a ``topics`` field of CommandGetTopicsOfNamespaceResponse: tag, length, name.
-Entries and names are Arrow columns over the wire bytes; only encoding works name by name in Python.
 """
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
+from itertools import accumulate, islice
+from operator import sub
 from typing import TYPE_CHECKING
 
 import google_crc32c
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from broker.columns import HAS_COLUMNS
 from proto.parsing.varint import decode_varint, encode_varint
 from proto.topic_hash import combine_joined, java_order
+
+if TYPE_CHECKING or HAS_COLUMNS:
+    import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TypeAlias
 
-    import numpy.typing as npt
-
-    Offsets: TypeAlias = npt.NDArray[np.int32]
-    Mask: TypeAlias = npt.NDArray[np.bool_]
-    Rows: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+    Offsets: TypeAlias = array[int]
+    Mask: TypeAlias = bytes
+    """A byte for each name: 1 or 0."""
+    Rows: TypeAlias = Sequence[int]
 
 ESTIMATED_BYTES_PER_NAME = 32
 """Heap estimate of a listed name beside its UTF-8 bytes (upstream: estimateTopicListSize)."""
@@ -34,11 +36,9 @@ BLOCK_OBJECT_BYTES = 700
 TOPICS_TAG = b"\x12"
 """Protobuf tag of the repeated string field 2, ``topics``."""
 _PREFIXES = tuple(TOPICS_TAG + encode_varint(size) for size in range(512))
-# Longer entries have one more byte before the name: the length is a varint.
-_LONGEST_ENTRIES = (129, 16_386, 2_097_155)
-_SHORTEST_PREFIX_BYTES = 2
-_TO_THE_END = 1 << 30
-_COMMA = ord(",")
+LONGEST_ENTRIES = (129, 16_386, 2_097_155)
+"""Longer entries have one more byte before the name: the length is a varint."""
+SHORTEST_PREFIX_BYTES = 2
 
 
 def encode_entry(name: bytes) -> bytes:
@@ -114,18 +114,13 @@ class Block:
             self._partitioned = b"-partition-" in self.wire
         return self._partitioned
 
-    def entries(self) -> pa.BinaryArray:
-        """Return the entries as a column over the wire bytes."""
-        return entry_column(self.wire, self.offsets)
-
-    def name_column(self) -> pa.BinaryArray:
-        """Return the names as a column; copied at each call."""
-        return name_column(self.wire, self.offsets)
+    def entries(self) -> list[bytes]:
+        """Return the entries, copied at each call."""
+        return _slices(self.wire, self.offsets, islice(self.offsets, 1, None))
 
     def names(self) -> list[bytes]:
         """Return the names, decoded at each call."""
-        names: list[bytes] = self.name_column().to_pylist()
-        return names
+        return _names(self.wire, self.offsets)
 
     def name_at(self, index: int) -> bytes:
         """Return the name at an index; -1 is the last name."""
@@ -152,60 +147,47 @@ class Block:
 
 def memory_bytes(block: Block) -> int:
     """Return a block's approximate memory in bytes."""
-    return BLOCK_OBJECT_BYTES + len(block.wire) + len(block.first) + block.offsets.nbytes
+    return BLOCK_OBJECT_BYTES + len(block.wire) + len(block.first) + 4 * len(block.offsets)
 
 
 def encode_entries(names: Sequence[bytes]) -> tuple[bytes, Offsets]:
     """Return names as wire bytes, with the offset of each entry."""
     entries = [encode_entry(name) for name in names]
-    return b"".join(entries), offsets_of(np.fromiter(map(len, entries), np.int32, len(entries)))
+    return b"".join(entries), offsets_of(map(len, entries))
 
 
-def offsets_of(sizes: npt.NDArray[np.int32]) -> Offsets:
-    """Return the offsets of entries of some sizes, with the end of the last entry."""
-    offsets = np.zeros(len(sizes) + 1, np.int32)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
+def offsets_of(sizes: Iterable[int]) -> Offsets:
+    """Return the offsets of entries by size, with the end of the last."""
+    return array("i", accumulate(sizes, initial=0))
 
 
-def entry_column(wire: bytes, offsets: Offsets) -> pa.BinaryArray:
-    """Return entries as a column over their bytes, without copying."""
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(wire)]
-    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+def _names(wire: bytes, offsets: Offsets) -> list[bytes]:
+    if max(map(sub, islice(offsets, 1, None), offsets)) > LONGEST_ENTRIES[0]:
+        return list(map(decode_entry, _slices(wire, offsets, islice(offsets, 1, None))))
+    starts = map(SHORTEST_PREFIX_BYTES.__add__, offsets)
+    return _slices(wire, starts, islice(offsets, 1, None))
 
 
-def name_column(wire: bytes, offsets: Offsets, skipped: int = 0) -> pa.BinaryArray:
-    """Return the names of entries as a column, skipping the first ``skipped`` bytes of each."""
-    entries = entry_column(wire, offsets)
-    sizes = np.diff(offsets)
-    longest = int(sizes.max()) if len(sizes) else 0
-    if longest <= _LONGEST_ENTRIES[0]:
-        return pc.binary_slice(entries, _SHORTEST_PREFIX_BYTES + skipped, _TO_THE_END)
-    shortest = int(sizes.min())
-    column = pc.binary_slice(entries, _prefix_bytes(shortest) + skipped, _TO_THE_END)
-    for bound in _LONGEST_ENTRIES:
-        if shortest <= bound < longest:
-            start = _prefix_bytes(bound + 1) + skipped
-            longer = pc.binary_slice(entries, start, _TO_THE_END)
-            column = pc.if_else(pa.array(sizes > bound), longer, column)
-    return column
+def _joined(wire: bytes, offsets: Offsets) -> bytes:
+    """Return the names joined by commas."""
+    if HAS_COLUMNS:
+        bounds = np.frombuffer(offsets, np.int32)
+        if np.diff(bounds).max() <= LONGEST_ENTRIES[0]:
+            joined = np.frombuffer(bytearray(wire), np.uint8)
+            joined[bounds[:-1] + 1] = ord(",")
+            return np.delete(joined, bounds[:-1])[1:].tobytes()
+    else:
+        parts = wire.split(TOPICS_TAG)  # half the time of slices, if no name has the tag's byte
+        if len(parts) == len(offsets) and max(map(len, parts)) < LONGEST_ENTRIES[0]:
+            return b",".join([part[1:] for part in parts])[1:]
+    return b",".join(_names(wire, offsets))
 
 
-def _prefix_bytes(entry_bytes: int) -> int:
-    return _SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in _LONGEST_ENTRIES)
+def _slices(wire: bytes, starts: Iterable[int], ends: Iterable[int]) -> list[bytes]:
+    return [wire[start:end] for start, end in zip(starts, ends, strict=False)]
 
 
 def _totals(wire: bytes, offsets: Offsets, joined: bytes) -> Totals:
     count = len(offsets) - 1
     estimate = len(joined) - (count - 1) + ESTIMATED_BYTES_PER_NAME * count
     return Totals(count, len(wire), estimate, google_crc32c.value(joined), len(joined))
-
-
-def _joined(wire: bytes, offsets: Offsets) -> bytes:
-    # One byte before each name stays and becomes the comma: half the time of a join.
-    column = name_column(wire, offsets, skipped=-1)
-    _, begins, data = column.buffers()
-    joined = bytearray(data)
-    commas = np.frombuffer(begins, np.int32, len(column))
-    np.frombuffer(joined, np.uint8)[commas] = _COMMA
-    return bytes(memoryview(joined)[1:])

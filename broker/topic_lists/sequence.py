@@ -8,11 +8,10 @@ the parts.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import compress
 from typing import TYPE_CHECKING
-
-import numpy as np
-import pyarrow as pa
 
 from broker.topic_lists.block import Block, Totals, memory_bytes, offsets_of
 from broker.topic_lists.paths import common_domain
@@ -25,15 +24,14 @@ from broker.topic_lists.tree import (
     edit,
     grow,
     growing,
+    moved,
 )
 from proto.topic_hash import EMPTY_HASH, format_hash, in_java_order, java_order
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    import numpy.typing as npt
-
-    from broker.topic_lists.block import Mask, Rows
+    from broker.topic_lists.block import Mask, Offsets, Rows
 
 _NOTHING = Totals()
 PLACE_BYTES = 300
@@ -153,9 +151,9 @@ class TopicSequence:
         start = begin = 0
         for block in self.blocks():
             start, before = start + block.totals.count, start
-            begin, first = int(np.searchsorted(rows, start)), begin
+            begin, first = bisect_left(rows, start), begin
             if begin > first:
-                yield block, rows[first:begin] - before
+                yield block, [row - before for row in rows[first:begin]]
             if begin == len(rows):
                 return
 
@@ -192,8 +190,7 @@ class Selection:
         self.source = source
         self._blocks: list[Block] = []
         self._pieces: list[bytes] = []
-        self._sizes: list[npt.NDArray[np.int32]] = []
-        self._pending_bytes = 0
+        self._offsets = array("i", [0])
         self._own_bytes = 0
         self._count = 0
 
@@ -206,17 +203,19 @@ class Selection:
 
     def keep(self, block: Block, mask: Mask) -> None:
         """Keep the names of a block where ``mask`` is true."""
-        if mask.all():
+        kept = mask.count(1)
+        if kept == len(mask):
             self.keep_block(block)
-        elif mask.any():
-            self.keep_entries(block.entries().filter(pa.array(mask)))
+        elif kept:
+            self.keep_entries(list(compress(block.entries(), mask)))
 
     def keep_rows(self, block: Block, rows: Rows) -> None:
         """Keep some rows of a block, in ascending order."""
         if len(rows) == block.totals.count:
             self.keep_block(block)
         else:
-            self.keep_entries(block.entries().take(pa.array(rows)))
+            entries = block.entries()
+            self.keep_entries([entries[row] for row in rows])
 
     def keep_block(self, block: Block) -> None:
         """Keep a whole block."""
@@ -224,16 +223,16 @@ class Selection:
         self._blocks.append(block)
         self._count += block.totals.count
 
-    def keep_entries(self, entries: pa.BinaryArray) -> None:
-        """Keep some entries in wire format: an unsliced column."""
-        count = len(entries)
-        _, offsets, data = entries.buffers()
-        ends = np.frombuffer(offsets, np.int32, count + 1)
-        self._pieces.append(data.to_pybytes()[: ends[-1]])
-        self._sizes.append(np.diff(ends))
-        self._count += count
-        self._pending_bytes += int(ends[-1])
-        if self._pending_bytes >= BLOCK_BYTES:
+    def keep_entries(self, entries: Sequence[bytes]) -> None:
+        """Keep some entries in wire format."""
+        self.keep_joined(b"".join(entries), offsets_of(map(len, entries)))
+
+    def keep_joined(self, wire: bytes, offsets: Offsets) -> None:
+        """Keep some entries in wire format, one after the other."""
+        self._pieces.append(wire)
+        self._offsets += moved(offsets[1:], self._offsets[-1])
+        self._count += len(offsets) - 1
+        if self._offsets[-1] >= BLOCK_BYTES:
             self._end_block()
 
     def sequence(self) -> TopicSequence:
@@ -252,11 +251,10 @@ class Selection:
 
     def _end_block(self) -> None:
         if self._pieces:
-            offsets = offsets_of(np.concatenate(self._sizes))
-            blocks = cut_entries(b"".join(self._pieces), offsets)
+            blocks = cut_entries(b"".join(self._pieces), self._offsets)
             self._blocks += blocks
             self._own_bytes += sum(map(memory_bytes, blocks))
-            self._pieces, self._sizes, self._pending_bytes = [], [], 0
+            self._pieces, self._offsets = [], array("i", [0])
 
 
 NO_NAMES = TopicSequence()

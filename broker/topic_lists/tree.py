@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import itertools
 import operator
+from array import array
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from broker.topic_lists.block import Block, Totals, encode_entry, offsets_of
+from broker.topic_lists.block import Block, Totals, encode_entry
 from proto.topic_hash import in_java_order, java_order
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
-
-    import numpy.typing as npt
 
     from broker.topic_lists.block import Offsets, Rows
 
@@ -91,16 +88,21 @@ def edit(node: Node, changes: list[bytes], gone: set[bytes]) -> list[Node]:
 
 def cut_names(names: Sequence[bytes]) -> list[Block]:
     """Cut sorted names into the fewest blocks of at most about BLOCK_BYTES, of equal size."""
-    sizes = np.fromiter(map(len, names), np.int64, len(names)) + 2
-    return [Block.of_names(names[a:b]) for a, b in _bounds(np.cumsum(sizes))]
+    ends = list(itertools.accumulate(len(name) + 2 for name in names))
+    return [Block.of_names(names[a:b]) for a, b in _bounds(ends)]
 
 
 def cut_entries(wire: bytes, offsets: Offsets) -> list[Block]:
     """Cut entries into the fewest blocks of at most about BLOCK_BYTES, of equal size."""
     return [
-        Block(wire[offsets[a] : offsets[b]], offsets[a : b + 1] - offsets[a])
+        Block(wire[offsets[a] : offsets[b]], moved(offsets[a : b + 1], -offsets[a]))
         for a, b in _bounds(offsets[1:])
     ]
+
+
+def moved(offsets: Offsets, by: int) -> Offsets:
+    """Return offsets, each greater by a number."""
+    return array("i", map(by.__add__, offsets)) if by else offsets
 
 
 def _bounds(ends: Rows) -> list[tuple[int, int]]:
@@ -111,12 +113,12 @@ def _bounds(ends: Rows) -> list[tuple[int, int]]:
     """
     if not len(ends):
         return []
-    total = int(ends[-1])
+    total = ends[-1]
     if total <= BLOCK_BYTES:
         return [(0, len(ends))]
     parts = -(-total // BLOCK_BYTES)
     shares = [total * part // parts for part in range(1, parts)]
-    cuts = sorted({0, *(np.searchsorted(ends, shares) + 1).tolist(), len(ends)})
+    cuts = sorted({0, *(bisect_left(ends, share) + 1 for share in shares), len(ends)})
     return list(itertools.pairwise(cuts))
 
 
@@ -130,25 +132,27 @@ def _edit_block(block: Block, changes: list[bytes], gone: set[bytes]) -> list[No
 
 def _spliced(block: Block, changes: list[bytes], gone: set[bytes]) -> tuple[bytes, Offsets] | None:
     """Return a block's entries after a few changes; None if unchanged."""
-    before, offsets = np.diff(block.offsets), block.offsets
+    offsets, made = block.offsets, array("i")
     pieces: list[bytes] = []
-    sizes: list[npt.NDArray[np.int32]] = []
-    done = 0
+    done = grown = 0
     for name in changes:
         row = block.place_of(java_order(name))
         there = row < block.totals.count and block.name_at(row) == name
         if there != (name in gone):
             continue
         pieces.append(block.wire[offsets[done] : offsets[row]])
-        sizes.append(before[done:row])
+        made += moved(offsets[done:row], grown)
         done = row + there
-        if not there:
+        if there:
+            grown -= offsets[done] - offsets[row]
+        else:
+            made.append(offsets[row] + grown)
             pieces.append(encode_entry(name))
-            sizes.append(np.array([len(pieces[-1])], np.int32))
+            grown += len(pieces[-1])
     if not pieces:
         return None
-    sizes.append(before[done:])
-    return b"".join((*pieces, block.wire[offsets[done] :])), offsets_of(np.concatenate(sizes))
+    made += moved(offsets[done:], grown)
+    return b"".join((*pieces, block.wire[offsets[done] :])), made
 
 
 def _branches(nodes: Sequence[Node]) -> list[Node]:
@@ -189,8 +193,8 @@ def _joined(one: Node, other: Node) -> Node | None:
     if isinstance(one, Block) and isinstance(other, Block):
         if len(one.wire) + len(other.wire) >= BLOCK_BYTES // 2:
             return None
-        sizes = np.concatenate((np.diff(one.offsets), np.diff(other.offsets)))
-        return Block(one.wire + other.wire, offsets_of(sizes))
+        offsets = one.offsets[:-1] + moved(other.offsets, len(one.wire))
+        return Block(one.wire + other.wire, offsets)
     if isinstance(one, Branch) and isinstance(other, Branch):
         children = one.children + other.children
         return Branch(children) if len(children) <= BRANCH_CHILDREN else None

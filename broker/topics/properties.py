@@ -21,7 +21,7 @@ from broker.stores.changes import (
     TopicState,
 )
 from broker.stores.name_locks import NameLocks
-from broker.stores.property_rows import PropertyRows
+from broker.stores.properties import PropertyRows
 from broker.topics.rules import in_changes, no_namespace, not_found, overtaken, partition_names
 
 if TYPE_CHECKING:

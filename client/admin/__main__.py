@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from client.admin.commands.command_line import main
+import sys
 
-__all__ = ["main"]
+from limiter.extras import MissingExtraError, extra
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        with extra("admin"):
+            from client.admin.commands.command_line import main as run
+
+            run()
+    except MissingExtraError as error:
+        sys.exit(f"floodgate-admin cannot do this: {error}")
+
 
 if __name__ == "__main__":
     main()

@@ -11,9 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
-from yarl import URL
-
 from client.admin.credentials import ShowCredentials, web_tls
 from client.admin.errors import (
     AdminAnswerError,
@@ -24,6 +21,11 @@ from client.admin.errors import (
     AdminUnreachableError,
 )
 from client.admin.url import REQUEST_TIMEOUT_SECONDS, checked_url, shown_url
+from limiter.extras import extra
+
+with extra("admin"):
+    import aiohttp
+    from yarl import URL
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Sequence

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, Self
-
-import re2
-import regex
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from client.exceptions import InvalidConfiguration
+from limiter.extras import extra
 from proto.errors import RemoteProtocolError
 from proto.excerpts import quoted
 from proto.names import (
@@ -81,7 +79,7 @@ class TopicsPattern:
             local = f"(?{flags}:{local})"
         self.text = f"{domain or PERSISTENT}{_SCHEME}{self.namespace}/{local}"
         self._beginning = f"{self.namespace}/{_beginning(local)}"
-        self._expression = f"{re2.escape(self.namespace)}/(?:{local})"
+        self._expression = f"{re.escape(self.namespace)}/(?:{local})"
         _compiled(self._expression)
 
     @classmethod
@@ -134,8 +132,8 @@ def _beginning(expression: str) -> str:
 class _Backtracking:
     """An expression unsupported by RE2, with a time limit."""
 
-    def __init__(self, text: str) -> None:
-        self._pattern = regex.compile(text)
+    def __init__(self, pattern: Any) -> None:  # noqa: ANN401 - regex has no types
+        self._pattern = pattern
 
     def fullmatch(self, text: str, /) -> object | None:
         found: object | None = self._pattern.fullmatch(text, timeout=_NAME_SECONDS)
@@ -144,7 +142,10 @@ class _Backtracking:
 
 @lru_cache(_COMPILED)
 def _compiled(text: str) -> _Expression:
-    """Return a text's compiled expression from a cache, small because brokers usually match."""
+    """Return a compiled expression; not kept per pattern: with broker-side matching rarely used."""
+    with extra("patterns"):
+        import re2
+        import regex
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _RE2_BYTES
@@ -152,7 +153,7 @@ def _compiled(text: str) -> _Expression:
         expression: _Expression = re2.compile(text, options)
     except re2.error:
         try:
-            expression = _Backtracking(text)
+            expression = _Backtracking(regex.compile(text))
         except regex.error as error:
             raise InvalidConfiguration(
                 f"the pattern {quoted(text)} is no regular expression: {error}"

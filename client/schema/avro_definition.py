@@ -7,12 +7,14 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
-import fastavro
-from fastavro._read_py import read_data
-from fastavro.io.binary_decoder import BinaryDecoder
-from fastavro.validation import ValidationError, validate
-
 from client.schema.record import MAX_DEPTH
+from limiter.extras import extra
+
+with extra("avro"):
+    import fastavro
+    from fastavro._read_py import read_data
+    from fastavro.io.binary_decoder import BinaryDecoder
+    from fastavro.validation import ValidationError, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,15 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
-from client.schema.avro_definition import AvroDefinition
 from client.schema.classes import derived, is_described
 from client.schema.record import Record, as_avro
 from client.schema.versioned import VersionedSchema
+from limiter.extras import extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from client.messages.message import Message
+    from client.schema.avro_definition import AvroDefinition
     from client.schema.fields import Value
 
 
@@ -38,6 +39,8 @@ class AvroSchema(VersionedSchema):
         record_cls: type | None,
         schema_definition: dict[str, Any] | None = None,
     ) -> None:
+        from client.schema.avro_definition import AvroDefinition  # an extra's package
+
         self._from_dict: Callable[[Value], Value] | None = None
         self._to_dict: Callable[[Value], Value] = as_avro
         definition: Any = schema_definition
@@ -55,7 +58,8 @@ class AvroSchema(VersionedSchema):
         self._definition = AvroDefinition(json.dumps(definition))
 
     def _describe(self, record_cls: Any) -> Any:  # noqa: ANN401 - a class; a definition
-        from pydantic import TypeAdapter  # Half of the package's import time.
+        with extra("pydantic"):
+            from pydantic import TypeAdapter
 
         definition, read = derived(record_cls, as_json=False)
         adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
@@ -96,7 +100,7 @@ class AvroSchema(VersionedSchema):
         """
         if info.type != pb.Schema.Avro:
             raise ValueError(f"the topic's schema is {pb.Schema.Type.Name(info.type)}, not Avro")
-        writer, reader = AvroDefinition(info.schema_data), self._definition
+        writer, reader = type(self._definition)(info.schema_data), self._definition
         if writer.source == reader.source:
             return _AsWritten(self, writer, None)
         return _AsWritten(self, writer, reader.also_named(writer))

@@ -10,6 +10,7 @@ import proto.PulsarApi_pb2 as pb
 from client.schema.classes import derived, is_described
 from client.schema.record import Record, values_of
 from client.schema.schema import Schema
+from limiter.extras import extra
 
 if TYPE_CHECKING:
     from client.schema.fields import Value
@@ -94,7 +95,8 @@ class _RecordCodec:
 
 class _AdapterCodec:
     def __init__(self, record_cls: type) -> None:
-        from pydantic import TypeAdapter  # Half of the package's import time.
+        with extra("pydantic"):
+            from pydantic import TypeAdapter
 
         self._adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NoReturn
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import InvalidMessage, server_response_error
 from client.patience import attachment_may_pass
-from client.schema.avro_definition import AvroDefinition
 from client.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ class AutoConsumeSchema(VersionedSchema):
             ValueError: An Avro definition is invalid.
         """
         if info.type == pb.Schema.Avro:
+            from client.schema.avro_definition import AvroDefinition  # an extra's package
+
             return _Reading(AvroDefinition(info.schema_data).read)
         return _Reading(_READERS.get(info.type, bytes))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client.registry import Collector
-
 from client.statistics.instruments import INSTRUMENTS
 from client.statistics.statistics import StatisticsReader, client_name
+from limiter.extras import extra
 from limiter.metrics.prometheus import family
+
+with extra("prometheus"):
+    from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,17 +13,19 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from opentelemetry.metrics import Observation
-from opentelemetry.sdk.metrics.export import (
-    AggregationTemporality,
-    ExponentialHistogram,
-    ExponentialHistogramDataPoint,
-    Histogram,
-    HistogramDataPoint,
-)
-
+from limiter.extras import extra
 from limiter.metrics.instruments import Kind, SourceT, counter
 from limiter.metrics.topic_list import OWN_INSTRUMENTS, PULSAR_INSTRUMENTS, budgets_now
+
+with extra("opentelemetry"):
+    from opentelemetry.metrics import Observation
+    from opentelemetry.sdk.metrics.export import (
+        AggregationTemporality,
+        ExponentialHistogram,
+        ExponentialHistogramDataPoint,
+        Histogram,
+        HistogramDataPoint,
+    )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Generic, Literal
 
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
-
+from limiter.extras import extra
 from limiter.metrics.instruments import Kind, SourceT
 from limiter.metrics.topic_list import OWN_INSTRUMENTS, PULSAR_INSTRUMENTS, budgets_now
+
+with extra("prometheus"):
+    from prometheus_client.core import Metric
+    from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,14 +3,15 @@
 Five windows of two minutes each rotate; a quantile is taken over all of them. As upstream's
 summaries (ten minutes in five age buckets, error 0.01).
 
-Bound: five histograms of fixed size; a wait beyond the range counts as the range's end.
+Bound: five histograms of some thousand entries; a wait beyond the range counts as the range's end.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING
-
-from hdrh.histogram import HdrHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 WINDOW_COUNT = 5
 WINDOW_SECONDS = 120.0
 MAX_TRACKED_MILLIS = 3_600_000
-# Two significant digits are upstream's allowed error of 0.01.
-SIGNIFICANT_FIGURES = 2
+_EXACT_BITS = 8
+"""The leading bits of a wait that are kept: upstream's allowed error is 0.01."""
 
 
 class WaitTimes:
@@ -40,7 +41,7 @@ class WaitTimes:
         self._sum_ticks = 0
         self._clock = clock
         self._ticks_a_milli = ticks_a_milli
-        self._windows = [self._histogram()]
+        self._windows = [_Window()]
         self._newest_since = clock.now()
         # Most waits are 0: they are counted here and recorded in batches.
         self._unrecorded_zeros = 0
@@ -54,7 +55,7 @@ class WaitTimes:
         self._rotate()
         if ticks:
             most = MAX_TRACKED_MILLIS * self._ticks_a_milli
-            self._windows[-1].record_value(min(ticks, most), count)
+            self._windows[-1].record(min(ticks, most), count)
         else:
             self._unrecorded_zeros += count
         self.count += count
@@ -69,17 +70,17 @@ class WaitTimes:
         """Return each quantile in milliseconds; NaN without waits in ten minutes."""
         self._rotate()
         self._record_zeros()
-        merged = self._histogram()
+        merged = Counter[int]()
         for window in self._windows:
-            merged.add(window)
-        if merged.total_count == 0:
+            merged.update(window.counts)
+        if not merged:
             return [float("nan")] * len(which)
-        # A histogram returns the upper end of a bucket, which may exceed the longest wait.
-        longest = max(window.max_value for window in self._windows)
-        return [
-            min(merged.get_value_at_percentile(quantile * 100), longest) / self._ticks_a_milli
-            for quantile in which
-        ]
+        ends, counts = zip(*sorted(merged.items()), strict=True)
+        places = list(accumulate(counts))
+        # A wait counts at the upper end of its range, which may exceed the longest wait.
+        longest = max(window.longest for window in self._windows)
+        found = (bisect_left(places, max(1, int(one * places[-1] + 0.5))) for one in which)
+        return [min(ends[place], longest) / self._ticks_a_milli for place in found]
 
     def _rotate(self) -> None:
         passed = int((self._clock.now() - self._newest_since) // WINDOW_SECONDS)
@@ -87,13 +88,28 @@ class WaitTimes:
             return
         self._record_zeros()
         self._newest_since += passed * WINDOW_SECONDS
-        fresh = [self._histogram() for _ in range(min(passed, WINDOW_COUNT))]
+        fresh = [_Window() for _ in range(min(passed, WINDOW_COUNT))]
         self._windows = [*self._windows, *fresh][-WINDOW_COUNT:]
 
     def _record_zeros(self) -> None:
         if self._unrecorded_zeros:
-            self._windows[-1].record_value(0, self._unrecorded_zeros)
+            self._windows[-1].record(0, self._unrecorded_zeros)
             self._unrecorded_zeros = 0
 
-    def _histogram(self) -> HdrHistogram:
-        return HdrHistogram(1, MAX_TRACKED_MILLIS * self._ticks_a_milli, SIGNIFICANT_FIGURES)
+
+class _Window:
+    """The waits of a time, in ticks.
+
+    Attributes:
+        counts: Waits by the upper end of their range: waits with the same leading bits.
+        longest: The longest wait.
+    """
+
+    def __init__(self) -> None:
+        self.counts = Counter[int]()
+        self.longest = 0
+
+    def record(self, ticks: int, count: int) -> None:
+        shift = max(0, ticks.bit_length() - _EXACT_BITS)
+        self.counts[((ticks >> shift) + 1 << shift) - 1] += count
+        self.longest = max(self.longest, ticks)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from loadgen.alerts.promql import Labels, Vector
     from loadgen.results.results import Results
 
-SHIPPED_RULES = Path(__file__).resolve().parents[2] / "deploy" / "alerts.yml"
+_HERE = Path(__file__).resolve()
+_PACKED = _HERE.with_name("alerts.yml")
+SHIPPED_RULES = _PACKED if _PACKED.exists() else _HERE.parents[2] / "deploy" / "alerts.yml"
 SCRAPE_SECONDS = 5.0
 """The interval of scrapes and of rules in deploy/prometheus.yml."""
 QUIET_SECONDS, QUANTILE_SECONDS = 900.0, 600.0

@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
 from loadgen.stored import written_whole
-from server.module_names import ABOVE, PACKAGES, WHEEL, module_name
+from server.module_names import IN_WHEELS, IS_CHECKOUT, PACKAGES, module_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_OURS = "floodgate"
-_OUR_PACKAGES = (WHEEL,) if ABOVE else PACKAGES
+_OURS = ("pulsar-floodgate-loadgen", "pulsar-floodgate-checkout")
+_OUR_PACKAGES = (
+    PACKAGES if IS_CHECKOUT else sorted({home.partition(".")[0] for home in IN_WHEELS.values()})
+)
 # PySpark is on every node.
 _LEFT_OUT = frozenset({"pyspark", "py4j"})
 _NOT_RUN = frozenset({"tests", "__pycache__", "include"})
@@ -117,15 +119,14 @@ def needed_distributions() -> list[str]:
     Raises:
         LoadgenError: loadgen was not installed as a package.
     """
-    try:
-        metadata.distribution(_OURS)
-    except metadata.PackageNotFoundError:
-        raise LoadgenError(
-            f"the package {_OURS} is not installed here: pip install it, then pack"
-        ) from None
     needed = set[str]()
-    _add_needed(_OURS, needed)
-    return sorted(needed - {_OURS})
+    for name in _OURS:
+        _add_needed(name, needed)
+    if not needed:
+        raise LoadgenError(
+            f"the package {_OURS[0]} is not installed here: pip install it, then pack"
+        )
+    return sorted(needed.difference(_OURS))
 
 
 def _add_needed(name: str, needed: set[str]) -> None:

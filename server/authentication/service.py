@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from limiter.clock import LoopClock
+from limiter.extras import SERVERS, extra
 from server.authentication.basic.provider import BasicProvider
 from server.authentication.counters import AuthenticationCounters
 from server.authentication.providers import NO_METHOD, AuthenticationError, ExpiredError, Principal
@@ -173,7 +174,8 @@ def open_service(
     for method in settings.methods:
         if settings.token is not None and method == "token":
             # The libraries cost 60 ms and 10 MB: only who takes tokens pays them.
-            from server.authentication.token import TokenProvider
+            with extra("security", SERVERS):
+                from server.authentication.token import TokenProvider
 
             providers.append(TokenProvider(settings.token, clock))
         elif method == BasicProvider.method:

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from aiohttp import web
-from pydantic import ValidationError
 
 from limiter.clock import deadline
+from server.documents import DocumentError
 from server.faults.fault import Fault, MoveTopic
 from server.faults.registry import TooManyFaultsError
 from server.http import RestError, json_response
@@ -138,21 +138,7 @@ def _asked(body: bytes) -> Fault:
     if len(body) > MAX_BODY_BYTES:
         raise RestError(413, f"a fault of {len(body)} bytes: at most {MAX_BODY_BYTES}")
     try:
-        return Fault.model_validate_json(body)
-    except ValidationError as error:
-        raise RestError(
-            412, f"no fault: {_sentences(error)}; docs/faults.md has examples"
-        ) from None
-
-
-def _sentences(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    said = [
-        ": ".join(part for part in (".".join(map(str, one["loc"])), _said(one["msg"])) if part)
-        for one in found[:MAX_SENTENCES]
-    ]
-    return "; ".join(said)
-
-
-def _said(message: str) -> str:
-    return message.removeprefix("Value error, ")
+        return Fault.of_json(body)
+    except DocumentError as error:
+        said = "; ".join(error.problems[:MAX_SENTENCES])
+        raise RestError(412, f"no fault: {said}; docs/faults.md has examples") from None

@@ -13,7 +13,6 @@ import queue
 import sys
 import threading
 from contextlib import suppress
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import requests
@@ -28,6 +27,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
 from limiter.clock import deadline
 from limiter.metrics.otel import RATE_LIMITS, TopicListInstruments, create
+from proto.version import VERSION
 from server.metrics.otel_settings import MetricsExporter
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class MetricExport:
             exporter._preferred_temporality, exporter._preferred_aggregation
         )
         provider = MeterProvider([self._reader], _resource(service), shutdown_on_exit=False)
-        meter = provider.get_meter("floodgate", version("floodgate"))
+        meter = provider.get_meter("floodgate", VERSION)
         self._instruments = TopicListInstruments(meter, limiter, tally)
         if flow is not None:
             create(meter, RATE_LIMITS, lambda: flow)

@@ -102,10 +102,6 @@ class Operation:
         return _VARIABLE.findall(self.path)
 
 
-SCHEMA_REFERENCES = "#/components/schemas/{model}"
-"""A reference of a schema to a part under its ``$defs``, shared by the whole document."""
-
-
 def document(title: str, operations: Iterable[Operation]) -> dict[str, Any]:
     """Return the description of all operations, without duplicates."""
     paths: dict[str, dict[str, Any]] = {}

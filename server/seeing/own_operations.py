@@ -17,7 +17,7 @@ from server.limiter_report.routes import (
     MAX_HOLDERS,
 )
 from server.seeing.connections import COMMANDS_PATH, CONNECTIONS_PATH
-from server.seeing.openapi import OPENAPI_PATH, SCHEMA_REFERENCES, Operation, Parameter
+from server.seeing.openapi import OPENAPI_PATH, Operation, Parameter
 from server.seeing.page import PAGE_PATH, STATUS_PATH
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ OWN_OPERATIONS = (
         FAULTS_PATH,
         "Set a fault: what this server does wrong from now on.",
         _TAG,
-        bodies={JSON_TYPE: Fault.model_json_schema(ref_template=SCHEMA_REFERENCES)},
+        bodies={JSON_TYPE: Fault.schema()},
         body_required=True,
         refused=(404, 409, 412, 413),
     ),

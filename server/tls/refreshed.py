@@ -113,8 +113,10 @@ def first_expiry(path: str) -> float | None:
     if not path:
         return None
     # Takes 14 MB and 50 ms, so imported only if a certificate is configured.
-    from cryptography.x509 import load_pem_x509_certificates
-
+    try:
+        from cryptography.x509 import load_pem_x509_certificates
+    except ModuleNotFoundError:
+        return None  # the extra `security` brings it
     try:
         found = load_pem_x509_certificates(Path(path).read_bytes())
     except (OSError, ValueError):

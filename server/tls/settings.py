@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import ssl
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from pydantic import BaseModel, ConfigDict
 
 OFFERED_OF_TLS13 = frozenset(
     {"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"}
@@ -78,9 +77,11 @@ def _is_known(name: str) -> bool:
 
 NEWEST_PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 """The supported protocols, oldest first."""
+ANY_CIPHERS = CipherChoice()
 
 
-class TlsFiles(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class TlsFiles:
     """PEM files of one side, and the prefix of Pulsar's keys for them.
 
     Attributes:
@@ -89,8 +90,6 @@ class TlsFiles(BaseModel):
         key: The certificate's private key, without a passphrase.
         trust: Trusted certificates for verifying the other side; empty for none of its own.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prefix: str = "tls"
     certificate: str = ""
@@ -122,17 +121,17 @@ class TlsFiles(BaseModel):
         return {key: path for key, path in files.items() if path}
 
 
-class _TlsSettings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+@dataclass(frozen=True, kw_only=True)
+class _TlsSettings:
     files: TlsFiles
     protocols: tuple[str, ...] = NEWEST_PROTOCOLS
     """Allowed protocols of NEWEST_PROTOCOLS, oldest first; never empty."""
-    ciphers: CipherChoice = CipherChoice()
+    ciphers: CipherChoice = ANY_CIPHERS
     refresh_seconds: int = 300
     """tlsCertRefreshCheckDurationSec: interval of checking files; 0: for each connection."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ServerTlsSettings(_TlsSettings):
     """The TLS of a port."""
 
@@ -148,6 +147,7 @@ class ServerTlsSettings(_TlsSettings):
     """floodgateTlsHandshakeTimeoutMs."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ClientTlsSettings(_TlsSettings):
     """The TLS of connections to brokers."""
 

@@ -238,7 +238,7 @@ def dockerfile_words(instruction: str) -> list[list[str]]:
 def test_the_image_holds_every_package_and_all_it_copies_exists() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     listed = project["tool"]["setuptools"]["packages"]["find"]["include"]
-    # In a checkout; the wheel's `floodgate`, made by `packaging`, holds all packages.
+    # In a checkout; wheels, made by `packaging`, have other names.
     packages = {name.partition(".")[0] for name in listed} - {"floodgate"} | {"packaging"}
     local = [words for words in dockerfile_words("COPY") if not words[0].startswith("--from")]
     copied = {each for *sources, _ in local for each in sources if not each.startswith("--")}

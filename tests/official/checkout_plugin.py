@@ -1,6 +1,5 @@
-"""The wheel's plug-in for pytest, in a checkout, where modules are called otherwise."""
+"""Wheels' plug-in for pytest, in a checkout, where the servers' modules are called otherwise."""
 
-import floodgate_pytest
+from pulsar_floodgate import pytest_plugin
 
-pytest_plugins = ["floodgate_pytest"]
-floodgate_pytest.MODULES = ""
+pytest_plugin.MODULES = ""

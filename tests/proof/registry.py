@@ -137,7 +137,11 @@ GATES = {
         ),
     },
     "packages": {
-        "wheel": ("The wheel runs beside other people's packages of the same names", "wheel.wheel"),
+        "wheel": (
+            "The wheels run beside other people's packages of the same names, all and in parts",
+            "wheel.wheel",
+        ),
+        "sizes": ("Distributions are small, and imported and started quickly", "wheel.sizes"),
         "newcomers": (
             "Strangers' programs in Python, Java and Go use the broker by its page",
             "newcomers.newcomers",

@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 
 import proto.PulsarApi_pb2 as pb
-from broker.schemas.avro.jobs import Answer, Job, judged
+from broker.schemas.avro.jobs import Answer, Job
 from broker.schemas.avro.judge import judgement
+from broker.schemas.avro.judging import judged
 from broker.schemas.checks import SchemaChecks
 from broker.schemas.registry import SchemaRegistry
 from broker.schemas.schema import FLOODGATE_SCHEMAS, Schema, SchemaRules

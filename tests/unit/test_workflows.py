@@ -66,6 +66,17 @@ def test_a_job_ends_and_keeps_no_credentials_in_its_checkout(path: Path) -> None
     assert all(given == {"persist-credentials": False} for given in checkouts)
 
 
+def test_the_index_gets_wheels_alone() -> None:
+    jobs = document(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
+    fetched = [step["with"].get("name") for step in jobs["publish"]["steps"][:-1]]
+    kept = {
+        step["with"]["name"]: step["with"]["path"]
+        for step in jobs["build"]["steps"]
+        if step.get("uses", "").startswith("actions/upload-artifact@")
+    }
+    assert [kept[name] for name in fetched] == ["dist/*.whl"]
+
+
 def test_the_forge_tests_every_supported_python() -> None:
     matrix = document(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["test"]["strategy"]
     assert [f"python{one}" for one in matrix["matrix"]["python"]] == list(PYTHONS)

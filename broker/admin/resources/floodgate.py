@@ -8,17 +8,17 @@ import re
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from broker.admin.lockouts import still_superuser
 from broker.admin.resources.namespaces import NamespaceAdmin
+from broker.columns import EXTRA
 from broker.errors import RefusedError
-from broker.imports.importer import ImportFailedError, import_topics
 from broker.messages.errors import MessageStoreError
 from broker.stores.changes import NamespaceNotEmptyError, StoreError
+from limiter.extras import SERVERS, MissingExtraError, extra
 from proto.names import NamespaceName
 from proto.parquet_folders import parquet_files
 from server.faults.moved_clock import TIME_PATTERN
@@ -96,7 +96,7 @@ _MAX_BODY_BYTES = 65_536
 """Largest body: a longer body is cut, and refused, as many members would hold the event loop."""
 
 
-class ImportRequest(BaseModel):
+class ImportRequest(NamedTuple):
     """The body of an import: a file or folder on the broker's machine.
 
     Attributes:
@@ -105,10 +105,8 @@ class ImportRequest(BaseModel):
             import.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     path: Path
-    skip_invalid: bool = Field(default=False, alias="skipInvalid")
+    skip_invalid: bool
 
 
 def import_routes(
@@ -129,6 +127,11 @@ def import_routes(
         asked = _asked(await request.read())
         if allowed is None:
             raise RestError(403, _OFF)
+        try:
+            with extra(EXTRA, SERVERS):
+                from broker.imports.importer import ImportFailedError, import_topics
+        except MissingExtraError as error:
+            raise RestError(412, f"imports cannot run here: {error}") from None
         path = await asyncio.to_thread(_inside, allowed, asked.path)
         progress = partial(under_way.__setitem__, str(path))
         progress(0)
@@ -154,13 +157,18 @@ def import_routes(
 
 def _asked(body: bytes) -> ImportRequest:
     try:
-        return ImportRequest.model_validate_json(body[:_MAX_BODY_BYTES])
-    except ValidationError:
-        raise RestError(
-            412,
-            'the body should be {"path": "/folder/or/file"}, with "skipInvalid": true to leave '
-            "invalid topics out",
-        ) from None
+        asked = json.loads(body[:_MAX_BODY_BYTES])
+    except (ValueError, RecursionError):
+        asked = None
+    given = {"skipInvalid": False, **asked} if isinstance(asked, dict) else {}
+    path, skip_invalid = given.get("path"), given.get("skipInvalid")
+    if len(given) == 2 and isinstance(path, str) and isinstance(skip_invalid, bool):
+        return ImportRequest(Path(path), skip_invalid)
+    raise RestError(
+        412,
+        'the body should be {"path": "/folder/or/file"}, with "skipInvalid": true to leave '
+        "invalid topics out",
+    )
 
 
 def _inside(allowed: Path, path: Path) -> Path:

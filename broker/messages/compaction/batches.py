@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import cramjam
 import google_crc32c
-import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 import proto.PulsarApi_pb2 as pb
@@ -66,7 +65,11 @@ MOST_PACKED_BYTES = 1024 * 1024
 
 _LENGTH = struct.Struct(">I")
 _CHECKSUM_MAGIC = b"\x0e\x01"
-_CODECS = {pb.LZ4: "lz4_raw", pb.ZSTD: "zstd", pb.SNAPPY: "snappy"}
+_PACKED: dict[int, Callable[[bytes], bytes]] = {
+    pb.LZ4: lambda data: bytes(cramjam.lz4.compress_block(data, store_size=False)),
+    pb.ZSTD: lambda data: bytes(cramjam.zstd.compress(data)),
+    pb.SNAPPY: lambda data: bytes(cramjam.snappy.compress_raw(data)),
+}
 
 
 class UnreadableBatchError(Exception):
@@ -169,5 +172,4 @@ def with_some(
 def _packed(compression: pb.CompressionType.ValueType, payload: bytes) -> bytes:
     if compression == pb.ZLIB:
         return zlib.compress(payload)
-    data: bytes = pa.compress(payload, codec=_CODECS[compression], asbytes=True)
-    return data
+    return _PACKED[compression](payload)

@@ -10,18 +10,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from broker.schemas.avro.definition import (
-    IncompatibleDefinitionsError,
-    UnreadableDefinitionError,
-    check,
-    read,
-    written,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from avro.schema import Schema
 
 LENGTH = struct.Struct(">I")
 
@@ -86,30 +76,3 @@ class Answer(NamedTuple):
     def of(data: bytes) -> Answer:
         """Parse an answer."""
         return Answer(*json.loads(data))
-
-
-def judged(job: Job) -> Answer:
-    """Carry out a job, and return its answer."""
-    try:
-        new = read(job.definition)
-    except UnreadableDefinitionError as error:
-        return Answer(unreadable=str(error))
-    is_union = new.type == "union"
-    same = _same(new, job.alike)
-    if same is not None:
-        return Answer(same, is_union=is_union)
-    try:
-        check(new, [read(one) for one in job.compared], job.strategy)
-    except IncompatibleDefinitionsError as error:
-        return Answer(incompatible=str(error), is_union=is_union)
-    return Answer(is_union=is_union)
-
-
-def _same(new: Schema, alike: Sequence[bytes]) -> int | None:
-    comparable = written(new, comparable=True)
-    found = (
-        place
-        for place, one in enumerate(alike)
-        if written(read(one), comparable=True) == comparable
-    )
-    return next(found, None)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker.schemas.avro.jobs import Answer, Job
 from broker.schemas.errors import SchemaRefusal, SchemaRefusedError
 from limiter.clock import Clock, deadline
+from limiter.extras import SERVERS
 from server.tasks.worker_processes import WorkerFailedError, WorkerProcess, WorkerProcesses
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from broker.schemas.schema import Schema
     from broker.stores.store import StoredSchema
 
+HAS_AVRO = find_spec("avro") is not None
 SECONDS = 10.0
 """Time limit of a judgement, including the wait for a process."""
 # Isolated (-I), so that environment variables do not change the imports.
@@ -49,7 +53,8 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
     ) -> int | None:
         """Return the index of an equal schema in ``alike``; None for a new schema."""
         definitions = [one.data for one in alike], [one.data for one in compared]
-        answer = await self._answer(schema.kind, Job(schema.data, *definitions, strategy))
+        job = Job(schema.data, *definitions, strategy)
+        answer = await self._answer(schema.kind, job) if HAS_AVRO else without_avro(job)
         return judgement(schema.kind, strategy, answer)
 
     async def _answer(self, kind: str, job: Job) -> Answer:
@@ -62,6 +67,18 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         except WorkerFailedError as error:
             text = f"{error}; the {kind} schema was left"
             raise SchemaRefusedError(SchemaRefusal(text, invalid=True)) from None
+
+
+def without_avro(job: Job) -> Answer:
+    """Judge what needs no package: whether a definition is JSON, and is the same as another."""
+    try:
+        new, *alike = map(json.loads, (job.definition, *job.alike))
+    except (ValueError, RecursionError) as error:
+        return Answer(unreadable=str(error))
+    if new in alike:
+        return Answer(alike.index(new))
+    missing = f"checking needs the package avro: pip install '{SERVERS}[avro]'"
+    return Answer(incompatible=missing if job.compared else "", is_union=isinstance(new, list))
 
 
 def judgement(kind: str, strategy: str, answer: Answer) -> int | None:

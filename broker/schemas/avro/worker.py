@@ -9,7 +9,8 @@ import resource
 import sys
 from typing import TYPE_CHECKING
 
-from broker.schemas.avro.jobs import LENGTH, Answer, Job, judged
+from broker.schemas.avro.jobs import LENGTH, Answer, Job
+from broker.schemas.avro.judging import judged
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from broker.stores.changes import TopicChanges
     from broker.stores.snapshots.snapshot import Mode, NamespaceSnapshot
-    from broker.topic_lists.block import Block, Rows
+    from broker.topic_lists.block import Block
 
 NO_COLUMNS = PropertyColumns()
 NO_ROWS = PropertyRows.from_mappings({})
@@ -271,7 +271,7 @@ def _edited(
     return columns.edited(gone, points, sources, column)
 
 
-def names_at_rows(names: TopicSequence, rows: Rows) -> Generator[None, None, TopicSequence]:
+def names_at_rows(names: TopicSequence, rows: np.ndarray) -> Generator[None, None, TopicSequence]:
     """Return the names of some rows, in steps; for all rows, the given sequence.
 
     Args:
@@ -284,13 +284,13 @@ def names_at_rows(names: TopicSequence, rows: Rows) -> Generator[None, None, Top
     if len(rows) <= len(blocks) * _FEW_OF_A_BLOCK:
         return (yield from _picked(blocks, rows))
     selection = Selection(names)
-    for block, chosen in names.blocks_of_rows(rows):
+    for block, chosen in names.blocks_of_rows(rows.tolist()):
         selection.keep_rows(block, chosen)
         yield
     return selection.sequence()
 
 
-def _picked(blocks: Sequence[Block], rows: Rows) -> Generator[None, None, TopicSequence]:
+def _picked(blocks: Sequence[Block], rows: np.ndarray) -> Generator[None, None, TopicSequence]:
     ends = np.cumsum([block.totals.count for block in blocks])
     places = np.searchsorted(ends, rows, side="right")
     starts = np.concatenate(([0], ends[:-1]))[places] if len(rows) else rows
@@ -307,11 +307,11 @@ def _picked(blocks: Sequence[Block], rows: Rows) -> Generator[None, None, TopicS
 
 
 def _cut(entries: Sequence[bytes]) -> list[Block]:
-    sizes = np.fromiter(map(len, entries), np.int32, len(entries))
-    return cut_entries(b"".join(entries), offsets_of(sizes))
+    """Pack entries into blocks."""
+    return cut_entries(b"".join(entries), offsets_of(map(len, entries)))
 
 
-def _entries(blocks: Sequence[Block], places: Rows, indexes: Rows) -> Iterator[bytes]:
+def _entries(blocks: Sequence[Block], places: np.ndarray, indexes: np.ndarray) -> Iterator[bytes]:
     for place, index in zip(places.tolist(), indexes.tolist(), strict=True):
         block = blocks[place]
         yield block.wire[block.offsets[index] : block.offsets[index + 1]]

@@ -10,7 +10,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from floodgate_pytest import FloodgateServer
+    from pulsar_floodgate.pytest_plugin import FloodgateServer
+
+pytest_plugins = ["pulsar_floodgate.pytest_plugin"]
 
 
 @pytest.fixture

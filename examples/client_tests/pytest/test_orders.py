@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pulsar
 
 if TYPE_CHECKING:
-    from floodgate_pytest import FloodgateServer
+    from pulsar_floodgate.pytest_plugin import FloodgateServer
 
 REFUSED_ONCE = {
     "on": ["SUBSCRIBE"],

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from broker.admin.resources import floodgate
+from broker.imports import importer
 from client.admin.pulsar_admin import PulsarAdmin
 from loadgen.errors import LoadgenError
 from loadgen.topics import loading
@@ -48,7 +48,7 @@ async def test_what_was_loaded_is_listed_as_the_manifest_says(corpus: Corpus) ->
 async def test_an_import_tells_how_far_it_is_within_a_file(corpus: Corpus, monkeypatch) -> None:
     told: list[int] = []
     seen = asyncio.Event()
-    whole = floodgate.import_topics
+    whole = importer.import_topics
 
     async def import_topics(store: Any, path: Path, progress: Any, **more: Any) -> Any:
         progress(7)
@@ -60,7 +60,7 @@ async def test_an_import_tells_how_far_it_is_within_a_file(corpus: Corpus, monke
         if count:
             seen.set()
 
-    monkeypatch.setattr(floodgate, "import_topics", import_topics)
+    monkeypatch.setattr(importer, "import_topics", import_topics)
     monkeypatch.setattr(loading, "LOOK_SECONDS", 0.0)
     folder = {"floodgateImportDirectory": str(corpus.directory)}
     async with cluster(broker=folder) as parts:

@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 import pytest
-from structlog.contextvars import get_contextvars
 
+from server.logs import request_fields
 from server.seeing.audit import logger
 from tests.support.processes.cluster import cluster
 
@@ -28,7 +28,7 @@ class Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.told.append(record.getMessage())
-        self.fields.append(get_contextvars())
+        self.fields.append(dict(request_fields.get()))
 
 
 @pytest.fixture

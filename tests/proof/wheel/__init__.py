@@ -1,1 +1,1 @@
-"""The wheel, installed outside this repository."""
+"""The wheels, installed outside this repository."""

@@ -1,4 +1,4 @@
-"""Makes and installs the wheel by the ordinary tools."""
+"""Makes and installs wheels by the ordinary tools."""
 
 import os
 import re
@@ -9,6 +9,11 @@ from pathlib import Path
 from benchmarks.processes import ROOT
 from tests.proof.result import ProofError
 
+CLIENT, SERVERS, LOADGEN = DISTRIBUTIONS = (
+    "pulsar-floodgate-client",
+    "pulsar-floodgate",
+    "pulsar-floodgate-loadgen",
+)
 PATIENCE_SECONDS = 400.0
 CONSTRAINTS = "constraints.txt"
 _LOCKED = re.compile(r"^([\w.-]+==[^\\\n]+)", re.MULTILINE)
@@ -21,17 +26,19 @@ wheel_backend.build_sdist(sys.argv[1])
 """
 
 
-def build_wheel(folder: Path, source: Path = ROOT) -> Path:
-    """Build the wheel of a checkout, or of a source distribution; return its file."""
+def build_wheels(folder: Path, source: Path = ROOT) -> list[Path]:
+    """Build the wheels of a checkout, or of a source distribution; return their files."""
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-    run(command, "-w", str(folder), str(source))
-    return next(folder.glob("floodgate-*.whl"))
+    for name in DISTRIBUTIONS:
+        settings = ("--config-settings", f"distribution={name}")
+        run(command, "-w", str(folder), *settings, str(source))
+    return sorted(folder.glob("*.whl"))
 
 
 def build_source(folder: Path) -> Path:
-    """Build the source distribution; return its file."""
+    """Build the source distribution of the checkout; return its file."""
     run([sys.executable, "-c", _BUILD_SOURCE], str(folder), str(ROOT))
-    return next(folder.glob("floodgate-*.tar.gz"))
+    return next(folder.glob("*.tar.gz"))
 
 
 def write_constraints(folder: Path) -> Path:

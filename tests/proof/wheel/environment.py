@@ -1,4 +1,4 @@
-"""A clean environment, with the wheel and a program's packages of the same names as ours."""
+"""A clean environment, with wheels and a program's packages of the same names as ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.processes import ROOT
-from server.module_names import PACKAGES
+from server.module_names import IN_WHEELS
 from tests.proof.result import ProofError
 from tests.proof.wheel.building import (
     CONSTRAINTS,
@@ -31,7 +31,7 @@ NOT_IN_THE_WHEEL = (
     "tests/unit/client/test_package.py",
     "tests/unit/client/consumers/test_upstream_faults.py::test_every_fault_has_its_test",
 )
-# Their peer is a broker, which needs numpy.
+# Their peer is a broker, which the client's distribution does not have.
 WITH_A_BROKER = (
     "tests/unit/client/connection/test_cnx.py",
     "tests/unit/client/connection/test_pool.py",
@@ -44,16 +44,18 @@ class CleanEnvironment:
     """An environment isolated from this repository, and a project to work in.
 
     Attributes:
-        folder: Folder of environment, wheel and project.
+        folder: Folder of environment and project.
+        wheels: Folder of our wheels.
     """
 
     folder: Path
+    wheels: Path
 
     @classmethod
-    def make(cls, folder: Path) -> CleanEnvironment:
+    def make(cls, folder: Path, wheels: Path) -> CleanEnvironment:
         """Make an empty environment in an empty folder."""
         shutil.rmtree(folder, ignore_errors=True)
-        made = cls(folder)
+        made = cls(folder, wheels)
         venv.create(folder / "venv", with_pip=True, symlinks=True)
         for name in THEIR_PACKAGES:
             package = made.project / name
@@ -76,16 +78,9 @@ class CleanEnvironment:
         return next((self.folder / "venv" / "lib").glob("python3.*")) / "site-packages"
 
     def install(self, *what: str) -> None:
-        """Install packages in the versions of the lock."""
-        constraints = str(self.folder / CONSTRAINTS)
-        run([str(self.bin / "pip"), "install", "-q", "-c", constraints], *what)
-
-    def uninstall(self, *what: str) -> None:
-        run([str(self.bin / "pip"), "uninstall", "-q", "-y"], *what)
-
-    def bytes_installed(self) -> int:
-        """Return the size of all installed packages, compiled modules included."""
-        return sum(file.lstat().st_size for file in self.packages.rglob("*") if file.is_file())
+        """Install packages in the versions of the lock, ours from ``wheels``."""
+        options = ("-c", str(self.folder / CONSTRAINTS), "--find-links", str(self.wheels))
+        run([str(self.bin / "pip"), "install", "-q", *options], *what)
 
     def lend(self, package: str) -> Path:
         """Link a package of this process's environment into the clean one; return the link."""
@@ -124,7 +119,7 @@ class CleanEnvironment:
                 shutil.copy(ROOT / name, self.project / name)
         for file in (self.project / "tests").rglob("*.py"):
             source = file.read_text(encoding="utf-8")
-            file.write_text(rewritten(source, str(file), PACKAGES), encoding="utf-8")
+            file.write_text(rewritten(source, str(file), IN_WHEELS), encoding="utf-8")
         shutil.copy(ROOT / "pyproject.toml", self.project)
 
     def test_packages(self) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from floodgate_pytest import FloodgateServer
+    from pulsar_floodgate.pytest_plugin import FloodgateServer
 
 TOPIC = "/admin/v2/persistent/public/default"
 

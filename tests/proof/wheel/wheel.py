@@ -1,4 +1,4 @@
-"""The wheel, in an environment with packages of the same names as ours: everything runs."""
+"""The wheels, beside packages of the same names as ours: everything runs, all and in parts."""
 
 import shutil
 import subprocess
@@ -8,15 +8,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks.processes import ROOT
-from server.module_names import PACKAGES
+from server.module_names import IN_WHEELS
 from tests.proof.result import ProofOptions, ProofResult
-from tests.proof.wheel.building import build_source, build_wheel
+from tests.proof.wheel.building import (
+    CLIENT,
+    DISTRIBUTIONS,
+    SERVERS,
+    build_source,
+    build_wheels,
+)
 from tests.proof.wheel.environment import NOT_IN_THE_WHEEL, WITH_A_BROKER, CleanEnvironment
 from tests.proof.wheel.servers import started
 
-MOST_BYTES = 380e6
-MOST_BYTES_WITHOUT_COLUMNS = 130e6
-COLUMNS = ("pyarrow", "numpy")
 PLUGIN_TESTS = Path(__file__).with_name("plugin_tests.py")
 BROKER = ("brokerServicePort=0", "webServicePort=0", "bindAddress=127.0.0.1")
 PROXY = ("servicePort=0", "webServicePort=0", "bindAddress=127.0.0.1")
@@ -24,13 +27,13 @@ _STORM = ("loadgen", "run", "storm", "--set", "clients.all.count=20")
 CLASS_KEY = "pulsarResourcesExtendedClassName"
 CLASS_PATHS = (
     "broker.property_index:PropertyIndex",
-    "floodgate.broker.property_index:PropertyIndex",
+    "pulsar_floodgate.broker.property_index:PropertyIndex",
 )
 _ROUND_TRIP = """
 import asyncio, sys
 import client, proto, server
-from floodgate.client import Client
-assert {client.OWNER, proto.OWNER, server.OWNER} == {"theirs"}
+from {package} import Client
+assert set((client.OWNER, proto.OWNER, server.OWNER)) == set(["theirs"])
 async def main():
     async with Client(sys.argv[1]) as mine:
         consumer = await mine.subscribe("wheel", "mine")
@@ -42,33 +45,32 @@ asyncio.run(main())
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Build the wheel, install it, run all its programs; then without numpy and pyarrow."""
+    """Build the wheels; install all and run all programs; then the client, and the servers."""
     result = ProofResult()
-    environment = CleanEnvironment.make(options.out / "wheel")
-    with _removed(environment.folder):
-        options.note("building and installing")
-        wheel = build_wheel(environment.folder)
-        _whole(wheel, result)
-        _from_source(wheel, environment.folder / "source", result)
-        bare = environment.bytes_installed()
-        environment.install(str(wheel))
-        _small("everything", environment.bytes_installed() - bare, MOST_BYTES, result)
-        environment.install("proto-plus")
+    folder = options.out / "wheel"
+    with _removed(folder):
+        options.note("building")
+        folder.mkdir(parents=True)
+        wheels = build_wheels(folder / "wheels")
+        _whole(wheels, result)
+        _the_same_again(wheels, folder / "again", result)
+        options.note("installing everything")
+        environment = CleanEnvironment.make(folder / "all", folder / "wheels")
+        environment.install(f"{SERVERS}[all]", "proto-plus", *environment.test_packages())
         options.note("the programs")
         _programs(environment, options.out, result)
-        before = environment.bytes_installed()
-        environment.install(*environment.test_packages())
-        tools = environment.bytes_installed() - before
         options.note("workers of Spark")
         _spark(environment, result)
-        options.note("the plug-in for pytest")
-        _plugin(environment, result)
-        environment.take_tests()
-        options.note("unit tests of limiter and client")
-        _unit_tests(environment, "with all", (), options.out, result)
-        options.note("without numpy and pyarrow")
-        _without_columns(environment, options.out, bare + tools, result)
-        _unit_tests(environment, "without them", WITH_A_BROKER, options.out, result)
+        options.note("the servers alone")
+        servers = CleanEnvironment.make(folder / "servers", folder / "wheels")
+        servers.install(SERVERS, "pulsar-client", "pytest", "pytest-xdist")
+        _servers(servers, options.out, result)
+        _plugin(servers, result)
+        options.note("the client alone, with all its extras")
+        client = CleanEnvironment.make(folder / "client", folder / "wheels")
+        client.install(f"{CLIENT}[all]", *client.test_packages())
+        client.take_tests()
+        _unit_tests(client, "alone", WITH_A_BROKER, options.out, result)
     return result
 
 
@@ -80,49 +82,65 @@ def _removed(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _whole(wheel: Path, result: ProofResult) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        packed = set(archive.namelist())
+def _whole(wheels: Sequence[Path], result: ProofResult) -> None:
+    packed: set[str] = set()
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            packed |= {name for name in archive.namelist() if ".dist-info/" not in name}
     wanted = {
-        f"floodgate/{file.relative_to(ROOT)}"
-        for package in PACKAGES
+        f"{IN_WHEELS[package].replace('.', '/')}/{file.relative_to(ROOT / package)}"
+        for package in IN_WHEELS
         for file in (ROOT / package).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    top = {name.partition("/")[0] for name in packed if ".dist-info/" not in name}
+    top = {name.partition("/")[0] for name in packed}
     result.check(
         "whole",
-        wanted <= packed and top == {"floodgate", "floodgate_pytest.py"},
+        wanted <= packed and top == {name.replace("-", "_") for name in DISTRIBUTIONS},
         f"{len(packed)} files; missing: {sorted(wanted - packed)[:3]}; at the top: {sorted(top)}",
     )
 
 
-def _from_source(wheel: Path, folder: Path, result: ProofResult) -> None:
-    """Build the source distribution, and from it the wheel again."""
-    folder.mkdir()
-    again = build_wheel(folder, build_source(folder))
-    with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
-        files = [{name: each.read(name) for name in each.namelist()} for each in (first, second)]
-    other = sorted(
-        name for name in {**files[0], **files[1]} if files[0].get(name) != files[1].get(name)
-    )
-    words = f"gives the same wheel but for {other[:3]}" if other else "gives the same wheel"
-    result.check("source distribution", not other, f"the source distribution {words}")
+def _the_same_again(wheels: Sequence[Path], folder: Path, result: ProofResult) -> None:
+    """Build the wheels again, from the source distribution: byte for byte the same."""
+    again = build_wheels(folder, build_source(folder))
+    other = [
+        one.name
+        for one, two in zip(wheels, again, strict=True)
+        if one.read_bytes() != two.read_bytes()
+    ]
+    said = f"differ: {', '.join(other)}" if other else "are the same, byte for byte"
+    result.check("built again", not other, f"wheels of the source distribution {said}")
 
 
-def _small(what: str, size: float, most: float, result: ProofResult) -> None:
-    result.figures[f"{what.replace(' ', '_')}_bytes"] = int(size)
-    result.check(what, size <= most, f"{what}: {size / 1e6:.0f} MB of at most {most / 1e6:.0f}")
+def _servers(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
+    """Run a broker and a proxy without extras, and see that each extra is named."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(started(environment, out, "broker", BROKER))
+        urls = f"brokerServiceURL={broker[0]}", f"brokerWebServiceURL={broker[1]}"
+        proxy = stack.enter_context(started(environment, out, "proxy", PROXY + urls))
+        for url in (broker[0], proxy[0]):
+            _through(environment, url, result)
+    broker_words = ("floodgate-broker", *(f"--set={each}" for each in BROKER))
+    for words, extra in (
+        ((*broker_words, "--import", "topics.txt"), f"{SERVERS}[parquet]"),
+        ((*broker_words, "--set", f"{CLASS_KEY}={CLASS_PATHS[0]}"), f"{SERVERS}[parquet]"),
+        (("floodgate-admin", "tenants", "list"), f"{CLIENT}[admin]"),
+    ):
+        done = environment.run(*words)
+        right = done.returncode != 0 and extra in done.stderr and "Traceback" not in done.stderr
+        _said(" ".join(words), right, f"names {extra}", done, result)
 
 
 def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> None:
     """Run each program, and each module that is a program."""
     for words in (
         *(("floodgate-broker",), ("floodgate-proxy",), ("floodgate-admin",), ("loadgen",)),
-        *(("-m", f"floodgate.{name}") for name in ("broker", "proxy", "client.admin", "loadgen")),
+        *(("-m", IN_WHEELS[name]) for name in ("broker", "proxy", "loadgen")),
+        *(("-m", f"{IN_WHEELS['client']}.admin"), ("-m", "pulsar_floodgate"), (SERVERS,)),
     ):
         done = environment.run(*words, "--help")
-        helps = done.returncode == 0 and "Usage:" in done.stdout
+        helps = done.returncode == 0 and "sage:" in done.stdout
         _said(f"{' '.join(words)} --help", helps, "it helps", done, result)
     for path in CLASS_PATHS:
         with ExitStack() as stack:
@@ -138,7 +156,7 @@ def _programs(environment: CleanEnvironment, out: Path, result: ProofResult) -> 
     done = environment.run(*_STORM, "--json")
     _said("loadgen run storm", done.returncode == 0, "passed", done, result)
     done = environment.run(*_STORM, "--place", "spark")
-    told = "floodgate[loadgen]" in done.stderr
+    told = "pulsar-floodgate-loadgen[spark]" in done.stderr
     _said("the same without Spark", told, "the remedy is told", done, result)
 
 
@@ -152,15 +170,19 @@ def _spark(environment: CleanEnvironment, result: ProofResult) -> None:
 
 
 def _through(environment: CleanEnvironment, url: str, result: ProofResult) -> None:
-    done = environment.run("python", "-c", _ROUND_TRIP, url)
-    _said(f"a message by {url}", done.returncode == 0, "came back", done, result)
+    for package in (IN_WHEELS["client"], f"{SERVERS.replace('-', '_')}.client"):
+        done = environment.run("python", "-c", _ROUND_TRIP.format(package=package), url)
+        _said(f"a message by {url}, {package}", done.returncode == 0, "came back", done, result)
 
 
 def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
     shutil.copy(PLUGIN_TESTS, environment.project / "test_plugin.py")
+    asks = 'pytest_plugins = ["pulsar_floodgate.pytest_plugin"]\n'
+    (environment.project / "conftest.py").write_text(asks, encoding="utf-8")
     quiet = environment.run(
         *("python", "-c"),
-        "import floodgate_pytest, sys; sys.exit('floodgate' in sys.modules)",
+        "import pulsar_floodgate.pytest_plugin, sys; "
+        "sys.exit('pulsar_floodgate_client' in sys.modules)",
     )
     _said("the plug-in alone", quiet.returncode == 0, "imports nothing of it", quiet, result)
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", "test_plugin.py")
@@ -168,20 +190,6 @@ def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
         done = environment.run(*words, *more)
         what = f"tests with the plug-in {' '.join(more)}".strip()
         _said(what, done.returncode == 0, _last_line(done), done, result)
-
-
-def _without_columns(
-    environment: CleanEnvironment, out: Path, others_bytes: int, result: ProofResult
-) -> None:
-    """Remove numpy and pyarrow; client and proxy continue, before a broker started with them."""
-    with ExitStack() as stack:
-        broker = stack.enter_context(started(environment, out, "broker", BROKER))
-        environment.uninstall(*COLUMNS)
-        size = environment.bytes_installed() - others_bytes
-        _small("without numpy and pyarrow", size, MOST_BYTES_WITHOUT_COLUMNS, result)
-        urls = f"brokerServiceURL={broker[0]}", f"brokerWebServiceURL={broker[1]}"
-        proxy = stack.enter_context(started(environment, out, "proxy", PROXY + urls))
-        _through(environment, proxy[0], result)
 
 
 def _unit_tests(

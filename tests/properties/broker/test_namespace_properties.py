@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
 from broker.stores.changes import TopicChanges
+from broker.stores.plain_properties import PlainProperties
 from broker.stores.property_rows import PropertyRows
 from broker.stores.snapshots import namespace_properties, property_columns
 from broker.stores.snapshots.namespace_properties import NamespaceProperties
@@ -80,8 +81,9 @@ EVENTS = b"persistent://t/n/__change_events"
     {"x": "y"},
 )
 @given(st.lists(CHANGES, max_size=8), PROPERTIES.filter(bool))
-def test_properties_are_those_of_a_dict(steps, wanted) -> None:
-    snapshot, properties = NamespaceSnapshot(), NamespaceProperties()
+@pytest.mark.parametrize("made", [NamespaceProperties, PlainProperties])
+def test_properties_are_those_of_a_dict(made, steps, wanted) -> None:
+    snapshot, properties = NamespaceSnapshot(), made()
     model: dict[bytes, Mapping[str, str]] = {}
     for step in steps:
         counts = {
@@ -89,10 +91,10 @@ def test_properties_are_those_of_a_dict(steps, wanted) -> None:
             for name, count in step.partitioned.items()
             if count or name in snapshot.partitioned
         }
-        made = TopicChanges(step.added, step.removed, counts, step.properties)
-        after = snapshot.changed(made)
-        properties, snapshot = properties.changed(snapshot, after, made), after
-        told(model, after, made)
+        change = TopicChanges(step.added, step.removed, counts, step.properties)
+        after = snapshot.changed(change)
+        properties, snapshot = properties.changed(snapshot, after, change), after
+        told(model, after, change)
         assert [properties.of(snapshot, name) for name in NAMES] == [
             model.get(name, {}) for name in NAMES
         ]

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from broker.patterns import filter as pattern_filter
 from broker.patterns.cache import ListingCache
 from broker.patterns.filter import PatternFilter, PatternRules
+from broker.patterns.path_columns import PathColumns
 from broker.patterns.pattern import LinearTime, RegexImplementation
+from broker.patterns.plain_paths import PlainPaths
 from broker.stores.snapshots.namespace_properties import names_at_rows
 from broker.topic_lists import tree as topic_tree
 from broker.topic_lists.sequence import Selection, TopicListing, TopicSequence
@@ -61,9 +63,10 @@ def expected(listing: TopicListing, pattern: str) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("paths_of", [PathColumns, PlainPaths])
 @MANY
 @given(NAME_LISTS, NAME_LISTS, PATTERNS, FLAGS)
-def test_a_filter_keeps_what_matches(persistent, others, pattern, flags) -> None:
+def test_a_filter_keeps_what_matches(paths_of, persistent, others, pattern, flags) -> None:
     listing = TopicListing(
         sequence_of("non-persistent", others), sequence_of("persistent", persistent)
     )
@@ -75,7 +78,7 @@ def test_a_filter_keeps_what_matches(persistent, others, pattern, flags) -> None
         timeout_seconds=1.0,
     )
     whole = f"{flags}t/n/(?:{pattern})"
-    with patch.object(pattern_filter, "FIRST_STEP_NAMES", 3):
+    with patch.multiple(pattern_filter, FIRST_STEP_NAMES=3, PathsOf=paths_of):
         kept = asyncio.run(PatternFilter(rules, ListingCache(100_000)).filter(listing, whole))
     assert list(kept.names()) == expected(listing, whole)
     assert kept.hash == TopicListing(TopicSequence.from_names(_encoded(kept))).hash
@@ -103,7 +106,8 @@ def test_a_pattern_taken_apart_matches_what_it_does_as_a_whole(
     assert pattern._search is not None
     apart = pattern.matching(column.slice(1))
     whole = pc.match_substring_regex(column, pattern.whole).to_pylist()
-    assert apart.tolist() == whole[1:]
+    assert list(map(bool, apart)) == whole[1:]
+    assert pattern.matching([path.encode() for path in paths[1:]]) == apart
 
 
 @MANY
@@ -146,7 +150,7 @@ def test_a_selection_counts_what_it_adds(local_names: list[str], data: st.DataOb
     sequence = sequence_of("persistent", local_names)
     rows = sorted(data.draw(st.sets(st.integers(0, len(sequence) - 1))))
     selection = Selection(sequence)
-    for block, chosen in sequence.blocks_of_rows(_array(rows)):
+    for block, chosen in sequence.blocks_of_rows(rows):
         selection.keep_rows(block, chosen)
     kept = selection.sequence()
     shared = set(sequence.blocks())

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import proto.PulsarApi_pb2 as pb
+from broker.topic_lists import block
 from broker.topic_lists import tree as topic_tree
 from broker.topic_lists.block import Block
 from broker.topic_lists.sequence import TopicSequence
@@ -81,11 +82,16 @@ def test_the_wire_is_the_protobuf_field(names: list[str]) -> None:
 @given(
     st.lists(
         st.integers(0, 600) | st.sampled_from([127, 128, 511, 512, 20_000]), min_size=1, max_size=20
-    )
+    ),
+    st.sampled_from([0x12, 0x41]),
 )
-def test_entries_survive_the_wire(sizes: list[int]) -> None:
-    names = [bytes([0x12, 0x80 | index])[:size] * -(-size // 2) for index, size in enumerate(sizes)]
-    assert Block.of_names(names).names() == names
+def test_entries_survive_the_wire(sizes: list[int], byte: int) -> None:
+    names = [bytes([byte, 0x80 | index])[:size] * -(-size // 2) for index, size in enumerate(sizes)]
+    made = Block.of_names(names)
+    assert made.names() == names
+    for columns in (True, False):
+        with patch.object(block, "HAS_COLUMNS", columns):
+            assert Block(made.wire, made.offsets).totals == made.totals
 
 
 @MANY

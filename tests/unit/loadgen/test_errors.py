@@ -12,7 +12,9 @@ from loadgen.errors import ExitCode, LoadgenError, require_spark
 def test_a_run_in_spark_without_spark_is_refused_with_the_remedy(monkeypatch) -> None:
     require_spark()
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    with pytest.raises(LoadgenError, match=r'pyspark: pip install "floodgate\[loadgen\]", or'):
+    with pytest.raises(
+        LoadgenError, match=r'pyspark: pip install "pulsar-floodgate-loadgen\[spark\]", or'
+    ):
         require_spark()
 
 

@@ -12,26 +12,38 @@ def test_in_a_checkout_our_modules_are_imported_by_their_short_names() -> None:
     assert module_name("broker.service") == "broker.service"
 
 
-def test_in_the_wheel_they_stand_in_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_names, "ABOVE", "floodgate.")
-    assert module_name("broker.service") == "floodgate.broker.service"
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        ("broker.service", "pulsar_floodgate.broker.service"),
+        ("client.client", "pulsar_floodgate_client.client"),
+        ("loadgen", "pulsar_floodgate_loadgen"),
+    ],
+)
+def test_wheels_have_them_in_their_packages(
+    monkeypatch: pytest.MonkeyPatch, name: str, home: str
+) -> None:
+    monkeypatch.setattr(module_names, "IS_CHECKOUT", False)
+    assert module_name(name) == home
 
 
-@pytest.mark.parametrize("name", ["broker.property_index", "floodgate.broker.property_index"])
+@pytest.mark.parametrize(
+    "name", ["broker.property_index", "pulsar_floodgate.broker.property_index"]
+)
 def test_a_class_path_may_have_either_spelling(name: str) -> None:
     assert class_module(name) == "broker.property_index"
 
 
 @pytest.mark.parametrize(
-    "name", ["mine.plugin", "client.of_mine", "floodgate.nothing", "broker.a.b"]
+    "name", ["mine.plugin", "client.of_mine", "pulsar_floodgate.nothing", "broker.a.b"]
 )
 def test_a_class_path_to_no_module_of_ours_stays(name: str) -> None:
     assert class_module(name) == name
 
 
 def test_in_the_wheel_a_users_own_package_of_our_name_is_found(monkeypatch) -> None:
-    # This checkout has no package floodgate, like a wheel without the module
-    monkeypatch.setattr(module_names, "ABOVE", "floodgate.")
+    # A checkout has no package of wheels, like a wheel without the module
+    monkeypatch.setattr(module_names, "IS_CHECKOUT", False)
     assert class_module("client.plugin") == "client.plugin"
 
 

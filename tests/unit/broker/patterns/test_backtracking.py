@@ -6,7 +6,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pytest
 
 from broker.patterns.backtracking import (
@@ -17,8 +16,8 @@ from broker.patterns.backtracking import (
     Piece,
 )
 from broker.patterns.errors import InvalidPatternError
-from broker.patterns.path_columns import PathRun
 from broker.patterns.pattern import Backtracking
+from broker.patterns.plain_paths import PathRun
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle, started
 
@@ -73,7 +72,7 @@ class Processes:
             raise TimeoutError
         self.clock.advance(self.lasted)
         await asyncio.sleep(0)  # A deadline may have passed.
-        return np.ones(PIECE_NAMES, np.bool_), self.took
+        return b"\1" * PIECE_NAMES, self.took
 
     async def match(self, count: int, seconds: float = 1.0) -> int:
         """Match a listing of ``names`` names; return the number of matched pieces."""

@@ -5,7 +5,6 @@ import threading
 import tracemalloc
 import weakref
 
-import numpy as np
 import pytest
 
 from broker.patterns.cache import ENTRY_BYTES, ListingCache
@@ -132,7 +131,7 @@ def _remember(cache: ListingCache, listing: TopicListing, rows: list[int], count
     start = cache.statistics().entries
     for number in range(start, start + count):
         selection = Selection(sequence)
-        for block, chosen in sequence.blocks_of_rows(np.array(rows)):
+        for block, chosen in sequence.blocks_of_rows(rows):
             selection.keep_rows(block, chosen)
         value = TopicListing(selection.sequence())
         cache.put(listing, f"a/b/pattern-{number}.*", value, selection.added_bytes)

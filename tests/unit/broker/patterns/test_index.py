@@ -9,6 +9,7 @@ from broker.patterns.errors import InvalidPatternError
 from broker.patterns.index import PatternIndex
 from broker.patterns.pattern import RegexImplementation, compile_pattern
 from tests.support.examples import many
+from tests.support.masks import mask_of
 
 FALLBACK = RegexImplementation.RE2J_WITH_JDK_FALLBACK
 NAME = b"persistent://t/n/orders-7"
@@ -171,6 +172,6 @@ def test_asking_all_is_asking_each(patterns: list[str], name: str) -> None:
     alone = [
         key
         for key, pattern in enumerate(patterns)
-        if compile_pattern(pattern, FALLBACK).mask([full])[0]
+        if mask_of(compile_pattern(pattern, FALLBACK), [full])[0]
     ]
     assert sorted(index.matching(full)) == alone

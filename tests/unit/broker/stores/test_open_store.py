@@ -22,4 +22,6 @@ def test_postgresql_without_its_driver_is_refused_with_the_remedy(
     with pytest.raises(expected, match=missing) as refused:
         store_for_url("postgresql://me:secret@host/db", 1)
     assert "secret" not in str(refused.value)
-    assert ('pip install "floodgate[postgresql]"' in str(refused.value)) is (missing == "asyncpg")
+    assert ('pip install "pulsar-floodgate[postgresql]"' in str(refused.value)) is (
+        missing == "asyncpg"
+    )

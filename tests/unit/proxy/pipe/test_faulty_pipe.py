@@ -41,7 +41,7 @@ class Pipe:
         pipe_with_faults(client, broker, greeting, "a client", self.registry, self.clock)
 
     def set(self, do: dict[str, object], **more: object) -> str:
-        return self.registry.set(Fault.model_validate({"do": do, **more})).fault_id
+        return self.registry.set(Fault.of({"do": do, **more})).fault_id
 
     def passed(self) -> bytes:
         """Return the bytes sent to the broker since the last call."""

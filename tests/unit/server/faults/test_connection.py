@@ -31,7 +31,7 @@ class Sent:
 
     def set(self, do: dict[str, object], **more: object) -> str:
         fault = {"direction": "sent", "when": {"times": 1}, "do": do, **more}
-        return self.registry.set(Fault.model_validate(fault)).fault_id
+        return self.registry.set(Fault.of(fault)).fault_id
 
     def sends(self, *frames: bytes) -> bytes:
         """Send frames as one entry; return the bytes received."""

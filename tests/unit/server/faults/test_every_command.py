@@ -58,7 +58,7 @@ class Victim:
         self.cnx.move_topic = lambda topic, _: self.told.append(topic)  # type: ignore[method-assign]
         self.wire = Wire(self.cnx)
         self.cnx.state = state
-        self.registry.set(Fault.model_validate({"do": do, **more}))
+        self.registry.set(Fault.of({"do": do, **more}))
 
     def _handle(self, frame: Frame) -> None:
         self.handled.append(frame.command().type)

@@ -13,7 +13,7 @@ from tests.unit.server.connection.test_served_connection import PING, Served
 
 
 def fault() -> Fault:
-    return Fault.model_validate({"do": {"action": "drop"}})
+    return Fault.of({"do": {"action": "drop"}})
 
 
 def frame(size: int = 10) -> Frame:

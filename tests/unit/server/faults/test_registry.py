@@ -6,7 +6,7 @@ from server.faults.fault import Fault
 from server.faults.registry import FaultRegistry
 from tests.support.clocks.settle import settle
 
-DROP = Fault.model_validate({"on": ["SEND"], "do": {"action": "drop"}})
+DROP = Fault.of({"on": ["SEND"], "do": {"action": "drop"}})
 
 
 async def test_a_wait_ends_with_the_last_of_the_actions() -> None:

@@ -13,7 +13,7 @@ from server.http import RestError
 from tests.support.clocks.manual_clock import ManualClock
 from tests.support.clocks.settle import settle
 
-DROP = Fault.model_validate({"on": ["SEND"], "do": {"action": "drop"}})
+DROP = Fault.of({"on": ["SEND"], "do": {"action": "drop"}})
 
 
 async def test_a_client_that_left_keeps_no_place_among_those_that_wait() -> None:

@@ -1,5 +1,7 @@
 """The choice among commands that match a fault."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,7 +40,7 @@ def test_the_same_seed_decides_the_same_however_many_follow(when, count, more) -
 
 @given(WHENS, st.integers(0, 200))
 def test_a_certain_fault_fires_at_each_command_that_is_due(when: When, count: int) -> None:
-    certain = when.model_copy(update={"probability": 1.0})
+    certain = replace(when, probability=1.0)
     due = range(when.after, count, when.every)
     assert decisions(certain, count) == list(due)[: when.times]
 

@@ -5,6 +5,7 @@ import logging
 import ssl
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,14 +33,14 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> PemFiles:
     return PemFiles(tmp_path_factory.mktemp("others"))
 
 
-def port(pair: tuple[str, str], trust: str = "", **more: object) -> ServerTlsSettings:
+def port(pair: tuple[str, str], trust: str = "", **more: Any) -> ServerTlsSettings:
     files = TlsFiles(certificate=pair[0], key=pair[1], trust=trust)
-    return ServerTlsSettings.model_validate({"files": files, **more})
+    return ServerTlsSettings(files=files, **more)
 
 
-def to_broker(trust: str, pair: tuple[str, str] = ("", ""), **more: object) -> ClientTlsSettings:
+def to_broker(trust: str, pair: tuple[str, str] = ("", ""), **more: Any) -> ClientTlsSettings:
     files = TlsFiles(prefix="brokerClient", certificate=pair[0], key=pair[1], trust=trust)
-    return ClientTlsSettings.model_validate({"files": files, **more})
+    return ClientTlsSettings(files=files, **more)
 
 
 def shake(server: TlsLayer, client: TlsLayer) -> None:

@@ -2,7 +2,11 @@
 
 from io import BytesIO
 
-from broker.schemas.avro.jobs import LENGTH, Answer, Job, judged
+import pytest
+
+from broker.schemas.avro.jobs import LENGTH, Answer, Job
+from broker.schemas.avro.judge import without_avro
+from broker.schemas.avro.judging import judged
 from broker.schemas.avro.worker import serve
 from tests.support.schemas import field, optional, record
 
@@ -35,3 +39,22 @@ def test_a_worker_answers_each_job_and_ends_with_its_input() -> None:
         data = data[LENGTH.size + size :]
     assert [answer.same for answer in found] == [0, None, None]
     assert [bool(answer.unreadable) for answer in found] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("definition", "alike", "compared", "answer"),
+    [
+        (b'{"a": 1}', [b"[]", b'{"a":1}'], [], Answer(1)),
+        (b'{"a": 1}', [], [], Answer()),
+        (b"{", [], [], "Expecting property name"),
+        (b"1", [], [b"2"], "pulsar-floodgate[avro]"),
+    ],
+)
+def test_without_the_package_only_json_and_sameness_are_judged(
+    definition: bytes, alike: list[bytes], compared: list[bytes], answer: Answer | str
+) -> None:
+    found = without_avro(Job(definition, alike, compared, "FULL"))
+    if isinstance(answer, Answer):
+        assert found == answer
+    else:
+        assert answer in found.unreadable + found.incompatible

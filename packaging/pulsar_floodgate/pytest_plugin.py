@@ -1,5 +1,8 @@
 """A pytest plug-in: a broker, and a proxy before it, for tests of a Pulsar client.
 
+It loads where it is asked for, by a line in the ``conftest.py`` at the top of a project's tests:
+``pytest_plugins = ["pulsar_floodgate.pytest_plugin"]``.
+
 ``floodgate_broker`` and ``floodgate_proxy`` are empty at the start of each test. The processes
 start on first use, and serve all tests of the session (of each worker, under pytest-xdist) on free
 ports. ``set_fault`` injects faults into either. The plug-in imports no Floodgate module; servers
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-MODULES = "floodgate."
+MODULES = __name__.removesuffix("pytest_plugin")
 """Prefix of the server modules' names."""
 FAULTS = "/admin/v2/floodgate/faults"
 CLOCK = "/admin/v2/floodgate/clock"

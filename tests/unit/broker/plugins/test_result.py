@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-import broker.plugins.calls
+import broker.plugins.result
 import proto.PulsarApi_pb2 as pb
-from broker.plugins.calls import UnusableAnswerError, listing_of_names
+from broker.plugins.errors import UnusableAnswerError
+from broker.plugins.result import listing_of_names
 from proto.names import MAX_NAME_BYTES, InvalidNameError, NamespaceName, TopicName
 from proto.topic_hash import topics_hash
 from server.tasks.cooperative import Steps
@@ -113,7 +114,7 @@ async def test_a_long_wrong_name_is_not_told_whole() -> None:
 def test_a_local_name_of_one_character_is_valid_where_the_rules_of_names_say_so() -> None:
     characters = [chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000]
     made = [f"persistent://te.nant/n-s/{character}" for character in characters]
-    rule = broker.plugins.calls._valid_name(NAMESPACE, PERSISTENT)
+    rule = broker.plugins.result._valid_name(NAMESPACE, PERSISTENT)
     valid = pc.match_substring_regex(pa.array(made), rule).to_pylist()
     assert valid == [_parses(name) for name in made]
 
@@ -140,7 +141,7 @@ async def test_a_long_list_is_taken_in_steps_and_is_the_same() -> None:
     counting = asyncio.create_task(count_turns())
     listing = await listing_of_names(many, NAMESPACE, PERSISTENT, Steps(0))
     counting.cancel()
-    assert turns >= 20_000 // broker.plugins.calls.NAMES_PER_STEP
+    assert turns >= 20_000 // broker.plugins.result.NAMES_PER_STEP
     assert len(listing) == len(many)
     assert listing.hash == topics_hash(many)
 

@@ -8,9 +8,9 @@ from email.message import Message
 from pathlib import Path
 from urllib.request import Request
 
-import floodgate_pytest
 import pytest
-from floodgate_pytest import FloodgateError, FloodgateServer, KeptServer
+from pulsar_floodgate import pytest_plugin
+from pulsar_floodgate.pytest_plugin import FloodgateError, FloodgateServer, KeptServer
 
 
 class Kept(KeptServer):
@@ -43,7 +43,7 @@ class Web:
 @pytest.fixture(autouse=True)
 def web(monkeypatch: pytest.MonkeyPatch) -> Web:
     web = Web()
-    monkeypatch.setattr(floodgate_pytest, "_WITHOUT_PROXY", web)
+    monkeypatch.setattr(pytest_plugin, "_WITHOUT_PROXY", web)
     return web
 
 
@@ -115,7 +115,7 @@ def test_a_server_may_be_of_another_interpreter(tmp_path: Path) -> None:
 
 
 def test_a_server_that_does_not_start_says_why(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(floodgate_pytest, "MODULES", "nowhere.")
+    monkeypatch.setattr(pytest_plugin, "MODULES", "nowhere.")
     server = KeptServer("proxy", [], tmp_path)
     with pytest.raises(
         FloodgateError, match=r"The proxy did not start: .*No module named 'nowhere'"

@@ -1,0 +1,126 @@
+"""Properties of topics as mappings, without Arrow: for thousands of topics, not for millions.
+
+The classes have the methods of PropertyRows and NamespaceProperties.
+"""
+
+from __future__ import annotations
+
+from itertools import compress, repeat
+from typing import TYPE_CHECKING
+
+import proto.PulsarApi_pb2 as pb
+from broker.topic_lists.sequence import TopicListing, TopicSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+
+    from broker.stores.changes import TopicChanges
+    from broker.stores.snapshots.snapshot import Mode, NamespaceSnapshot
+
+_NAMES_PER_STEP = 2_048
+_PAIR_BYTES = 100
+"""Bytes of a property beside its text: two texts, and a place in a mapping."""
+
+
+class PlainRows:
+    """Properties of some topics: row i belongs to the i-th name; see PropertyRows."""
+
+    texts: Sequence[bytes] | None = None
+
+    def __init__(self, names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> None:
+        self.names = names
+        self._rows = rows
+
+    @staticmethod
+    def from_rows(names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> PlainRows:
+        """See PropertyRows."""
+        return PlainRows(names, rows)
+
+    @staticmethod
+    def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PlainRows:
+        """See PropertyRows."""
+        return PlainRows(names, list(repeat(properties, len(names))))
+
+    @property
+    def pairs(self) -> int:
+        """Number of properties of all topics."""
+        return sum(map(len, self._rows))
+
+    def of(self, row: int) -> Mapping[str, str]:
+        """Return one topic's properties."""
+        return self._rows[row]
+
+    def rows(self) -> Iterator[Mapping[str, str]]:
+        """Yield the properties of each topic."""
+        yield from self._rows
+
+    def filter(self, kept: Sequence[bool]) -> PlainRows:
+        """Return the rows where ``kept`` is true."""
+        return PlainRows(list(compress(self.names, kept)), list(compress(self._rows, kept)))
+
+    def triples(self) -> Iterator[tuple[bytes, str, str]]:
+        """Yield name, key and value of every property, each key of a name once."""
+        for name, row in dict(zip(self.names, self._rows, strict=True)).items():
+            yield from ((name, key, value) for key, value in row.items())
+
+
+class PlainProperties:
+    """An immutable version of a namespace's properties; see NamespaceProperties."""
+
+    def __init__(self, by_name: Mapping[bytes, Mapping[str, str]] | None = None) -> None:
+        self._by_name = by_name or {}
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate bytes of the mappings."""
+        return sum(
+            _PAIR_BYTES + len(key) + len(value)
+            for row in self._by_name.values()
+            for key, value in row.items()
+        )
+
+    def changed(
+        self, _: NamespaceSnapshot, after: NamespaceSnapshot, changes: TopicChanges
+    ) -> PlainProperties:
+        """Return the properties of the next version; see NamespaceProperties."""
+        given = changes.properties
+        if given is None and not self._by_name:
+            return self
+        kept = dict(self._by_name)
+        forgotten = [name.encode() for name, count in changes.partitioned.items() if not count]
+        for name in (*changes.removed, *forgotten):
+            kept.pop(name, None)
+        if given is not None:
+            for name, row in zip(given.names, given.rows(), strict=True):
+                kept.pop(name, None)
+                if row and after.exists(name.decode()):
+                    kept[name] = row
+        return PlainProperties(kept)
+
+    def of(self, _: NamespaceSnapshot, name: bytes) -> dict[str, str]:
+        """Return the properties of a topic or partitioned topic."""
+        return dict(self._by_name.get(name, ()))
+
+    def select(
+        self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
+    ) -> Generator[None, None, TopicListing]:
+        """Return the user topics with all given properties, in steps."""
+        wanted = properties.items()
+        found: list[bytes] = []
+        for count, (name, row) in enumerate(self._by_name.items(), start=1):
+            if wanted <= row.items():
+                found.append(name)
+            if count % _NAMES_PER_STEP == 0:
+                yield
+        kinds = (
+            (snapshot.non_persistent, pb.CommandGetTopicsOfNamespace.PERSISTENT),
+            (snapshot.persistent, pb.CommandGetTopicsOfNamespace.NON_PERSISTENT),
+        )
+        yield
+        return TopicListing(
+            *(
+                TopicSequence.from_names([name for name in found if name in names])
+                for names, other in kinds
+                if mode != other
+            )
+        )
