@@ -134,7 +134,7 @@ def _add_imports(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--import-again",
         action="store_true",
-        help="Import such topics too: those deleted since then are created again.",
+        help="Also import files imported before: topics deleted since are created again.",
     )
 
 

@@ -192,7 +192,7 @@ class MatchAll:
     matches_all = True
 
     def matching(self, paths: Paths) -> Mask:
-        """Keep every path."""
+        """Return a mask that is true for every path."""
         return b"\1" * len(paths)
 
 
@@ -221,7 +221,7 @@ class LinearTime:
         self._search = taken_apart(text)
 
     def matching(self, paths: Paths) -> Mask:
-        """Match paths; a column in one call."""
+        """Match each path of a list, or of a text column in one call."""
         if isinstance(paths, list):
             match = re2_compiled(self.whole.encode()).match
             return bytes([match(path) is not None for path in paths])
@@ -254,7 +254,7 @@ class Backtracking:
             raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
     def matching(self, paths: Paths) -> Mask:
-        """Match paths one by one."""
+        """Match each path of a list or text column, one by one."""
         texts = map(bytes.decode, paths) if isinstance(paths, list) else paths.to_pylist()
         return bytes(map(self.matches, texts))
 

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from server.tasks.cooperative import Steps
 
 NAMES_PER_STEP = 2_048
-"""Names of a step (about 1 ms)."""
+"""Names processed in one step of about 1 ms."""
 MAX_LISTED_NAME_BYTES = MAX_NAME_BYTES + len(f"{PARTITION_SEPARATOR}{MAX_PARTITION_INDEX}")
-"""Most UTF-8 bytes of a name: the longest topic that can be created, with a partition."""
+"""Most UTF-8 bytes of a listed name: the longest topic name, with a partition."""
 _PREFIX_BYTES = 2
-"""Usual bytes before a name on the wire."""
+"""Bytes before most names on the wire: tag and length."""
 SHOWN_CHARACTERS = 200
 _DOMAINS = {
     pb.CommandGetTopicsOfNamespace.PERSISTENT: "persistent",

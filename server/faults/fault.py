@@ -67,7 +67,7 @@ _TOPIC = Text(MAX_TEXT, rf"^({'|'.join(_DOMAINS)}|({'|'.join(_STARTS)})\*)", _in
 
 @dataclass(frozen=True)
 class Where(Part):
-    """The commands' clients and topics; all given conditions must match. ``*`` matches anything.
+    """Conditions on a command's client and topic, which must all match. ``*`` matches anything.
 
     Attributes:
         topic: Full name of the command's topic.
@@ -88,7 +88,7 @@ class Where(Part):
 
 @dataclass(frozen=True)
 class When(Part):
-    """The occurrences among the matching commands; by default all.
+    """The matching commands to which the fault applies; by default all.
 
     Attributes:
         after: Number of initial commands without the fault.
@@ -248,7 +248,7 @@ class Fault(Part):
             raise DocumentError('corruptChecksum is for messages: set "on" to SEND or MESSAGE')
         if self.direction is Direction.SENT and isinstance(self.do, _ONLY_RECEIVED):
             raise DocumentError(
-                f'{self.do.action} is for what clients say: remove "direction", or choose '
+                f'{self.do.action} is for commands of clients: drop "direction", or choose '
                 "another action"
             )
 
