@@ -1,6 +1,7 @@
 """Advice given to a real 4.2.4 as its broker.conf, for clusters of a seeded generator.
 
-Each cluster has a start of a real broker with today's limits and three storms: one cold, two warm.
+Each cluster has a start of a real broker with today's limits and three storms: one cold, and two
+warm, after all topics are loaded.
 Clusters with different advice have a start with the advised limits as well, and, for two storms
 each, starts at virtual time's edge and at half the edge. The proof has a separate network: with
 slow readers, kernel buffers are bounded as on a longer path; on the plain loopback the kernel takes
@@ -76,10 +77,12 @@ def play(cluster: ProvenCluster, out: Path) -> None:
         if all(_file(out, name, number).exists() for number in range(storms)):
             continue
         setting = Setting(limits)
-        with real_cluster(cluster, setting) as addresses:
-            _require_limits(setting, limits_in_force(addresses[1]))
+        with real_cluster(cluster, setting) as broker:
+            _require_limits(setting, limits_in_force(broker.admin_url))
             for number in range(storms):
-                outcome = storm(cluster, setting, addresses, out / name, f"{number}")
+                if number:
+                    broker.settle()
+                outcome = storm(cluster, setting, broker, out / name, f"{number}")
                 _say(f"{cluster.name}: {name} {number}: {cluster.goal.told(outcome)}")
                 _write(_file(out, name, number), asdict(outcome))
 
@@ -93,7 +96,11 @@ def _advice(cluster: ProvenCluster, out: Path) -> dict[str, Any]:
         (out / "advice.md").write_text(markdown(advice), encoding="utf-8")
         advised, edge = (each and asdict(each.broker) for each in (advice.setting, advice.edge))
         told: dict[str, Any] = {
-            "today": {"limits": asdict(cluster.today), "outcome": _told(advice.today)},
+            "today": {
+                "limits": asdict(cluster.today),
+                "outcome": _told(advice.today),
+                "luck": advice.shaky,
+            },
             "advised": {"limits": advised, "outcome": _told(advice.outcome)},
             "edge": edge,
             "obstacles": advice.obstacles,
@@ -159,12 +166,14 @@ def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
     if "edge" in starts:
         _judge_edge(cluster, starts, seen, result)
     predicted = Outcome(**found["today"]["outcome"])
-    misses = sum(bool(cluster.goal.misses(each)) for each in today)
-    right = (misses > len(today) / 2) is bool(cluster.goal.misses(predicted))
-    off = [each for each in today if not _alike(predicted, each)] if right and not misses else []
+    cold, *warm = (bool(cluster.goal.misses(each)) for each in today)
+    missed = bool(cluster.goal.misses(predicted))
+    # "Luck" says that a cold broker misses.
+    right = cold is (missed or found["today"]["luck"]) and all(warm) is missed
+    near = all(_alike(predicted, each) for each in today[1:]) or missed
     sentence = " | ".join(cluster.goal.told(each) for each in today)
     sentence = f"{_said(found, 'today')}: {cluster.goal.told(predicted)}; seen: {sentence}"
-    result.check(f"{cluster.name}: predicted", right and not off, sentence)
+    result.check(f"{cluster.name}: predicted", right and near, sentence)
     return right
 
 
