@@ -168,8 +168,8 @@ def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
     predicted = Outcome(**found["today"]["outcome"])
     cold, *warm = (bool(cluster.goal.misses(each)) for each in today)
     missed = bool(cluster.goal.misses(predicted))
-    # "Luck" says that a cold broker misses.
-    right = cold is (missed or found["today"]["luck"]) and all(warm) is missed
+    # "Luck" leaves open what a cold broker does.
+    right = (cold is missed or found["today"]["luck"]) and all(warm) is missed
     near = all(_alike(predicted, each) for each in today[1:]) or missed
     sentence = " | ".join(cluster.goal.told(each) for each in today)
     sentence = f"{_said(found, 'today')}: {cluster.goal.told(predicted)}; seen: {sentence}"
