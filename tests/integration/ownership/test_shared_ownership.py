@@ -160,9 +160,9 @@ async def test_messages_on_disk_keep_a_bundle_with_their_broker(postgresql_url: 
             assert await owner_seen_by(one) == one.service_url
         # Away for longer than any wait
         other.ownership.away_seconds = 0.0
-        with pytest.raises(NotServedError, match="is away"):
+        with pytest.raises(NotServedError, match="is not running"):
             await other.ownership.acquire(TOPIC)
-        with pytest.raises(NotServedError, match="is away"):
+        with pytest.raises(NotServedError, match="is not running"):
             await other.ownership.acquire(TOPIC, authoritative=True)
         # It is back under another address, and lookups are referred to it
         async with party(postgresql_url, 5, store="disk-1") as again:

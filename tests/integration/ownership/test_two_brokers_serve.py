@@ -273,7 +273,7 @@ async def test_topics_in_a_database_wait_for_their_broker(postgresql_url: str, t
         asking = await MessagePeer.connect(parts.proxy.service_url)
         found = await asking.lookup(kept)
         assert (found.response, found.error) == (Lookup.Failed, pb.ServiceNotReady)
-        assert "is away" in found.message
+        assert "is not running" in found.message
         asking.close()
         # It is back, on other ports
         keys = {"metadataStoreUrl": postgresql_url, "floodgateMessageStore": stores["one"]}

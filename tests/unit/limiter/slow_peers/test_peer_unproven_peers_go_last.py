@@ -194,7 +194,7 @@ def test_a_drain_waits_for_a_silent_peer_no_longer_than_its_grace(world: World) 
     world.watch.drain()
     world.passes(1.0)
     assert len(silent.closings) == 1
-    assert "the process ends" in silent.sentence
+    assert "the process shuts down" in silent.sentence
 
 
 def test_thousands_whose_time_is_up_look_at_the_peers_once() -> None:

@@ -259,7 +259,7 @@ def test_every_fault_is_a_sentence_with_its_place(text: str, wanted: list[str]) 
         ),
         ("MB: 5", "MB: few", ["line 3: servers.broker.maxTopicListInFlightHeapMemSizeMB cannot"]),
         ("phases", "shocks: [{at: 1}]\nphases", ["line 8: shocks[0] must say one of kill, restar"]),
-        ("phases", "shocks: [{at: 1, kill: proxy}]\nphases", ["of the proxy, and there is none"]),
+        ("phases", "shocks: [{at: 1, kill: proxy}]\nphases", ["a proxy, and there is none"]),
         (
             "phases",
             "shocks: [{at: 1, anew: g}]\nphases",

@@ -117,7 +117,7 @@ def test_a_simulation_in_a_block_without_collector_leaves_it_off() -> None:
             {"topics": {"namespaces": 11, "per_namespace": 2_000_000}},
             "22,000,000 topics; .* at most 20,000,000 in memory",
         ),
-        (STORM, {"expect": ["broker.resident.max < 1GB"]}, "is of a process, which virtual time"),
+        (STORM, {"expect": ["broker.resident.max < 1GB"]}, "needs a process, which virtual time"),
     ],
 )
 def test_what_virtual_time_has_not_is_refused_with_a_remedy(clients, values, told) -> None:

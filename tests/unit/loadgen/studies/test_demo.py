@@ -94,7 +94,7 @@ def test_a_late_generator_is_told_beside_the_verdict_of_the_demo(tmp_path: Path)
         f"“{each.label}”" for each in (*STORMS, *STUCK)
     ]
     assert "once its event loop was 3.00 s late" in found.notes[0]
-    assert found.notes[0].endswith("the exit code is theirs, and not 98.")
+    assert found.notes[0].endswith("decide the exit code: it is not 98.")
 
 
 def test_the_peak_of_two_servers_is_of_one_moment(tmp_path: Path) -> None:

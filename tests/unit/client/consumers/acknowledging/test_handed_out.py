@@ -136,7 +136,7 @@ async def test_a_receipt_is_waited_for_no_longer_without_a_connection(broker: Mo
 
 async def test_an_id_that_does_not_say_enough_is_refused(broker: ModelBroker) -> None:
     consumer = await opened(broker)
-    with pytest.raises(InvalidMessage, match="of how many messages"):
+    with pytest.raises(InvalidMessage, match="of a size that the id does not give"):
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, 1))
     with pytest.raises(InvalidMessage, match="no such topic"):
         await consumer.acknowledge(MessageId(-1, LEDGER, 0, topic_name="persistent://a/b/other"))
