@@ -17,9 +17,9 @@ from xdist.scheduler import LoadFileScheduling
 
 import tests.support.clocks.hurried  # noqa: F401 - may let time run faster
 from proto.transport import process_flow
-from tests.support.processes.postgresql import PostgresqlServer
 
 if TYPE_CHECKING:
+    from tests.support.processes.postgresql import PostgresqlServer
     from tests.support.runs.shared_spark import SharedSpark
 
 # A run of the tests finds what the one before it found, so few examples suffice. Many new ones

@@ -68,7 +68,7 @@ ROWS = (
     Row(f"{CLIENT}[all]", "pulsar_floodgate_client.client"),
     Row(SERVERS, "pulsar_floodgate.broker.service", 20, 90, None, 0.6, 70),
     Row(f"{SERVERS}[fast]", "pulsar_floodgate.broker.service"),
-    Row(LOADGEN, "pulsar_floodgate_loadgen", None, 380),
+    Row(LOADGEN, "pulsar_floodgate_loadgen", None, 410),
     Row(f"{SERVERS}[all]", "pulsar_floodgate.broker.service"),
 )
 HEADS = ("packages", "MB", "import s", "start s", "resident MB")

@@ -1,5 +1,6 @@
 """The wheels, beside packages of the same names as ours: everything runs, all and in parts."""
 
+import os
 import shutil
 import subprocess
 import zipfile
@@ -185,7 +186,8 @@ def _plugin(environment: CleanEnvironment, result: ProofResult) -> None:
         "sys.exit('pulsar_floodgate_client' in sys.modules)",
     )
     _said("the plug-in alone", quiet.returncode == 0, "imports nothing of it", quiet, result)
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=0", "test_plugin.py")
+    words = ("-m", "pytest", "-q", "-c", os.devnull, "--rootdir=.", "-p", "no:cacheprovider")
+    words += ("--durations=0", "test_plugin.py")
     for more in ((), ("-n", "2")):
         done = environment.run(*words, *more)
         what = f"tests with the plug-in {' '.join(more)}".strip()
