@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ def extra(name: str, distribution: str = CLIENT) -> Iterator[None]:
     """Import an extra's packages within this block.
 
     Raises:
-        MissingExtraError: One is not installed.
+        MissingExtraError: A package is not installed, or too old.
     """
     try:
         yield
     except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        fault, option = ("missing", "") if find_spec(package) is None else ("too old", "--upgrade ")
         raise MissingExtraError(
-            f"the package {error.name} is missing: pip install '{distribution}[{name}]'",
+            f"the package {package} is {fault}: pip install {option}'{distribution}[{name}]'",
             name=error.name,
         ) from None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 from limiter.extras import MissingExtraError
 from limiter.permits.ledger import UnbalancedLedgerError
+from proto.excerpts import one_line
 from proto.version import VERSION
 from server import loop
 from server.configuration.authentication import literal_refusal
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 EXIT_START_FAILED = 1
 EXIT_USAGE = 2
 EXIT_UNBALANCED = 3
+EXIT_INTERRUPTED = 130
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,9 @@ class Program(Generic[ConfigT]):
 class _Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """See ArgumentParser; one sentence, and how to see more."""
-        self.exit(EXIT_USAGE, f"Error: {message}; {self.prog} --help shows what can be said\n")
+        self.exit(
+            EXIT_USAGE, f"Error: {one_line(message)}; {self.prog} --help shows what can be said\n"
+        )
 
 
 def run_program(program: Program[ConfigT], arguments: Sequence[str] | None = None) -> NoReturn:
@@ -105,10 +109,10 @@ def _parser(program: Program[ConfigT]) -> argparse.ArgumentParser:
     option("--set", dest="settings", metavar="KEY=VALUE", action="append", default=[], help=text)
     if program.imports:
         _add_imports(parser)
-    text = "Least severe level that is logged."
-    option("--log-level", choices=[*LogLevel], default=LogLevel.INFO, help=text)
-    text = "console for people, json for log collectors."
-    option("--log-format", choices=[*LogFormat], default=LogFormat.CONSOLE, help=text)
+    text = "Least severe level that is logged (default: info)."
+    option("--log-level", choices=[one.value for one in LogLevel], default="info", help=text)
+    text = "console for people (default), json for log collectors."
+    option("--log-format", choices=[one.value for one in LogFormat], default="console", help=text)
     option("--version", action="version", version=f"Floodgate {VERSION}")
     return parser
 
@@ -186,3 +190,5 @@ def _run(
         return EXIT_START_FAILED
     except UnbalancedLedgerError:
         return EXIT_UNBALANCED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED

@@ -11,6 +11,8 @@ from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
+from proto.excerpts import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
@@ -68,7 +70,10 @@ class Text:
     def read(self, value: Json) -> str:
         """See Kind."""
         if not isinstance(value, str) or not self.least <= len(value) <= self.most:
-            raise DocumentError(f"a text of {self.least} to {self.most} characters is expected")
+            noun = f"a text of {self.least} to {self.most} characters"
+            raise DocumentError(f"{noun} is expected, not {_shown(value)}")
+        if any("\ud800" <= each <= "\udfff" for each in value):
+            raise DocumentError(f"Unicode text is expected, not {_shown(value)}")
         if self.check is not None:
             try:
                 self.check(value)
@@ -91,12 +96,14 @@ class Number:
 
     def read(self, value: Json) -> Any:  # noqa: ANN401 - int or float
         """See Kind."""
-        is_whole, taken = isinstance(self.least, int), (int, float)
-        fits = isinstance(value, int if is_whole else taken) and not isinstance(value, bool)
-        if not fits or not self.least <= value <= self.most:
-            noun = "a whole number" if is_whole else "a number"
-            raise DocumentError(f"{noun} from {self.least} to {self.most} is expected")
-        return value
+        is_whole = isinstance(self.least, int)
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        if not fits or not self.least <= value <= self.most or (is_whole and value % 1):
+            noun = (
+                f"{'a whole number' if is_whole else 'a number'} from {self.least} to {self.most}"
+            )
+            raise DocumentError(f"{noun} is expected, not {_shown(value)}")
+        return int(value) if is_whole else value
 
     def schema(self, _: dict[str, Schema]) -> Schema:
         """See Kind."""
@@ -118,10 +125,11 @@ class Choice:
 
     def read(self, value: Json) -> str:
         """See Kind."""
-        if not isinstance(value, str) or value not in self.names:
-            known = f"{value!r:.50} is none of {', '.join(self.names)}"
-            raise DocumentError(self.refusal(str(value)) if self.refusal is not None else known)
-        return value
+        if isinstance(value, str) and value in self.names:
+            return value
+        if isinstance(value, str) and self.refusal is not None:
+            raise DocumentError(self.refusal(value))
+        raise DocumentError(f"{_shown(value)} is none of {', '.join(self.names)}")
 
     def schema(self, _: dict[str, Schema]) -> Schema:
         """See Kind."""
@@ -177,16 +185,19 @@ class Nested:
         if len(by_action) == 1:
             action = self.parts[0].action
         elif action not in list(by_action):
-            raise DocumentError(f"action: {action!r:.50} is none of {', '.join(by_action)}")
+            raise DocumentError(f"action: {_shown(action)} is none of {', '.join(by_action)}")
         return by_action[action].of(value)
 
     def schema(self, parts: dict[str, Schema]) -> Schema:
         """See Kind."""
-        references = []
+        references = {}
         for part in self.parts:
             parts[part.__name__] = part.own_schema(parts)
-            references.append({"$ref": SCHEMA_REFERENCES.format(model=part.__name__)})
-        return {"oneOf": references} if len(references) > 1 else references[0]
+            references[part.action] = SCHEMA_REFERENCES.format(model=part.__name__)
+        found = [{"$ref": reference} for reference in references.values()]
+        if len(found) == 1:
+            return found[0]
+        return {"oneOf": found, "discriminator": {"propertyName": "action", "mapping": references}}
 
 
 class Part:
@@ -248,9 +259,11 @@ class Part:
             DocumentError: It is refused, or is no JSON.
         """
         try:
-            document = json.loads(text)
+            document = json.loads(text.decode())
         except (ValueError, RecursionError) as error:
-            raise DocumentError(f"the body is no JSON: {error}") from None
+            # The sentence on a number of thousands of digits has a remedy for programmers.
+            said = str(error).partition("; use")[0]
+            raise DocumentError(f"the body is no JSON: {said}") from None
         return cls.of(document)
 
     def check(self) -> None:
@@ -273,7 +286,7 @@ class Part:
     def own_schema(cls, parts: dict[str, Schema]) -> Schema:
         """Return the schema, without the parts', which are added to ``parts``."""
         properties: dict[str, Schema] = {
-            name: {"const": it} for name, it in cls._constants().items()
+            name: {"const": it, "type": "string"} for name, it in cls._constants().items()
         }
         required = [*cls._constants()]
         for one in fields(cls):  # type: ignore[arg-type]
@@ -281,6 +294,8 @@ class Part:
             properties[name] = one.metadata["kind"].schema(parts)
             if one.default is MISSING:
                 required.append(name)
+            elif isinstance(one.default, int | float | str):
+                properties[name] = {**properties[name], "default": one.default}
         found = {"type": "object", "properties": properties, "additionalProperties": False}
         return {**found, **({"required": required} if required else {})}
 
@@ -308,6 +323,12 @@ def _of_places(places: Iterable[tuple[str, Kind, Json]]) -> list[Any]:
     if problems:
         raise DocumentError(*problems)
     return values
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    return quoted(value) if isinstance(value, str) else str(value)[:50]
 
 
 def _before(text: str) -> str:

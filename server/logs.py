@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_WORD = re.compile(r"[^\s='\"]+")
 _REQUESTS = count(1)
 _VALUE_OF_A_KEY = re.compile(r"(.*/configuration[^/]*/+([^/]*)/+)(.+)", re.DOTALL)
 TRACE_LINES = 100
@@ -85,14 +86,20 @@ class _Lines(logging.Formatter):
         }
         event, level = one_line(record.getMessage()), record.levelname.lower()
         time = datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z")
-        trace = _trace(record) if record.exc_info else ""
+        trace = _trace(record) if record.exc_info and record.exc_info[0] else ""
         if self._as_json:
             line = {"event": event, **fields, "level": level, "logger": record.name}
             traced = {"exception": trace} if trace else {}
             return json.dumps({**line, "timestamp": time, **traced}, default=str)
-        words = "".join(f" {key}={value}" for key, value in fields.items())
+        words = "".join(f" {key}={_word(value)}" for key, value in fields.items())
         line_end = f"\n{trace}" if trace else ""
         return f"{time} [{level:<8}] {event} [{record.name}]{words}{line_end}"
+
+
+def _word(value: object) -> str:
+    """Return a field's value as one word: a text with blanks would look like further fields."""
+    text = value if isinstance(value, str) else one_line(repr(value))
+    return text if _WORD.fullmatch(text) else "'" + text.replace("'", "\\'") + "'"
 
 
 @web.middleware

@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_CODE_LINES = {
     "limiter": 4_710,
     "proto": 1_950,
-    "server": 6_770,
+    "server": 6_790,
     "client": 11_610,
     "broker": 26_470,
     "proxy": 2_450,
     "loadgen": 14_400,
 }
-MOST_TEST_LINES = 146_100
+MOST_TEST_LINES = 146_200
 MOST_WORDS_OF_DOCS = 40_000
 _NO_STATEMENT = {
     tokenize.COMMENT,

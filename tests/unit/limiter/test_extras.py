@@ -15,3 +15,9 @@ def test_the_sentence_names_the_package_and_the_extra() -> None:
         extra("fast", SERVERS),
     ):
         import no_such_package  # type: ignore[import-not-found] # noqa: F401
+
+
+def test_a_package_that_is_too_old_is_to_be_upgraded() -> None:
+    remedy = r"^the package email is too old: pip install --upgrade '"
+    with pytest.raises(MissingExtraError, match=remedy), extra("admin"):
+        import email.no_such_part  # type: ignore[import-not-found] # noqa: F401

@@ -67,17 +67,22 @@ def test_what_is_read_is_told_again() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"name": ""}, "name: a text of 1 to 5 characters is expected"),
-        ({"name": 3}, "name: a text of 1 to 5 characters is expected"),
+        ({"name": ""}, "name: a text of 1 to 5 characters is expected, not ''"),
+        ({"name": 3}, "name: a text of 1 to 5 characters is expected, not 3"),
+        ({"name": "\ud800"}, "name: Unicode text is expected, not '\\ud800'"),
+        ({"size": {"a": {}}}, "size: an object is none of small, large"),
         ({"sides": ["rice", "peas"]}, "sides.1: 'peas' is none of rice"),
         ({"sides": ["rice"] * 3}, "sides: a list of at most 2 is expected"),
         ({"size": "huge"}, "size: 'huge' is none of small, large"),
         ({"do": {"action": "fry"}}, "do.forSeconds: is missing"),
         (
             {"do": {"action": "fry", "forSeconds": True}},
-            "do.forSeconds: a whole number from 1 to 60 is expected",
+            "do.forSeconds: a whole number from 1 to 60 is expected, not True",
         ),
-        ({"do": {"action": "serve", "heat": 2}}, "do.heat: a number from 0.0 to 1.0 is expected"),
+        (
+            {"do": {"action": "serve", "heat": 2}},
+            "do.heat: a number from 0.0 to 1.0 is expected, not 2",
+        ),
         ({"do": {"action": "eat"}}, "do.action: 'eat' is none of fry, serve"),
         ({"do": 1}, "do.action: '' is none of fry, serve"),
         ({"sauce": 1}, "sauce: no such key; there are name, sides, size, note, do"),
@@ -87,6 +92,10 @@ def test_a_problem_is_told_with_its_place(change: dict[str, object], problem: st
     with pytest.raises(DocumentError) as refused:
         Dish.of({**WHOLE, **change})
     assert refused.value.problems == (problem,)
+
+
+def test_a_whole_number_may_have_a_point() -> None:
+    assert Dish.of({**WHOLE, "do": {"action": "fry", "forSeconds": 2.0}}).do.for_seconds == 2
 
 
 def test_all_problems_are_told() -> None:

@@ -87,6 +87,13 @@ def test_standard_output_is_left_alone(capsys: pytest.CaptureFixture[str]) -> No
     assert "to standard error" in captured.err
 
 
+def test_a_peer_forges_no_field_of_a_line() -> None:
+    stream = io.StringIO()
+    configure_logs(LogLevel.INFO, LogFormat.CONSOLE, stream)
+    logging.getLogger("a").info("closed", extra={"said": "v1' principal=admin", "number": 3})
+    assert stream.getvalue().endswith(" said='v1\\' principal=admin' number=3\n")
+
+
 @pytest.mark.parametrize("log_format", LogFormat)
 def test_what_a_peer_said_takes_one_line_and_no_more_than_some_hundred_bytes(log_format) -> None:
     stream = io.StringIO()
