@@ -170,7 +170,7 @@ class BrokerService(ServerService["ServerCnx"]):
 
     async def _import(self) -> None:
         if self._imports.paths:
-            with extra(EXTRA, SERVERS):
+            with extra(EXTRA, SERVERS, "--import"):
                 from broker.imports.importer import import_at_start
 
             await import_at_start(self.store, self._imports)

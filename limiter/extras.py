@@ -18,8 +18,13 @@ class MissingExtraError(ImportError):
 
 
 @contextmanager
-def extra(name: str, distribution: str = CLIENT) -> Iterator[None]:
+def extra(name: str, distribution: str = CLIENT, needed_by: str = "") -> Iterator[None]:
     """Import an extra's packages within this block.
+
+    Args:
+        name: The extra.
+        distribution: The extra's distribution.
+        needed_by: The setting or option that needs it.
 
     Raises:
         MissingExtraError: A package is not installed, or too old.
@@ -28,8 +33,9 @@ def extra(name: str, distribution: str = CLIENT) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
+        subject = f"{needed_by}: the package {package}" if needed_by else f"the package {package}"
         fault, option = ("missing", "") if find_spec(package) is None else ("too old", "--upgrade ")
         raise MissingExtraError(
-            f"the package {package} is {fault}: pip install {option}'{distribution}[{name}]'",
+            f"{subject} is {fault}: pip install {option}'{distribution}[{name}]'",
             name=error.name,
         ) from None

@@ -121,26 +121,26 @@ def _shift_table(place: int, value: int) -> array[int]:
     of 4 KB for each byte of the longest text's length.
     """
     lowest = value & -value
-    if abs(value) != lowest:
+    if abs(value) == lowest:
+        # Powers of x are cyclic, so a shift can be undone.
+        operator = _shift_operator((value << (8 * place)) % _PERIOD)
+        shifted = [_multiply(operator, 1 << bit) for bit in range(32)]
+    else:
         first, then = _shift_table(place, lowest), _shift_table(place, value - lowest)
-        return array(
-            "I",
-            (
-                then[crc & 255]
-                ^ then[crc >> 8 & 255 | 256]
-                ^ then[crc >> 16 & 255 | 512]
-                ^ then[crc >> 24 | 768]
-                for crc in first
-            ),
-        )
-    # Powers of x are cyclic, so a shift can be undone.
-    operator = _shift_operator((value << (8 * place)) % _PERIOD)
+        bits = (first[256 * part + (1 << bit)] for part in range(4) for bit in range(8))
+        shifted = [
+            then[crc & 255]
+            ^ then[crc >> 8 & 255 | 256]
+            ^ then[crc >> 16 & 255 | 512]
+            ^ then[crc >> 24 | 768]
+            for crc in bits
+        ]
+    # A shift is linear: a byte's result is the sum of its bits' results.
     table = array("I")
     for part in range(4):
         row = [0]
-        for bit in range(8 * part, 8 * part + 8):
-            shifted = _multiply(operator, 1 << bit)
-            row += [entry ^ shifted for entry in row]
+        for one in shifted[8 * part : 8 * part + 8]:
+            row += [entry ^ one for entry in row]
         table.extend(row)
     return table
 

@@ -183,7 +183,7 @@ class PatternFilter:
             yield
             for _, paths in islice(self._candidates(selection.source, pattern), 1):
                 begun = perf_counter()
-                pattern.matching(paths[:0])
+                pattern.matching(paths[:1])  # the first match builds the program
                 size.call_seconds = perf_counter() - begun
         for run, paths in self._candidates(selection.source, pattern):
             yield

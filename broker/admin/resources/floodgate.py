@@ -157,7 +157,7 @@ def import_routes(
 
 def _asked(body: bytes) -> ImportRequest:
     try:
-        asked = json.loads(body[:_MAX_BODY_BYTES])
+        asked = json.loads(body[:_MAX_BODY_BYTES].decode())
     except (ValueError, RecursionError):
         asked = None
     given = {"skipInvalid": False, **asked} if isinstance(asked, dict) else {}

@@ -284,7 +284,7 @@ def names_at_rows(names: TopicSequence, rows: np.ndarray) -> Generator[None, Non
     if len(rows) <= len(blocks) * _FEW_OF_A_BLOCK:
         return (yield from _picked(blocks, rows))
     selection = Selection(names)
-    for block, chosen in names.blocks_of_rows(rows.tolist()):
+    for block, chosen in names.blocks_of_rows(rows.data):
         selection.keep_rows(block, chosen)
         yield
     return selection.sequence()
