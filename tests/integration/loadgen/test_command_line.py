@@ -11,6 +11,7 @@ import pytest
 
 from loadgen.__main__ import main
 from loadgen.errors import ExitCode
+from loadgen.results import verdict as verdicts
 from tests.support.peers.stand_in_broker import StandInBroker, running, topic_names
 
 SPACES = [f"load/ns-{number}" for number in range(100)]
@@ -46,12 +47,14 @@ def test_a_shipped_scenario_runs_against_servers_of_its_own(tmp_path: Path) -> N
         [*LOADGEN, "run", "storm", *words, "--out", str(tmp_path), "--name", "storm"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == ExitCode.PASSED, done.stderr
-    summary = json.loads(done.stdout)
+    # On a busy machine the generator may be the limit.
+    assert done.returncode in {ExitCode.PASSED, ExitCode.GENERATOR_LIMITED}, done.stderr
+    summary, passed = json.loads(done.stdout), done.returncode == ExitCode.PASSED
     assert summary == json.loads((tmp_path / "storm/summary.json").read_text())
-    assert (summary["total"]["answered"], summary["verdict"]["word"]) == (6, "passed")
+    word = "passed" if passed else "not to be relied on"
+    assert (summary["total"]["answered"], summary["verdict"]["word"]) == (6, word)
     assert {"broker", "proxy"} <= set(summary["servers"])
-    assert told_by(tmp_path / "storm") == (0, True, True)
+    assert told_by(tmp_path / "storm") == (done.returncode, passed, passed)
     assert (tmp_path / "storm/index.html").stat().st_size > 10_000
 
 
@@ -88,6 +91,8 @@ def test_whatever_a_server_does_exit_code_junit_and_readme_agree(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    # A busy machine exceeds the generator's limits, which have tests of their own.
+    monkeypatch.setattr(verdicts, "_LIMITS", ())
     scenario = tmp_path / "outcome.yaml"
     scenario.write_text(SCENARIO % ", ".join(SPACES))
     with running(broker) as url:

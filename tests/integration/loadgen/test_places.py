@@ -27,7 +27,7 @@ CLIENTS: list[dict[str, Any]] = [
     {"name": "steady", "do": "list", "count": 7, "every": "250ms", "arrive": ARRIVE},
     {"name": "go", "do": "discover", "library": "go", "count": 6, "attach": 2, "arrive": ARRIVE},
 ]
-PHASES = {"measure": "1s", "drain": "2s"}
+PHASES = {"measure": "1s", "drain": "30s"}  # as long as a busy machine needs
 
 
 def document(**values: Any) -> Document:
