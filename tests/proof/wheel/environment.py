@@ -31,8 +31,9 @@ NOT_IN_THE_WHEEL = (
     "tests/unit/client/test_package.py",
     "tests/unit/client/consumers/test_upstream_faults.py::test_every_fault_has_its_test",
 )
-# Their peer is a broker, which the client's distribution does not have.
+# These tests have a broker or its modules, which the client's distribution does not have.
 WITH_A_BROKER = (
+    "tests/unit/limiter/metrics/test_prometheus.py",
     "tests/unit/client/connection/test_cnx.py",
     "tests/unit/client/connection/test_pool.py",
     "tests/unit/client/test_pulsar_client.py",
@@ -125,5 +126,6 @@ class CleanEnvironment:
     def test_packages(self) -> list[str]:
         """Return the tests' packages, without packages for builds and checks."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        wanted = ("hypothesis", "pytest", "pulsar-client", "trustme")
-        return [each for each in project["optional-dependencies"]["dev"] if each.startswith(wanted)]
+        wanted = ("avro", "hypothesis", "pytest", "pulsar-client", "trustme")
+        found = project["optional-dependencies"]["dev"] + project["dependencies"]
+        return [each for each in found if each.startswith(wanted)]
