@@ -1,4 +1,4 @@
-"""Packages that come with an extra of a distribution: a missing one is named with its remedy."""
+"""Imports of optional packages: errors name the extra of a distribution that installs them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SERVERS = "pulsar-floodgate"
 
 
 class MissingExtraError(ImportError):
-    """A package is not installed; a sentence with the extra that brings it."""
+    """An optional package is missing or too old; the text has the ``pip install`` command."""
 
 
 @contextmanager
 def extra(name: str, distribution: str = CLIENT, needed_by: str = "") -> Iterator[None]:
-    """Import an extra's packages within this block.
+    """Import the packages of an extra in a block.
 
     Args:
         name: The extra.
-        distribution: The extra's distribution.
-        needed_by: The setting or option that needs it.
+        distribution: The distribution with the extra.
+        needed_by: The setting or option that needs the extra, to begin the sentence.
 
     Raises:
         MissingExtraError: A package is not installed, or too old.

@@ -294,8 +294,8 @@ class Part:
             properties[name] = one.metadata["kind"].schema(parts)
             if one.default is MISSING:
                 required.append(name)
-            elif isinstance(one.default, int | float | str):
-                properties[name] = {**properties[name], "default": one.default}
+            elif one.default is not None:
+                properties[name] = {**properties[name], "default": _as_json(one.default)}
         found = {"type": "object", "properties": properties, "additionalProperties": False}
         return {**found, **({"required": required} if required else {})}
 

@@ -170,15 +170,18 @@ def _whole_match(text: str) -> re2._Regexp:
         return re2_compiled(rf"\A(?:{text}\E)\z")
 
 
-def re2_compiled(text: str) -> re2._Regexp:
+_SMALL, _FAST = re2.Options(), re2.Options()
+_SMALL.log_errors = _FAST.log_errors = False
+_SMALL.max_mem = RE2_MEMORY_BYTES
+_FAST.never_capture = True  # with RE2's default memory: a sixtieth of the time of large patterns
+
+
+def re2_compiled(text: str | bytes, options: re2.Options = _SMALL) -> re2._Regexp:
     """Compile a pattern without caching: re2's own cache would keep 128.
 
     Raises:
         re2.error: RE2 refuses the pattern.
     """
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = RE2_MEMORY_BYTES
     try:
         return re2.compile(text, options)
     finally:
@@ -224,7 +227,7 @@ class LinearTime:
     def matching(self, paths: Paths) -> Mask:
         """Match each path of a list, or of a text column in one call."""
         if isinstance(paths, list):
-            match = _compiled_for_bytes(self.whole).match
+            match = _compiled_for_names(self.whole).match
             return bytes([match(path) is not None for path in paths])
         from broker.patterns.columns import matched  # Arrow may not be there
 
@@ -232,15 +235,8 @@ class LinearTime:
 
 
 @lru_cache(maxsize=2)  # each takes up to 8 MB
-def _compiled_for_bytes(whole: str) -> re2._Regexp:
-    """Compile without groups and with RE2's default memory: 60 times as fast for large patterns."""
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        return re2.compile(whole.encode(), options)
-    finally:
-        re2.purge()
+def _compiled_for_names(whole: str) -> re2._Regexp:
+    return re2_compiled(whole.encode(), _FAST)
 
 
 class Backtracking:

@@ -89,7 +89,7 @@ PERIOD_SECONDS = 60.0
 
 
 class Removal(Enum):
-    """What to do with a topic that the pattern no longer finds."""
+    """Treatments of a consumed topic that no longer matches the pattern."""
 
     CLOSE = "close the consumer; the subscription stays"
     UNSUBSCRIBE = "unsubscribe"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReserveOutcome(Enum):
-    """How a memory request ended. Resizing is not a request and has no outcome."""
+    """Outcomes of memory requests. A resized reservation is no request and has no outcome."""
 
     RESERVED = "reserved"
     FORCED = "forced"

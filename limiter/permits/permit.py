@@ -14,7 +14,7 @@ UNBOUNDED_PERMITS = 2**63 - 1
 
 
 class AcquireOutcome(Enum):
-    """How a request for a permit ended."""
+    """Outcomes of permit requests."""
 
     GRANTED = "granted"
     OVERDRAFT = "granted beyond the limit"

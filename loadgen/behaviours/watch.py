@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loadgen.engine.client import LoadClient
 
 LOOKS, LOOK_SECONDS = 10, 0.4
-"""How often, and at what interval, a watch's names are compared with a list before it is wrong."""
+"""Number and interval of comparisons of a watch's names with a list before the watch is wrong."""
 
 
 @dataclass(slots=True)

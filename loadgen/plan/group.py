@@ -38,7 +38,7 @@ def _given_by_linux(buffer: int) -> int:
 
 
 class Reader(Part):
-    """How clients read from their connections: speed, buffer, pauses.
+    """The reading of clients from their connections: speed, buffer, pauses.
 
     Attributes:
         rate: Bytes a second; None is unlimited.

@@ -163,6 +163,11 @@ def _judge(cluster: ProvenCluster, out: Path, result: ProofResult) -> bool:
     promised = "" if found["promised"] else ", not sure to meet the goal"
     sentence = f"{_said(found, 'advised')}{promised}: {told}"
     result.check(f"{cluster.name}: advised", held or not found["promised"], sentence)
+    if "advised" in seen and found["promised"]:
+        expected = Outcome(**found["advised"]["outcome"])
+        said = f"{cluster.goal.told(expected)} predicted, warm {told.partition(' | ')[2]}"
+        near = all(_alike(expected, each) for each in advised[1:])
+        result.check(f"{cluster.name}: time", near, said)
     if "edge" in starts:
         _judge_edge(cluster, starts, seen, result)
     predicted = Outcome(**found["today"]["outcome"])

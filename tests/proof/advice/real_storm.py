@@ -39,6 +39,9 @@ class RealBroker(NamedTuple):
         """Wait until the broker has finished the work of new topics, or of loading topics.
 
         At the first lookup in a bundle a broker loads all its topics, which takes minutes.
+
+        Raises:
+            ProofError: The broker is still busy after five minutes.
         """
         give_up, books = time.monotonic() + _SETTLE_SECONDS, KernelBooks("broker", self.pid)
         spent = books.samples()["process_cpu_seconds_total"]
@@ -47,6 +50,7 @@ class RealBroker(NamedTuple):
             before, spent = spent, books.samples()["process_cpu_seconds_total"]
             if spent - before < _IDLE * _LOOK_SECONDS:
                 return
+        raise ProofError(f"the broker is not idle after {_SETTLE_SECONDS:.0f} s")
 
 
 @contextmanager

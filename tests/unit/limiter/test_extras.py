@@ -18,6 +18,9 @@ def test_the_sentence_names_the_package_and_the_extra() -> None:
 
 
 def test_a_package_that_is_too_old_is_to_be_upgraded() -> None:
-    remedy = r"^the package email is too old: pip install --upgrade '"
-    with pytest.raises(MissingExtraError, match=remedy), extra("admin"):
+    remedy = r"^--import: the package email is too old: pip install --upgrade '"
+    with (
+        pytest.raises(MissingExtraError, match=remedy),
+        extra("admin", needed_by="--import"),
+    ):
         import email.no_such_part  # type: ignore[import-not-found] # noqa: F401

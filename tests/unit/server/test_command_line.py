@@ -37,7 +37,7 @@ class Served:
 
     def __init__(self, imports: bool = True) -> None:
         self.started: list[tuple[BrokerConfig, Imports]] = []
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.imports = imports
 
     async def serve(self, config: BrokerConfig, imports: Imports) -> int:
@@ -141,6 +141,13 @@ def test_unknown_arguments_end_with_status_2_and_no_stack_trace(arguments: list[
     assert result.exit_code == 2
     assert "Error:" in result.stderr
     assert "Traceback" not in result.stderr
+    assert "<Log" not in result.stderr
+
+
+def test_an_interrupted_start_is_status_130_and_no_stack_trace() -> None:
+    served = Served()
+    served.error = KeyboardInterrupt()
+    assert served.invoke() == (130, "", "")
 
 
 def test_only_a_broker_imports() -> None:

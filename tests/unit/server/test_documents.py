@@ -113,6 +113,7 @@ def test_what_is_no_object_of_json_is_refused(text: bytes) -> None:
 def test_the_schema_describes_the_parts() -> None:
     schema = Dish.schema()
     assert schema["required"] == ["name", "do"]
-    assert schema["properties"]["size"] == {"type": "string", "enum": ["large", "small"]}
+    sizes = {"type": "string", "enum": ["large", "small"], "default": "small"}
+    assert schema["properties"]["size"] == sizes
     assert schema["$defs"]["Fry"]["properties"]["forSeconds"]["maximum"] == 60
     assert schema["$defs"]["Fry"]["required"] == ["action", "forSeconds"]

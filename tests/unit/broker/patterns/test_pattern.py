@@ -13,8 +13,10 @@ from broker.patterns.columns import _searched
 from broker.patterns.errors import InvalidPatternError
 from broker.patterns.literal_search import taken_apart
 from broker.patterns.pattern import (
+    RE2_MEMORY_BYTES,
     LinearTime,
     RegexImplementation,
+    _compiled_for_names,
     compile_pattern,
     compiled_before,
     remove_domain_scheme,
@@ -267,3 +269,10 @@ def test_what_takes_re2_long_to_compile_is_the_backtracking_engines(pattern: str
 @pytest.mark.parametrize("pattern", [".{1000}", "(?i)[a-z0-9]{1000}", r"\w{1000}", r"\pL{5}"])
 def test_what_people_write_is_re2s(pattern: str) -> None:
     assert compile_pattern(pattern, RegexImplementation.RE2J).linear
+
+
+def test_names_are_matched_without_groups_within_the_memory_of_the_fast_automaton() -> None:
+    compiled = _compiled_for_names(r"\A(?:([^a]?){100}.*)\z")
+    assert compiled.groups == 0
+    assert compiled.options.max_mem > RE2_MEMORY_BYTES
+    assert LinearTime("a/b/(x|y)+").matching([b"a/b/xy", b"a/b/z"]) == b"\1\0"
