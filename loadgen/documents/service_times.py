@@ -27,11 +27,12 @@ class ServiceTimes(Part):
         list_wait: A listing's wait for the metadata store, shared by listings that arrive
             meanwhile;
             0: the topics are in memory.
-        list_name: Each name of a listing outside memory.
-        match_name: A list pattern's evaluation on a name of 100 bytes, one list after the other;
-            other names in proportion to their length.
+        list_name: Reading a name of 100 bytes for a listing outside memory; other names, here and
+            below, in proportion to their length.
+        match_name: A list pattern's evaluation on a name, one list after the other.
         watch_name: The same for a watch; watches are evaluated side by side.
-        match_threads: Threads for both, beside all other work.
+        answer_name: A name's part of an answer: hash and bytes, made for each request.
+        threads: Threads, or cores, for names, patterns and answers, beside all other work.
         first_lookup: The first lookup of a namespace, in addition: a broker just started has to
             acquire the bundle's ownership.
         band: The factor by which all times may be longer: a cold or busy broker's, or another
@@ -47,13 +48,14 @@ class ServiceTimes(Part):
     list_name: Moment = 0.0
     match_name: Moment = 0.0
     watch_name: Moment = 0.0
-    match_threads: Annotated[int, Field(ge=1, le=1_024)] = 1
+    answer_name: Moment = 0.0
+    threads: Annotated[int, Field(ge=1, le=1_024)] = 1
     first_lookup: Moment = 0.0
     band: Annotated[float, Field(ge=1, le=20)] = 3.0
 
     def scaled(self, factor: float) -> ServiceTimes:
         """Return the times of a processor slower by a factor."""
-        numbers = ("match_threads", "band")
+        numbers = ("threads", "band")
         seconds = {name: factor * each for name, each in self if name not in numbers}
         return self.model_copy(update=seconds)
 
@@ -61,27 +63,29 @@ class ServiceTimes(Part):
 FLOODGATE = ServiceTimes(
     accept=90e-6, read=40e-6, write=12e-6, read_byte=0.15e-9, write_byte=0.25e-9
 )
-# Of a 4.2.4 with two cores, by processor time: 0.7 to 1 us a name for each listing made (several
-# requests for a namespace share a listing), 0.3 us a name for each answer of 100-byte names. A
-# pattern behind persistent://tenant/namespace/ is evaluated for each request. List patterns go
-# through the one thread that grants permits, watch patterns through the event loops; both from
-# two machines, between whose figures these lie: for a name in a list 4 us (57 lists a second of
-# 3,978 names of 97 bytes on a cold broker, 82 on a warm broker, with one core busy) and 6 to 8 us
-# (lists of 10,000 names, one at a time); in a watch 7 us (garbage collection included, with two
-# cores busy, and hardly any answer left for ten seconds, while direct memory was full) and 8 us.
-# First lookups: 400 clients on as many namespaces were back after 4.7 s, and after 2.6 s the second
-# time; on the other machine 20 ms each, one after the other.
+# Of a 4.2.4 with two cores, by processor time, for names of 100 bytes: 1.5 to 1.6 us for each
+# listing made (several requests for a namespace share a listing), 0.5 to 0.8 us for each answer,
+# from lists of 2,000 and 16,000 names of 60 and 118 bytes, 1, 4, 16 and 64 at once. A pattern
+# behind persistent://tenant/namespace/ is evaluated for each request. List patterns go through the
+# one thread that grants permits, watch patterns through the event loops; both from two machines,
+# between whose figures these lie: for a name in a list 4 us (57 lists a second of 3,978 names of 97
+# bytes on a cold broker, 82 on a warm broker, with one core busy) and 6 to 8 us (lists of 10,000
+# names, one at a time); in a watch 7 us (garbage collection included, with two cores busy, and
+# hardly any answer left for ten seconds, while direct memory was full) and 8 us. First lookups: 400
+# clients on as many namespaces were back after 4.7 s, and after 2.6 s the second time; on the other
+# machine 20 ms each, one after the other.
 PULSAR = ServiceTimes(
     accept=150e-6,
     read=60e-6,
     write=20e-6,
     read_byte=0.3e-9,
-    write_byte=2.5e-9,
+    write_byte=0.5e-9,
     list_wait=1e-3,
-    list_name=0.7e-6,
+    list_name=1.6e-6,
     match_name=5.3e-6,
     watch_name=7.7e-6,
-    match_threads=2,
+    answer_name=0.7e-6,
+    threads=2,
     first_lookup=10e-3,
 )
 SERVICE_TIMES = {"floodgate": FLOODGATE, "pulsar": PULSAR}

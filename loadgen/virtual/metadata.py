@@ -3,8 +3,8 @@
 A real Pulsar queries its metadata store for each listing, so many listings are in flight, each with
 the small heap of a first estimate. A thread reads and sorts the names, once for all listings of a
 namespace that arrive meanwhile. Patterns are matched for each request: of lists by the one thread
-that grants permits, of watches by the connections' event loops. Then come the answers with direct
-memory, held until written.
+that grants permits, of watches by the connections' event loops. Then each request's answer is made
+with direct memory, held until written. All of this shares the machine's cores.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from limiter.single_flight import SingleFlight
-from loadgen.virtual.processor import Threads
+from loadgen.virtual.processor import SIDE_BY_SIDE, Threads
 from proto.names import NamespaceName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from broker.ownership.ownership import Owner
     from broker.service import BrokerService
@@ -31,18 +31,20 @@ if TYPE_CHECKING:
     from proto.names import TopicName
 
 _EVERYTHING = ".*"
+_NAME_BYTES = 100
+"""Length of a name in the service times."""
 
 
 def take_time(broker: BrokerService, processor: Processor) -> None:
     """Delay each listing of a broker by its stated times from now on."""
     times = processor.times
-    if times.match_name or times.watch_name:
-        threads = Threads(processor, times.match_threads)
+    threads = Threads(processor, times.threads)
+    if times.match_name or times.watch_name or times.answer_name:
         _let_patterns_cost(broker, threads, times)
         if broker.watches._profile.lists_for_each_request:
-            _let_answers_wait(broker, threads)
+            _let_answers_cost(broker, threads, times)
     if times.list_wait or times.list_name:
-        _let_store_wait(broker, processor)
+        _let_store_wait(broker, threads, times)
     if times.first_lookup:
         _let_first_lookups_cost(broker, processor)
 
@@ -53,15 +55,15 @@ def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTi
     at_once, find_set, store = pattern_filter.filter, watches._find_set, broker.store.snapshot
     each_alone = watches._profile.lists_for_each_request
 
-    async def match(pattern: str, names: Totals, name: float, *, alone: bool = False) -> None:
+    async def match(pattern: str, names: Totals, name: float, queue: str = SIDE_BY_SIDE) -> None:
         if pattern.rpartition("://")[2] != _EVERYTHING:
-            await threads.work(name * names.joined_bytes / 100, alone=alone)
+            await threads.work(name * names.joined_bytes / _NAME_BYTES, queue)
 
     async def matched(listing: TopicListing, pattern: str) -> TopicListing:
         kept = await at_once(listing, pattern)
         of_watches = "://" not in pattern
         if not (of_watches and each_alone):
-            await match(pattern, listing.totals, times.match_name, alone=True)
+            await match(pattern, listing.totals, times.match_name, "limiter")
         return kept
 
     async def set_found(watch: Watch) -> None:
@@ -74,15 +76,15 @@ def _let_patterns_cost(broker: BrokerService, threads: Threads, times: ServiceTi
     watches._find_set = set_found  # type: ignore[method-assign]
 
 
-def _let_answers_wait(broker: BrokerService, threads: Threads) -> None:
+def _let_answers_cost(broker: BrokerService, threads: Threads, times: ServiceTimes) -> None:
     # Lists use the same memory.
     memory = broker.watches._context.memory
     granted = memory.direct
 
-    async def direct(*request: Any) -> Callable[[], object]:  # noqa: ANN401 - as ResponseMemory's
-        release = await granted(*request)
+    async def direct(key: Hashable, size_bytes: int, *owner: Any) -> Callable[[], object]:  # noqa: ANN401 - as ResponseMemory's
+        release = await granted(key, size_bytes, *owner)
         try:
-            await threads.work(0.0)
+            await threads.work(times.answer_name * size_bytes / _NAME_BYTES)
         except BaseException:
             release()
             raise
@@ -103,17 +105,16 @@ def _let_first_lookups_cost(broker: BrokerService, processor: Processor) -> None
     broker.ownership.acquire = acquire  # type: ignore[method-assign]
 
 
-def _let_store_wait(broker: BrokerService, processor: Processor) -> None:
-    at_once, times = broker.store.snapshot, processor.times
-    thread, flights = Threads(processor), SingleFlight[None]()
+def _let_store_wait(broker: BrokerService, threads: Threads, times: ServiceTimes) -> None:
+    at_once, flights = broker.store.snapshot, SingleFlight[None]()
     # A real broker answers a lookup in 0.1 ms, for any number of topics.
     broker.lookup_handler._store = copy(broker.store)
 
     async def snapshot(namespace: NamespaceName) -> NamespaceSnapshot | None:
         found = await at_once(namespace)
-        names = 0 if found is None else found.persistent.totals.count
+        names = 0 if found is None else found.persistent.totals.joined_bytes / _NAME_BYTES
         # As upstream: later listings of a namespace join the query in flight.
-        work = partial(thread.work, times.list_name * names, times.list_wait)
+        work = partial(threads.work, times.list_name * names, "store", times.list_wait)
         await flights.join(namespace, work)
         return found
 

@@ -73,6 +73,11 @@ class Figure:
         """Return the figure multiplied by a factor."""
         return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
 
+    def less(self, seconds: float) -> Figure:
+        """Return the figure without a share of the time; at least 0."""
+        value, low, high = (max(0.0, e - seconds) for e in (self.value, self.low, self.high))
+        return Figure(value, low, high, self.samples)
+
     def over(self, *others: Figure) -> Figure:
         """Return the same value, with a range around all ranges."""
         every = (self, *others)
@@ -95,9 +100,9 @@ class Fitted(NamedTuple):
 
     @property
     def band(self) -> float:
-        """The largest ratio of the time for a name to the median time: listed, and matched."""
-        listed = self.times["list_name"]
-        answers = [(listed, self.times[f"{each}_name"]) for each in ("match", "watch")]
+        """The largest ratio of a name's whole time to the median: listed, matched and sent."""
+        always = (self.times["list_name"], self.times["answer_name"])
+        answers = [(*always, self.times[f"{each}_name"]) for each in ("match", "watch")]
         ratios = (
             sum(each.high for each in parts) / sum(each.value for each in parts)
             for parts in answers
@@ -148,21 +153,28 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     def rate(probe: str) -> Figure:
         return Figure.of([each["names"] / each["seconds"] for each in loads[probe]])
 
-    windows = loads["pattern-64"]
-    per_100_bytes = 100 * sum(w["names"] for w in windows) / sum(w["bytes"] for w in windows)
-    # A small list may take the generator's time: then names took longer than computed.
-    listed, matching = Figure.of(names("lists-64")), names("pattern-64")
-    others = Figure.of(names("lists-8")), Figure.of(names("lists-64", small)), list_alone
+    per_100_bytes = {
+        probe: 100 * sum(w["names"] for w in loads[probe]) / sum(w["bytes"] for w in loads[probe])
+        for probe in ("lists-64", "pattern-64")
+    }
+    # Many requests for a namespace share a listing, so that together they take their answers' time,
+    # on all threads. A small list may take the generator's time: then answers took longer than
+    # computed.
+    answered, *others = (
+        Figure.of(names(*probe)).times(PULSAR.threads)
+        for probe in (("lists-64",), ("lists-8",), ("lists-64", small))
+    )
+    # Patterns are matched by one of the threads.
+    matching = [min(each, PULSAR.threads * each - answered.value) for each in names("pattern-64")]
     times = {
         "list_wait": Figure.of(
             [each["small"] - list_alone.value * each["least"] - later.value for each in warm]
         ),
-        "list_name": listed.over(*others),
-        "match_name": Figure.of([each - listed.value for each in matching])
-        .over(matched_alone)
-        .times(per_100_bytes),
+        "list_name": list_alone.less(answered.value).times(per_100_bytes["lists-64"]),
+        "answer_name": answered.over(*others).times(per_100_bytes["lists-64"]),
+        "match_name": Figure.of(matching).over(matched_alone).times(per_100_bytes["pattern-64"]),
         "watch_name": Figure.of([(each - large) / warm[0]["most"] for each in watches]).times(
-            per_100_bytes
+            per_100_bytes["pattern-64"]
         ),
     }
     if fresh:

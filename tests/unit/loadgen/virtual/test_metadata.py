@@ -84,7 +84,7 @@ def test_names_take_their_times_where_the_store_is_not_waited_for(pattern, secon
 @pytest.mark.parametrize(("profile", "seconds"), [("pulsar", 2.0), ("floodgate", 1.0)])
 def test_each_watch_of_a_pattern_costs_a_real_pulsar_a_match_of_its_own(profile, seconds) -> None:
     # Four watches of 10 names, each matched in 100 ms, by two threads
-    each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2}
+    each = {"match_name": 0.1, "watch_name": 0.1, "threads": 2}
     times = PULSAR.model_copy(update=each)
     group = {"name": "all", "do": "watch", "count": 4}
     document = Document.model_validate(
@@ -119,9 +119,27 @@ def test_listings_of_one_namespace_share_the_reading_of_its_names() -> None:
     assert max(row.done or 0.0 for row in rows) < 2.1
 
 
+def test_each_list_costs_an_answer_of_its_own_by_all_threads() -> None:
+    # Four lists of 10 names, each answered for 50 ms a name, by two threads
+    free = {"list_wait": 0.0, "list_name": 0.0, "answer_name": 0.05, "threads": 2}
+    document = Document.model_validate(
+        {
+            "name": "x",
+            "topics": {"namespaces": 1, "per_namespace": 10},
+            "servers": {"profile": "pulsar", "service_times": dict(PULSAR) | free},
+            "clients": [{"name": "all", "do": "list", "count": 4}],
+        }
+    )
+    rows = run_in_virtual_time(document).rows.requests
+    # An answer has 1,015 bytes: of ten names
+    assert sorted(row.done or 0.0 for row in rows) == pytest.approx(
+        2 * [0.51] + 2 * [1.02], rel=0.02
+    )
+
+
 def slow_matches(groups: list[dict[str, object]]) -> dict[str, float]:
     """Return the time of each group's last answer, with names matched in 100 ms each."""
-    each = {"match_name": 0.1, "watch_name": 0.1, "match_threads": 2, "list_name": 0.0}
+    each = {"match_name": 0.1, "watch_name": 0.1, "threads": 2, "list_name": 0.0}
     document = Document.model_validate(
         {
             "name": "x",

@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.documents.service_times import FLOODGATE
 from loadgen.virtual.loop import VirtualLoop
-from loadgen.virtual.processor import Processor
+from loadgen.virtual.processor import SIDE_BY_SIDE, Processor, Threads
 
 
 def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() -> None:
@@ -29,3 +29,24 @@ def test_work_is_done_one_after_another_each_when_what_came_before_it_is_done() 
         runner.run(main())
     assert [number for number, _ in began] == [0, 1, 2, 3, 4]
     assert [when for _, when in began] == pytest.approx([0, 2, 4, 6, 10])
+
+
+def test_work_of_one_queue_is_done_one_after_another_beside_other_work() -> None:
+    done: dict[str, float] = {}
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        threads = Threads(Processor(loop, FLOODGATE), 2)
+
+        async def work(name: str, queue: str) -> None:
+            await threads.work(2, queue)
+            done[name] = loop.time()
+
+        queues = {"a": "store", "b": "store", "c": "limiter", "d": SIDE_BY_SIDE, "e": SIDE_BY_SIDE}
+        await asyncio.gather(*(work(name, queue) for name, queue in queues.items()))
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(main())
+    # Two threads: "b" waits for "a" of its queue, "d" and "e" for a thread.
+    assert done == pytest.approx({"a": 2, "c": 2, "b": 4, "d": 4, "e": 6})

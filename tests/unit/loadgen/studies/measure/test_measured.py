@@ -23,7 +23,7 @@ from tests.unit.loadgen.studies.fake_experiment import FakeExperiment
 SIZES = {"t/a": 100, "t/b": 1_000, "t/c": 4_000}
 FRESH = tuple(f"t/fresh{number}" for number in range(12))
 LOOKUP, FIRST, WAIT = 0.001, 0.006, 0.0005
-NAME_ALONE, NAME_OF_MANY, MATCH_ALONE, MATCH_OF_MANY = 1e-6, 0.7e-6, 3e-6, 2e-6
+NAME_ALONE, NAME_OF_MANY, MATCH_ALONE, MATCH_OF_MANY = 2e-6, 0.3e-6, 3e-6, 2e-6
 REQUEST = PULSAR.accept + 2 * (PULSAR.read + PULSAR.write)
 
 
@@ -64,7 +64,7 @@ def rows(document: Document) -> list[dict[str, Any]]:
         "lists-8": lambda: at_once(NAME_OF_MANY, every),
         "lists-64": lambda: at_once(NAME_OF_MANY, every),
         "pattern": lambda: in_turn("list", matched),
-        "pattern-64": lambda: at_once(NAME_OF_MANY + MATCH_OF_MANY, every),
+        "pattern-64": lambda: at_once(MATCH_OF_MANY, every),
         "watch": lambda: in_turn("watch", matched),
     }
     return [*by_probe[document.name]()]
@@ -80,16 +80,17 @@ def test_times_that_are_known_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     found = find(tmp_path, monkeypatch, FakeExperiment(rows, server_version="4.2.4"))
     times = found.times
     assert times.list_wait == pytest.approx(WAIT, rel=1e-3)
-    assert times.list_name == pytest.approx(NAME_OF_MANY, rel=1e-3)
-    # Names of 50 bytes
+    # Names of 50 bytes, answered by two threads
+    assert times.answer_name == pytest.approx(2 * 2 * NAME_OF_MANY, rel=1e-3)
+    assert times.list_name == pytest.approx(2 * NAME_ALONE - times.answer_name, rel=1e-3)
     assert times.match_name == pytest.approx(2 * MATCH_OF_MANY, rel=1e-3)
     assert times.watch_name == pytest.approx(2 * MATCH_ALONE, rel=1e-3)
     assert times.first_lookup == pytest.approx(FIRST - LOOKUP, rel=1e-3)
-    kept = ("accept", "read", "write", "read_byte", "write_byte", "match_threads")
+    kept = ("accept", "read", "write", "read_byte", "write_byte", "threads")
     assert found.kept == kept
     assert times.accept == PULSAR.accept
     # and single measurements lie within the ranges
-    assert found.fitted.times["list_name"].high >= 0.999 * NAME_ALONE
+    assert found.fitted.times["answer_name"].high >= 0.999 * 2 * 2 * NAME_OF_MANY
     assert found.fitted.times["match_name"].high >= 0.999 * 2 * MATCH_ALONE
 
 
@@ -97,10 +98,11 @@ def test_the_band_is_of_whole_answers_and_at_least_a_recorded_storms() -> None:
     def band(listed: float, matched: float) -> float:
         steady = Figure(1e-6, 1e-6, 1e-6, 5)
         name, match = (replace(steady, high=high * 1e-6) for high in (listed, matched))
-        return Fitted({"list_name": name, "match_name": match, "watch_name": steady}, {}, ()).band
+        each = {"list_name": name, "answer_name": name, "match_name": match, "watch_name": steady}
+        return Fitted(each, {}, ()).band
 
     assert band(1, 1) == 2
-    assert band(5, 3) == pytest.approx(4)
+    assert band(5, 2) == pytest.approx(4)
 
 
 def test_a_scenario_takes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
