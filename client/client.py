@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         NegativeAckBackoff,
     )
     from client.interceptors import ConsumerInterceptor, ProducerInterceptor
-    from client.messages.message import Message
+    from client.messages.message import Message, ValueT
     from client.schema.schema import Schema
     from limiter.clock import Clock
 
@@ -164,7 +164,7 @@ class Client(PulsarClient):
         self,
         topic: str,
         producer_name: str | None = None,
-        schema: Schema | None = None,
+        schema: Schema[ValueT] | None = None,
         initial_sequence_id: int | None = None,
         send_timeout_millis: int = 30_000,
         compression_type: CompressionType = CompressionType.NONE,
@@ -183,12 +183,12 @@ class Client(PulsarClient):
         encryption_key: str | None = None,
         crypto_key_reader: object | None = None,
         access_mode: ProducerAccessMode = ProducerAccessMode.Shared,
-        message_router: Callable[[Message, int], int] | None = None,
+        message_router: Callable[[Message[ValueT], int], int] | None = None,
         *,
         hashing_scheme: HashingScheme = HashingScheme.BoostHash,
         initial_subscription_name: str | None = None,
         interceptors: Sequence[ProducerInterceptor] = (),
-    ) -> Producer:
+    ) -> Producer[ValueT]:
         """Return a producer attached to a topic, or to all of its partitions.
 
         The topic may have its full name or a short form. For the other arguments see
@@ -208,7 +208,7 @@ class Client(PulsarClient):
         topic: str | list[str] | re.Pattern[str],
         subscription_name: str,
         consumer_type: ConsumerType = ConsumerType.Exclusive,
-        schema: Schema | None = None,
+        schema: Schema[ValueT] | None = None,
         receiver_queue_size: int = 1_000,
         max_total_receiver_queue_size_across_partitions: int = 50_000,
         consumer_name: str | None = None,
@@ -231,7 +231,7 @@ class Client(PulsarClient):
         crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
         is_pattern_topic: bool = False,
         *,
-        message_listener: Callable[[Consumer, Message], object] | None = None,
+        message_listener: Callable[[Consumer[ValueT], Message[ValueT]], object] | None = None,
         pattern_auto_discovery_period: float = 60,
         negative_ack_backoff: NegativeAckBackoff | None = None,
         retry_enabled: bool = False,
@@ -247,7 +247,7 @@ class Client(PulsarClient):
         expire_incomplete_chunks_seconds: float = 60,
         discovery_schedule: str = "polite",
         interceptors: Sequence[ConsumerInterceptor] = (),
-    ) -> Consumer:
+    ) -> Consumer[ValueT]:
         """Return a consumer of one topic, a list of topics, or the topics matching a pattern.
 
         Topics may have full names or short forms; a pattern is compiled, or marked by
@@ -277,7 +277,7 @@ class Client(PulsarClient):
         self,
         topic: str,
         start_message_id: MessageId,
-        schema: Schema | None = None,
+        schema: Schema[ValueT] | None = None,
         receiver_queue_size: int = 1_000,
         reader_name: str | None = None,
         subscription_role_prefix: str | None = None,
@@ -286,11 +286,11 @@ class Client(PulsarClient):
         start_message_id_inclusive: bool = False,
         crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
         *,
-        reader_listener: Callable[[Reader, Message], object] | None = None,
+        reader_listener: Callable[[Reader[ValueT], Message[ValueT]], object] | None = None,
         receiver_queue_policy: str = "bytes",
         auto_update_partitions_seconds: float = 60,
         subscription_name: str | None = None,
-    ) -> Reader:
+    ) -> Reader[ValueT]:
         """Return a reader of a topic, from a message on, without a subscription.
 
         Reading starts after ``start_message_id``; ``MessageId.earliest`` and ``latest`` are the
@@ -313,8 +313,8 @@ class Client(PulsarClient):
         )
 
     async def create_table_view(
-        self, topic: str, subscription_name: str | None = None, schema: Schema | None = None
-    ) -> TableView:
+        self, topic: str, subscription_name: str | None = None, schema: Schema[ValueT] | None = None
+    ) -> TableView[ValueT]:
         """Return a live table of a topic's newest values by key.
 
         Args:

@@ -7,7 +7,7 @@ logged, and otherwise have no effect.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Generic, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +55,7 @@ class ProducerInterceptor:
 class ConsumerInterceptor:
     """Callbacks of a consumer; derive, and override the relevant methods."""
 
-    def before_consume(self, consumer: object, message: Message) -> Message | None:
+    def before_consume(self, consumer: object, message: Message[Any]) -> Message[Any] | None:
         """Inspect a message before the program gets it.
 
         Returns:
@@ -124,7 +124,7 @@ class ConsumerInterceptors(
 ):
     """The interceptors of a consumer."""
 
-    def before_consume(self, consumer: object, message: Message) -> Message:
+    def before_consume(self, consumer: object, message: Message[Any]) -> Message[Any]:
         """Return the message for the program, after all interceptors."""
         for one in self._interceptors:
             replaced = _call(one.before_consume, consumer, message)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from client.consumers.options import ReaderOptions
 from client.consumers.reader import open_reader
 from client.exceptions import PulsarException, Timeout
+from client.messages.message import ValueT
 from client.messages.message_id import MessageId
 from limiter.tasks import ended
 
@@ -31,7 +32,7 @@ ASK_AGAIN_MS = 1_000
 """Milliseconds to wait for an announced message before the broker is queried again."""
 
 
-class TableView(Mapping[str, Any]):
+class TableView(Mapping[str, ValueT]):
     """The newest value of each key of a topic; made by ``Client.create_table_view``.
 
     A mapping: ``in``, ``len``, iteration over keys, ``items()`` and so on. Values are decoded at
@@ -50,10 +51,10 @@ class TableView(Mapping[str, Any]):
         failure: Why updates have stopped, or None.
     """
 
-    def __init__(self, context: ClientContext, reader: Reader) -> None:
+    def __init__(self, context: ClientContext, reader: Reader[ValueT]) -> None:
         self._context = context
         self._reader = reader
-        self._newest: dict[str, Message] = {}
+        self._newest: dict[str, Message[ValueT]] = {}
         self._listeners: list[Callable[[str, Any], object]] = []
         self._task: asyncio.Task[None] | None = None
         self.failure: PulsarException | None = None
@@ -64,7 +65,7 @@ class TableView(Mapping[str, Any]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a schema's own values
+    def __getitem__(self, key: str) -> ValueT:
         return self._newest[key].value()
 
     def __contains__(self, key: object) -> bool:
@@ -127,7 +128,7 @@ class TableView(Mapping[str, Any]):
             self.failure = error
             logger.warning("the table view of %s is no longer updated: %s", self.topic(), error)
 
-    def _apply(self, message: Message) -> None:
+    def _apply(self, message: Message[ValueT]) -> None:
         key = message.partition_key()
         if not key:
             return
@@ -165,8 +166,8 @@ async def open_table_view(
     context: ClientContext,
     topic: str,
     subscription_name: str | None = None,
-    schema: Schema | None = None,
-) -> TableView:
+    schema: Schema[Any] | None = None,
+) -> TableView[Any]:
     """Return the table of a topic, filled with all existing messages.
 
     Args:

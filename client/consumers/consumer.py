@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from client.consumers.dead_letters import DeadLetters
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
@@ -22,7 +22,7 @@ from client.exceptions import (
 )
 from client.interceptors import ConsumerInterceptors
 from client.messages.enums import ConsumerType
-from client.messages.message import Message
+from client.messages.message import Message, ValueT
 from client.messages.message_id import MessageId
 from client.patience import all_of, in_time
 from limiter.clock import deadline
@@ -37,7 +37,7 @@ _DEFAULT_BATCH = ConsumerBatchReceivePolicy()
 _SHARED = (ConsumerType.Shared, ConsumerType.KeyShared)
 
 
-class Consumer(Receiver):
+class Consumer(Receiver[ValueT]):
     """A consumer of a subscription: receives messages and acknowledges them.
 
     Example:
@@ -61,7 +61,7 @@ class Consumer(Receiver):
 
     # -- receiving ----------------------------------------------------------------------------
 
-    async def receive(self, timeout_millis: int | None = None) -> Message:
+    async def receive(self, timeout_millis: int | None = None) -> Message[ValueT]:
         """Return the next message.
 
         Cancellation loses no message: the next call returns it.
@@ -77,12 +77,12 @@ class Consumer(Receiver):
         """
         return await self._receive(timeout_millis)
 
-    def _handed_over(self, message: Message) -> Message:
+    def _handed_over(self, message: Message[ValueT]) -> Message[ValueT]:
         if self._is_intercepted:
             return self._interceptors.before_consume(self, message)
         return message
 
-    def receive_nowait(self) -> Message | None:
+    def receive_nowait(self) -> Message[ValueT] | None:
         """Return the next message, or None if no message has arrived.
 
         Raises:
@@ -98,7 +98,7 @@ class Consumer(Receiver):
             return None
         return self._handed_over(message)
 
-    async def batch_receive(self) -> list[Message]:
+    async def batch_receive(self) -> list[Message[ValueT]]:
         """Return a batch of messages by the batch receive policy; empty after its timeout.
 
         Raises:
@@ -126,7 +126,7 @@ class Consumer(Receiver):
     # -- acknowledging ------------------------------------------------------------------------
 
     async def acknowledge(
-        self, message: Message | MessageId | Sequence[Message | MessageId]
+        self, message: Message[Any] | MessageId | Sequence[Message[Any] | MessageId]
     ) -> None:
         """Acknowledge a message, or a list of messages, so that the broker never redelivers them.
 
@@ -161,14 +161,14 @@ class Consumer(Receiver):
                 f"no receipt in {seconds:g} s: the next connection, if any, acknowledges again"
             ) from None
 
-    def _acknowledge(self, message: Message | MessageId) -> asyncio.Future[None] | None:
+    def _acknowledge(self, message: Message[Any] | MessageId) -> asyncio.Future[None] | None:
         message_id = _id_of(message)
         receipt = self._topics.topic_of(message_id).handed_out.acknowledge(message_id)
         if self._is_intercepted:
             self._interceptors.on_acknowledge(self, message_id, None)
         return receipt
 
-    async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+    async def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """Acknowledge a message and all earlier messages of its topic.
 
         Raises:
@@ -187,7 +187,7 @@ class Consumer(Receiver):
         if receipt is not None:
             await self._received((receipt,))
 
-    async def negative_acknowledge(self, message: Message | MessageId) -> None:
+    async def negative_acknowledge(self, message: Message[Any] | MessageId) -> None:
         """Request the redelivery of a message, and of its whole batch, after the configured delay.
 
         On a closed consumer a no-op: the broker redelivers unacknowledged messages anyway.
@@ -199,7 +199,7 @@ class Consumer(Receiver):
         self._topics.topic_of(message_id).handed_out.refuse(message_id, count)
 
     async def reconsume_later(
-        self, message: Message, delay_ms: int, properties: Mapping[str, str] | None = None
+        self, message: Message[Any], delay_ms: int, properties: Mapping[str, str] | None = None
     ) -> None:
         """Send a message to the retry topic for redelivery after a delay, and acknowledge it.
 
@@ -332,7 +332,7 @@ class Consumer(Receiver):
             self._interceptors.on_negative_acks_send(self, ids)
 
 
-def _id_of(message: Message | MessageId) -> MessageId:
+def _id_of(message: Message[Any] | MessageId) -> MessageId:
     if isinstance(message, Message):
         return message.message_id()
     if isinstance(message, MessageId):
@@ -342,7 +342,7 @@ def _id_of(message: Message | MessageId) -> MessageId:
 
 async def open_consumer(
     context: ClientContext, topics: str | list[str], subscription: str, options: ConsumerOptions
-) -> Consumer:
+) -> Consumer[Any]:
     """Subscribe to topics with all of their partitions.
 
     Args:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from client.exceptions import (
     AlreadyClosed,
@@ -156,7 +156,7 @@ class DeadLetters:
             )
             topic.handed_out.redelivery.refuse(place, entry.head.redelivery_count)
 
-    async def send_dead(self, message: Message) -> None:
+    async def send_dead(self, message: Message[Any]) -> None:
         """Send a message to the dead-letter topic.
 
         Like in the official clients, each partition has its own dead-letter topic, unless retries
@@ -176,7 +176,7 @@ class DeadLetters:
         self.sent += 1
 
     async def send_later(
-        self, message: Message, delay_ms: int, properties: Mapping[str, str] | None
+        self, message: Message[Any], delay_ms: int, properties: Mapping[str, str] | None
     ) -> None:
         """Send a message to the retry topic; after too many retries, to the dead-letter topic.
 
@@ -198,7 +198,7 @@ class DeadLetters:
             without_partition(topic), self._subscription, RETRY_SUFFIX
         )
 
-    def _properties(self, message: Message) -> dict[str, str]:
+    def _properties(self, message: Message[Any]) -> dict[str, str]:
         message_id = message.message_id()
         place = f"{message_id.ledger_id()}:{message_id.entry_id()}:{message_id.partition()}"
         if message_id.batch_index() >= 0:
@@ -214,7 +214,7 @@ class DeadLetters:
         self,
         topic: str,
         subscription: str | None,
-        message: Message,
+        message: Message[Any],
         properties: dict[str, str],
         delay_ms: int = 0,
     ) -> None:

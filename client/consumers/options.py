@@ -218,7 +218,7 @@ class ConsumerOptions:
     """
 
     consumer_type: ConsumerType = ConsumerType.Exclusive
-    schema: Schema | None = None
+    schema: Schema[Any] | None = None
     message_listener: Callable[[Any, Any], object] | None = None
     receiver_queue_size: int = 1_000
     max_total_receiver_queue_size_across_partitions: int = 50_000
@@ -305,7 +305,7 @@ class ReaderOptions:
         auto_update_partitions_seconds: As for a consumer.
     """
 
-    schema: Schema | None = None
+    schema: Schema[Any] | None = None
     reader_listener: Callable[[Any, Any], object] | None = None
     receiver_queue_size: int = 1_000
     reader_name: str | None = None

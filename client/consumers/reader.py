@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from client.consumers.multi_topics_consumer import MultiTopicsConsumer
 from client.consumers.options import ConsumerOptions
 from client.consumers.receiver import Receiver
 from client.consumers.subscribing import Position, Subscription
 from client.exceptions import PulsarException, Timeout
+from client.messages.message import ValueT
 from client.messages.message_id import MessageId
 from limiter.clock import deadline
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from client.messages.message import Message
 
 
-class Reader(Receiver):
+class Reader(Receiver[ValueT]):
     """A reader of a topic from a given message on; reports its progress to the broker.
 
     Example:
@@ -46,7 +47,7 @@ class Reader(Receiver):
         self._inclusive = options.start_message_id_inclusive
         super().__init__(context, topics, name, options.reader_listener)
 
-    async def read_next(self, timeout_millis: int | None = None) -> Message:
+    async def read_next(self, timeout_millis: int | None = None) -> Message[ValueT]:
         """Return the next message.
 
         Cancellation loses no message: the next call returns it.
@@ -62,7 +63,7 @@ class Reader(Receiver):
         """
         return await self._receive(timeout_millis)
 
-    def _handed_over(self, message: Message) -> Message:
+    def _handed_over(self, message: Message[ValueT]) -> Message[ValueT]:
         """Acknowledge a read message to the broker, and return the message."""
         if message.batch_index + 1 >= message.entry.batch_size:  # The batch's last, or unbatched.
             message_id = message.message_id()
@@ -150,7 +151,7 @@ def _comparable(place: MessageId, last: MessageId) -> MessageId:
 
 async def open_reader(
     context: ClientContext, topic: str, start_message_id: MessageId, options: ReaderOptions
-) -> Reader:
+) -> Reader[Any]:
     """Read a topic with all of its partitions from a message on.
 
     Args:

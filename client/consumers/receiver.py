@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from itertools import count
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from client.consumers.statistics import ConsumerStatistics, topic_statistics
 from client.exceptions import (
@@ -16,6 +16,7 @@ from client.exceptions import (
     Timeout,
     TopicTerminated,
 )
+from client.messages.message import ValueT
 from limiter.clock import deadline
 from limiter.tasks import ended
 
@@ -48,7 +49,7 @@ class Listening:
         self,
         listener: Callable[..., object],
         owner: object,
-        next_message: Callable[[], Awaitable[Message]],
+        next_message: Callable[[], Awaitable[Message[Any]]],
     ) -> None:
         self._listener = listener
         self._owner = owner
@@ -90,7 +91,7 @@ class Listening:
         await ended(self._task)
 
 
-class Receiver:
+class Receiver(Generic[ValueT]):
     """The handover of topics' messages to the program, or to its listener.
 
     Args:
@@ -130,14 +131,14 @@ class Receiver:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Message[ValueT]:
         """Return the next message; iteration ends after close, or at a terminated topic's end."""
         try:
             return await self._receive()
         except (AlreadyClosed, TopicTerminated):
             raise StopAsyncIteration from None
 
-    async def _receive(self, timeout_millis: int | None = None) -> Message:
+    async def _receive(self, timeout_millis: int | None = None) -> Message[ValueT]:
         self._check_no_listener()
         if timeout_millis is None:
             return await self._next()
@@ -150,13 +151,13 @@ class Receiver:
         except TimeoutError:
             raise Timeout(f"no message came in {timeout_millis} ms") from None
 
-    async def _next(self) -> Message:
+    async def _next(self) -> Message[ValueT]:
         message = self._inbox.take()
         if message is None:
             message = await self._inbox.receive()
         return self._handed_over(message)
 
-    def _handed_over(self, message: Message) -> Message:
+    def _handed_over(self, message: Message[ValueT]) -> Message[ValueT]:
         """Do the subclass's work on a received message, and return the message for the program."""
         return message
 

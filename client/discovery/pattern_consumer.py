@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
 from client.consumers.consumer import Consumer, topics_consumer
@@ -13,6 +13,7 @@ from client.discovery.schedule import DiscoveryOptions
 from client.discovery.topic_discovery import TopicDiscovery
 from client.exceptions import AlreadyClosed, InvalidConfiguration, TopicNotFound
 from client.messages.enums import RegexSubscriptionMode
+from client.messages.message import ValueT
 from client.patience import all_of, in_time
 from limiter.backoff import Backoff
 from limiter.tasks import ended
@@ -190,7 +191,7 @@ _MODES = {
 }
 
 
-class PatternConsumer(Consumer):
+class PatternConsumer(Consumer[ValueT]):
     """A consumer of all topics matching a pattern.
 
     New topics are subscribed to, deleted topics are left; the subscription of a topic no longer
@@ -241,7 +242,7 @@ class PatternConsumer(Consumer):
 
 async def open_pattern_consumer(
     context: ClientContext, pattern: TopicsPattern, subscription: str, options: ConsumerOptions
-) -> PatternConsumer:
+) -> PatternConsumer[Any]:
     """Subscribe to all topics matching a pattern.
 
     Args:
@@ -260,7 +261,7 @@ async def open_pattern_consumer(
         )
     # Subscribing must not recreate a topic deleted after its listing.
     options = replace(options, force_topic_creation=False)
-    consumer = PatternConsumer(
+    consumer: PatternConsumer[Any] = PatternConsumer(
         context,
         topics_consumer(context, subscription, options),
         pattern,

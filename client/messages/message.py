@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import binascii
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.enums import CompressionType
 from client.messages.message_id import MessageId
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # Only of type checkers: its default is of Python 3.13.
+
+    ValueT = TypeVar("ValueT", default=bytes)
+else:
+    from typing import TypeVar
+
+    ValueT = TypeVar("ValueT")
 
 
 class EncryptionKey:
@@ -79,14 +88,14 @@ class EncryptionContext:
 class Decoding(Protocol):
     """The part of a schema that decodes messages."""
 
-    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - a schema's own values
+    def decode_message(self, message: Message[Any]) -> Any:  # noqa: ANN401 - a schema's own values
         """Return the decoded value of a message."""
 
 
 class PlainBytes:
     """The schema of plain bytes."""
 
-    def decode_message(self, message: Message) -> Any:  # noqa: ANN401 - as every schema
+    def decode_message(self, message: Message[Any]) -> Any:  # noqa: ANN401 - as every schema
         """Return the payload."""
         return message.data()
 
@@ -160,8 +169,8 @@ class EntryHead:
         )
 
 
-class Message:
-    """A received message.
+class Message(Generic[ValueT]):
+    """A received message, whose value has the type of the consumer's schema.
 
     Args:
         entry: The fields common to the entry's messages.
@@ -197,11 +206,12 @@ class Message:
         """Return the payload."""
         return self._payload
 
-    def value(self) -> Any:  # noqa: ANN401 - a schema's own values
+    def value(self) -> ValueT:
         """Return the payload decoded by the schema; None for a null value."""
         if self.has_null_value():
-            return None
-        return self.entry.schema.decode_message(self)
+            return cast("ValueT", None)
+        value: ValueT = self.entry.schema.decode_message(self)
+        return value
 
     def properties(self) -> dict[str, str]:
         """Return the producer's properties of the message."""

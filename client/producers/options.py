@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from client.arguments import check_options
 from client.exceptions import InvalidConfiguration, OperationNotSupported
@@ -65,7 +65,7 @@ class ProducerOptions:
     """
 
     producer_name: str | None = None
-    schema: Schema | None = None
+    schema: Schema[Any] | None = None
     initial_sequence_id: int | None = None
     send_timeout_millis: int = 30_000
     compression_type: CompressionType = CompressionType.NONE
@@ -83,7 +83,7 @@ class ProducerOptions:
     batching_type: BatchingType = BatchingType.Default
     access_mode: ProducerAccessMode = ProducerAccessMode.Shared
     hashing_scheme: HashingScheme = HashingScheme.BoostHash
-    message_router: Callable[[Message, int], int] | None = None
+    message_router: Callable[[Message[Any], int], int] | None = None
     initial_subscription_name: str | None = None
     interceptors: Sequence[ProducerInterceptor] = ()
     encryption_key: str | None = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from client.arguments import full_name
 from client.interceptors import ProducerInterceptors
+from client.messages.message import ValueT
 from client.producers.partitioned_producer import PartitionedProducer
 from client.producers.sending.pending_message import MessageArguments
 from client.producers.topic_producer import TopicProducer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from client.producers.statistics import ProducerStatistics
 
 
-class Producer:
+class Producer(Generic[ValueT]):
     """A producer publishing messages to a topic; made by ``Client.create_producer``.
 
     Example:
@@ -60,7 +61,7 @@ class Producer:
 
     async def send(  # noqa: PLR0913 - the official client's arguments
         self,
-        content: Any,  # noqa: ANN401 - depends on the schema
+        content: ValueT | bytes | None,
         properties: Mapping[str, str] | None = None,
         partition_key: str | None = None,
         ordering_key: str | None = None,
@@ -78,8 +79,8 @@ class Producer:
         sent, and holds its memory until answered.
 
         Args:
-            content: A value of the schema; bytes without a schema. None is a null value: compaction
-                removes its key.
+            content: A value of the schema (of AvroSchema, also encoded as bytes); bytes without a
+                schema. None is a null value: compaction removes its key.
             properties: The program's properties.
             partition_key: Key for partition, Key_Shared and compaction.
             ordering_key: Key for Key_Shared, instead of partition_key.
@@ -122,7 +123,7 @@ class Producer:
 
     def send_nowait(  # noqa: PLR0913 - the arguments of send
         self,
-        content: Any,  # noqa: ANN401 - depends on the schema
+        content: ValueT | bytes | None,
         properties: Mapping[str, str] | None = None,
         partition_key: str | None = None,
         ordering_key: str | None = None,
@@ -232,7 +233,9 @@ class Producer:
         return self._sending.statistics()
 
 
-async def open_producer(context: ClientContext, topic: str, options: ProducerOptions) -> Producer:
+async def open_producer(
+    context: ClientContext, topic: str, options: ProducerOptions
+) -> Producer[Any]:
     """Return a producer attached to its topic, or to all of its partitions.
 
     Raises:

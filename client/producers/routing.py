@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mmh3
 
@@ -81,7 +81,7 @@ _NOWHERE = pb.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
 _NOBODY = SendingProducer(0, "")
 
 
-def unsent_message(message: PendingMessage, topic: str) -> Message:
+def unsent_message(message: PendingMessage, topic: str) -> Message[Any]:
     """Return a message with all of the program's fields, and no id."""
     command = pb.CommandMessage(consumer_id=0, message_id=_NOWHERE)
     # The producer assigns the sequence id at sending.
@@ -156,7 +156,7 @@ class Router:
         )
 
     def _chosen(
-        self, router: Callable[[Message, int], int], message: PendingMessage, partitions: int
+        self, router: Callable[[Message[Any], int], int], message: PendingMessage, partitions: int
     ) -> int:
         index = router(unsent_message(message, self._topic), partitions)
         if not 0 <= index < partitions:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import proto.PulsarApi_pb2 as pb
+from client.messages.message import ValueT
 from client.schema.classes import derived, is_described
 from client.schema.record import Record, as_avro
 from client.schema.versioned import VersionedSchema
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 
-class AvroSchema(VersionedSchema):
+class AvroSchema(VersionedSchema[ValueT]):
     """A schema sending values as Avro.
 
     A message is read by its producer's schema, requested from the broker once per version; the
@@ -34,10 +35,18 @@ class AvroSchema(VersionedSchema):
         ValueError: The definition breaks Avro's rules.
     """
 
+    @overload
     def __init__(
-        self,
-        record_cls: type | None,
-        schema_definition: dict[str, Any] | None = None,
+        self: AvroSchema[dict[str, Any]], record_cls: None, schema_definition: dict[str, Any]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, record_cls: type[ValueT], schema_definition: dict[str, Any] | None = None
+    ) -> None: ...
+
+    def __init__(
+        self, record_cls: type | None, schema_definition: dict[str, Any] | None = None
     ) -> None:
         from client.schema.avro_definition import AvroDefinition  # an extra's package
 
@@ -116,11 +125,11 @@ class _AsWritten:
     """
 
     def __init__(
-        self, schema: AvroSchema, writer: AvroDefinition, reader: AvroDefinition | None
+        self, schema: AvroSchema[Any], writer: AvroDefinition, reader: AvroDefinition | None
     ) -> None:
         self._schema = schema
         self._writer = writer
         self._reader = reader
 
-    def decode_message(self, message: Message) -> Value:
+    def decode_message(self, message: Message[Any]) -> Value:
         return self._schema._made(self._writer.read(message.data(), self._reader))

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from client.messages.message import ValueT
 from client.schema.classes import derived, is_described
 from client.schema.record import Record, values_of
 from client.schema.schema import Schema
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from client.schema.fields import Value
 
 
-class JsonSchema(Schema):
+class JsonSchema(Schema[ValueT]):
     """A schema sending values as JSON.
 
     Example:
@@ -38,7 +39,9 @@ class JsonSchema(Schema):
         TypeError: Another kind of class, or a field without a derivable definition.
     """
 
-    def __init__(self, record_cls: type, schema_definition: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, record_cls: type[ValueT], schema_definition: dict[str, Any] | None = None
+    ) -> None:
         self._codec: _Codec
         found: object = record_cls
         if isinstance(found, type) and issubclass(found, Record):
@@ -53,7 +56,7 @@ class JsonSchema(Schema):
             )
         super().__init__(record_cls, pb.Schema.Json, definition, "JSON")
 
-    def encode(self, value: Value) -> bytes:
+    def encode(self, value: ValueT) -> bytes:
         """Return a value as JSON, without spaces.
 
         Raises:
@@ -62,14 +65,15 @@ class JsonSchema(Schema):
         self._validate_object_type(value)
         return self._codec.encode(value)
 
-    def decode(self, data: bytes) -> Value:
+    def decode(self, data: bytes) -> ValueT:
         """Return the value of JSON.
 
         Raises:
             ValueError: Invalid JSON, or a mismatch with a dataclass or model.
             TypeError: A mismatch with a Record.
         """
-        return self._codec.decode(data)
+        value: ValueT = self._codec.decode(data)
+        return value
 
 
 class _Codec(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError, Message
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import FileDescriptor
 
 
-class ProtobufNativeSchema(Schema):
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+class ProtobufNativeSchema(Schema[MessageT]):
     """A schema sending protobuf messages.
 
     Args:
@@ -25,7 +28,7 @@ class ProtobufNativeSchema(Schema):
         TypeError: The argument is not such a class.
     """
 
-    def __init__(self, record_cls: type[Message]) -> None:
+    def __init__(self, record_cls: type[MessageT]) -> None:
         found: object = record_cls
         if not (isinstance(found, type) and issubclass(found, Message)):
             raise TypeError(f"ProtobufNativeSchema takes a class of protoc, not {found!r:.80}")
@@ -33,7 +36,7 @@ class ProtobufNativeSchema(Schema):
         definition = _definition(record_cls.DESCRIPTOR)
         super().__init__(record_cls, pb.Schema.ProtobufNative, definition, "PROTOBUF_NATIVE")
 
-    def encode(self, value: Message) -> bytes:
+    def encode(self, value: MessageT) -> bytes:
         """Return the message's bytes.
 
         Raises:
@@ -42,7 +45,7 @@ class ProtobufNativeSchema(Schema):
         self._validate_object_type(value)
         return value.SerializeToString()
 
-    def decode(self, data: bytes) -> Message:
+    def decode(self, data: bytes) -> MessageT:
         """Return the message of bytes.
 
         Raises:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import proto.PulsarApi_pb2 as pb
+from client.messages.message import ValueT
 
 if TYPE_CHECKING:
     from client.messages.message import EntryHead, Message
     from client.pulsar_client import PulsarClient
-    from client.schema.fields import Value
 
 
 class WriterSchemas(Protocol):
@@ -23,10 +23,11 @@ class WriterSchemas(Protocol):
         """Set an entry's decoder to its own schema, requested from the broker."""
 
 
-class Schema:
+class Schema(Generic[ValueT]):
     """A schema: encodes and decodes values, and describes them to the broker.
 
-    Base class of a program's own schemas, with ``encode`` and ``decode``.
+    Base class of a program's own schemas, with ``encode`` and ``decode``; ``Schema[Order]`` has
+    values of class Order.
 
     Args:
         record_cls: The class of values.
@@ -52,7 +53,7 @@ class Schema:
                 name=schema_name, schema_data=text.encode(), type=schema_type
             )
 
-    def encode(self, value: Value) -> bytes:
+    def encode(self, value: ValueT) -> bytes:
         """Return the bytes of a value.
 
         Raises:
@@ -60,11 +61,11 @@ class Schema:
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how values are encoded")
 
-    def decode(self, data: bytes) -> Value:
+    def decode(self, data: bytes) -> ValueT:
         """Return the value of bytes."""
         raise NotImplementedError(f"{type(self).__name__} does not say how values are decoded")
 
-    def decode_message(self, message: Message) -> Value:
+    def decode_message(self, message: Message[Any]) -> ValueT:
         """Return the value of a message."""
         return self.decode(message.data())
 
@@ -92,7 +93,7 @@ class Schema:
         return type(self).__name__
 
 
-class BytesSchema(Schema):
+class BytesSchema(Schema[bytes]):
     """A schema passing bytes unchanged."""
 
     def __init__(self) -> None:
@@ -109,7 +110,7 @@ class BytesSchema(Schema):
         return data
 
 
-class StringSchema(Schema):
+class StringSchema(Schema[str]):
     """A schema sending text as UTF-8."""
 
     def __init__(self) -> None:

@@ -6,10 +6,11 @@ import json
 import struct
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import proto.PulsarApi_pb2 as pb
 from client.exceptions import InvalidMessage, server_response_error
+from client.messages.message import ValueT
 from client.patience import attachment_may_pass
 from client.schema.schema import Schema
 
@@ -30,7 +31,7 @@ MAX_VERSIONS = 100
 """Maximum number of remembered versions of a topic; beyond, the least recently used is evicted."""
 
 
-class VersionedSchema(Schema):
+class VersionedSchema(Schema[ValueT]):
     """A schema decoding each value by its producer's version."""
 
     def decoding_of(self, info: pb.Schema) -> Decoding:
@@ -59,7 +60,7 @@ class TopicVersions:
         topic: Full name.
     """
 
-    def __init__(self, schema: VersionedSchema, cluster: PulsarClient, topic: str) -> None:
+    def __init__(self, schema: VersionedSchema[Any], cluster: PulsarClient, topic: str) -> None:
         self._schema = schema
         self._cluster = cluster
         self._topic = topic
@@ -113,7 +114,7 @@ class _Unknown:
     def __init__(self, reason: str) -> None:
         self._reason = reason
 
-    def decode_message(self, _: Message) -> NoReturn:
+    def decode_message(self, _: Message[Any]) -> NoReturn:
         raise InvalidMessage(f"{self._reason}: take the bytes by data(), or refuse the message")
 
 
@@ -142,7 +143,7 @@ async def get_schema(cluster: PulsarClient, topic: str, version: bytes) -> pb.Sc
     return answer.schema
 
 
-class AutoConsumeSchema(VersionedSchema):
+class AutoConsumeSchema(VersionedSchema[Any]):
     """A schema decoding each message by its producer's schema; for consumers and readers only.
 
     Avro and JSON become dicts, String text, numbers and booleans their Python types; everything
@@ -181,7 +182,7 @@ class _Reading:
     def __init__(self, read: Callable[[bytes], Value]) -> None:
         self._read = read
 
-    def decode_message(self, message: Message) -> Value:
+    def decode_message(self, message: Message[Any]) -> Value:
         return self._read(message.data())
 
 

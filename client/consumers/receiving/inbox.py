@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from limiter.clock import deadline
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Source(Protocol):
     """One topic's queue of arrived messages."""
 
-    def take(self) -> Message | None:
+    def take(self) -> Message[Any] | None:
         """Remove and return the first message; None if empty."""
 
     def found_nothing(self) -> None:
@@ -128,7 +128,7 @@ class Inbox:
         self._stopped = True
         self.end(reason)
 
-    def take(self) -> Message | None:
+    def take(self) -> Message[Any] | None:
         """Remove and return the next topic's message; None if empty."""
         if self._stopped:
             return None
@@ -144,7 +144,7 @@ class Inbox:
             return message
         return None
 
-    async def receive(self) -> Message:
+    async def receive(self) -> Message[Any]:
         """Return the next message; wait if empty.
 
         Raises:
@@ -185,7 +185,9 @@ class Inbox:
         for source in untold:
             source.found_nothing()
 
-    async def receive_batch(self, policy: ConsumerBatchReceivePolicy, most: int) -> list[Message]:
+    async def receive_batch(
+        self, policy: ConsumerBatchReceivePolicy, most: int
+    ) -> list[Message[Any]]:
         """Return the messages of a batch, or the messages arrived within the policy's timeout.
 
         Args:
@@ -239,8 +241,8 @@ class Inbox:
             and not all(source.more_may_come for source in self._ready)
         )
 
-    def _take_batch(self, number: int, most_bytes: int) -> list[Message]:
-        batch: list[Message] = []
+    def _take_batch(self, number: int, most_bytes: int) -> list[Message[Any]]:
+        batch: list[Message[Any]] = []
         size_bytes = 0
         while len(batch) < number and (message := self.take()) is not None:
             batch.append(message)

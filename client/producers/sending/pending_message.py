@@ -34,7 +34,7 @@ class MessageArguments:
         clock: The base of ``deliver_after``.
     """
 
-    def __init__(self, schema: Schema | None, clock: Clock) -> None:
+    def __init__(self, schema: Schema[Any] | None, clock: Clock) -> None:
         self._schema = schema
         self._clock = clock
 
