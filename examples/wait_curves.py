@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from limiter.admission.rules import AdmissionPolicy
+from loadgen.errors import write_text
 from loadgen.report.charts import Chart, Series
 from loadgen.report.drawing import picture
-from loadgen.report.page import write_picture
 from loadgen.results.units import Unit
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def draw_curves(curves: Sequence[WaitCurve], path: Path) -> None:
         )
         for size in _SIZES
     ]
-    write_picture(path, picture(charts))
+    write_text(path, picture(charts))
 
 
 def _parts(

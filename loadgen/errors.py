@@ -106,6 +106,20 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
     return text
 
 
+def write_text(file: Path, text: str) -> None:
+    """Write a page or picture, and make its folder.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = f"{error.strerror}; choose another place"
+        raise UsageError(f"{file} cannot be written: {reason}") from error
+
+
 def shown(value: Any) -> str:  # noqa: ANN401
     """Write a given value, cut short, with YAML's words for booleans and null."""
     words = {None: "null", True: "true", False: "false"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import proto.PulsarApi_pb2 as pb
 from client.messages.message import ValueT
@@ -14,7 +15,7 @@ from client.schema.schema import Schema
 from limiter.extras import extra
 
 if TYPE_CHECKING:
-    from client.schema.fields import Value
+    from collections.abc import Callable
 
 
 class JsonSchema(Schema[ValueT]):
@@ -42,13 +43,19 @@ class JsonSchema(Schema[ValueT]):
     def __init__(
         self, record_cls: type[ValueT], schema_definition: dict[str, Any] | None = None
     ) -> None:
-        self._codec: _Codec
+        self._as_json: Callable[[Any], bytes] = _record_as_json
+        self._value_of: Callable[[bytes], Any]
         found: object = record_cls
         if isinstance(found, type) and issubclass(found, Record):
-            self._codec = _RecordCodec(found)
+            self._value_of = partial(_record_of, found)
             definition = schema_definition or found.schema()
         elif is_described(record_cls):
-            self._codec = _AdapterCodec(record_cls)
+            with extra("pydantic"):
+                from pydantic import TypeAdapter
+
+            adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
+            self._as_json = partial(adapter.dump_json, by_alias=True)
+            self._value_of = adapter.validate_json
             definition = schema_definition or derived(record_cls, as_json=True).definition
         else:
             raise TypeError(
@@ -63,7 +70,7 @@ class JsonSchema(Schema[ValueT]):
             TypeError: The value has another class.
         """
         self._validate_object_type(value)
-        return self._codec.encode(value)
+        return self._as_json(value)
 
     def decode(self, data: bytes) -> ValueT:
         """Return the value of JSON.
@@ -72,46 +79,22 @@ class JsonSchema(Schema[ValueT]):
             ValueError: Invalid JSON, or a mismatch with a dataclass or model.
             TypeError: A mismatch with a Record.
         """
-        value: ValueT = self._codec.decode(data)
+        value: ValueT = self._value_of(data)
         return value
 
 
-class _Codec(Protocol):
-    def encode(self, value: Value) -> bytes: ...
-
-    def decode(self, data: bytes) -> Value: ...
+def _record_as_json(value: Record) -> bytes:
+    return json.dumps(values_of(value), default=_other_as_json, separators=(",", ":")).encode()
 
 
-class _RecordCodec:
-    def __init__(self, record_cls: type[Record]) -> None:
-        self._record_cls = record_cls
-
-    def encode(self, value: Record) -> bytes:
-        fields = values_of(value)
-        return json.dumps(fields, default=_as_json, separators=(",", ":")).encode()
-
-    def decode(self, data: bytes) -> Record:
-        fields = json.loads(data)
-        if not isinstance(fields, dict):
-            raise TypeError(f"{self._record_cls.__name__} is a JSON object, not {fields!r:.80}")
-        return self._record_cls(**fields)
+def _record_of(record_cls: type[Record], data: bytes) -> Record:
+    fields = json.loads(data)
+    if not isinstance(fields, dict):
+        raise TypeError(f"{record_cls.__name__} is a JSON object, not {fields!r:.80}")
+    return record_cls(**fields)
 
 
-class _AdapterCodec:
-    def __init__(self, record_cls: type) -> None:
-        with extra("pydantic"):
-            from pydantic import TypeAdapter
-
-        self._adapter: TypeAdapter[Any] = TypeAdapter(record_cls)
-
-    def encode(self, value: Value) -> bytes:
-        return self._adapter.dump_json(value, by_alias=True)
-
-    def decode(self, data: bytes) -> Value:
-        return self._adapter.validate_json(data)
-
-
-def _as_json(value: object) -> object:
+def _other_as_json(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes):

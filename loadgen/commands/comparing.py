@@ -22,9 +22,8 @@ from loadgen.commands.shown import (
     print_object,
     print_page,
     print_sentences,
-    write_text,
 )
-from loadgen.errors import ExitCode, UsageError
+from loadgen.errors import ExitCode, UsageError, write_text
 from loadgen.places.options import RunOptions
 from loadgen.report.page import comparison_page, write_page
 from loadgen.results.comparing import markdown_of

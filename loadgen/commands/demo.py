@@ -12,11 +12,11 @@ import typer
 
 from loadgen.commands.options import parsed
 from loadgen.commands.shown import console, print_sentences, say, table_of
-from loadgen.errors import UsageError, require_spark
+from loadgen.errors import UsageError, require_spark, write_text
 from loadgen.places.options import Place  # noqa: TC001 (evaluated by Typer)
 from loadgen.places.server_process import termination_interrupts
 from loadgen.plan.fields import Speed
-from loadgen.report.page import comparison_page, picture_of, write_page, write_picture
+from loadgen.report.page import comparison_page, picture_of, write_page
 from loadgen.report.run_charts import labels_of
 from loadgen.report.sections import beside
 from loadgen.results.results import Results
@@ -90,7 +90,7 @@ def _show_demo(result: DemoResult, out: Path) -> None:
         write_page(out / "report.html", page)
         # In virtual time no process has a memory of its own.
         memory = [] if storms[0].run["place"] == "virtual" else ["servers.over-idle"]
-        write_picture(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))
+        write_text(out / "demo.svg", picture_of(storms, [*memory, "outcomes"]))
         _show_part("Restart storm: every client lists topics at the same moment", storms)
         _show_part("One client requests 64 lists and reads none, beside healthy ones", stuck)
     print_sentences(["Checks (✓ passed, ! a fault of Pulsar reproduced, ✗ failed)"])

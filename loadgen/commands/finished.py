@@ -12,14 +12,13 @@ import typer
 
 from loadgen.commands.options import AsJson  # noqa: TC001 (evaluated by Typer)
 from loadgen.commands.shown import print_json
-from loadgen.errors import UsageError, read_text
+from loadgen.errors import UsageError, read_text, write_text
 from loadgen.report.page import (
     PAGE_NAME,
     comparison_page,
     picture_of,
     run_page,
     write_page,
-    write_picture,
 )
 from loadgen.results.asking import MOST_ROWS, as_csv, as_text, questions, run_sql
 from loadgen.results.asking import as_json as json_of
@@ -102,7 +101,7 @@ def picture(
     memory = "servers.resident" if len(run_directories) == 1 else "servers.over-idle"
     with ExitStack() as stack:
         opened = [stack.enter_context(Results.open(each)) for each in run_directories]
-        write_picture(out, picture_of(opened, chart or [memory, "outcomes"], columns))
+        write_text(out, picture_of(opened, chart or [memory, "outcomes"], columns))
     sys.stdout.write(f"Picture: {out}\n")
 
 

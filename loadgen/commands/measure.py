@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadgen.commands.options import AsJson, Confirmed, require_own_address
-from loadgen.commands.shown import console, print_object, print_sentences, say, table_of, write_text
+from loadgen.commands.shown import console, print_object, print_sentences, say, table_of
 from loadgen.documents.service_times import PULSAR
-from loadgen.errors import UsageError
+from loadgen.errors import UsageError, write_text
 from loadgen.loopback import require_own_cluster
 from loadgen.places.options import RunOptions
 from loadgen.places.server_process import termination_interrupts

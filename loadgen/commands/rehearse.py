@@ -25,10 +25,10 @@ from loadgen.commands.shown import (
     print_object,
     print_sentences,
     table_of,
-    write_text,
 )
 from loadgen.documents.model import Profile  # noqa: TC001 (evaluated by Typer)
 from loadgen.documents.reading import parse_document
+from loadgen.errors import write_text
 from loadgen.loopback import require_own_cluster
 from loadgen.places.directory import RUN_NAME, write_json
 from loadgen.places.options import Place, RunOptions

@@ -17,12 +17,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError
 from proto.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from loadgen.results.verdict import Verdict
 
@@ -99,19 +98,6 @@ def _lines(text: str, total: int | None, *, as_json: bool) -> Callable[[int], No
             say(f"{text}: {done:,}{of}", as_json=as_json)
 
     return on_done
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a page for the user.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -9,7 +9,8 @@ import typer
 
 from loadgen.commands.explained import explained
 from loadgen.commands.options import AsJson  # noqa: TC001 (evaluated by Typer)
-from loadgen.commands.shown import counting, print_json, print_object, write_text
+from loadgen.commands.shown import counting, print_json, print_object
+from loadgen.errors import write_text
 from loadgen.spark.packaging import JOB, pack, packed_files
 from loadgen.spark.settings import as_properties, cluster_settings
 

@@ -19,10 +19,9 @@ from loadgen.commands.options import (
     own_files,
 )
 from loadgen.commands.shown import console, counting, print_object, say, table_of
-from loadgen.errors import ExitCode, LoadgenError, UsageError, read_text
+from loadgen.errors import ExitCode, LoadgenError, UsageError, read_text, write_text
 from loadgen.places.server_process import termination_interrupts
 from loadgen.report.drawing import picture
-from loadgen.report.page import write_picture
 from loadgen.report.run_charts import sweep_chart
 from loadgen.studies.find_limit import find_limit, in_words, parse_range
 from loadgen.studies.points import Study
@@ -130,7 +129,7 @@ def _show(points: Sequence[Point], out: Path) -> None:
         along, lines = found
         title = "Seconds until 99 % of clients are back: median and range over repeats"
         chart = sweep_chart(title, along, list(lines.items())[:_MOST_LINES])
-        write_picture(out / _PICTURE_NAME, picture([chart]))
+        write_text(out / _PICTURE_NAME, picture([chart]))
         screen.print(f"Written: {out / _PICTURE_NAME}", soft_wrap=True)
 
 

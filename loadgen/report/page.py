@@ -11,7 +11,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from loadgen.errors import LoadgenError, UsageError
+from loadgen.errors import LoadgenError, UsageError, write_text
 from loadgen.report.drawing import picture, sheet
 from loadgen.report.run_charts import CHARTS, labels_of, title_of
 from loadgen.report.sections import (
@@ -53,7 +53,7 @@ def write_page(path: Path, page: str) -> None:
         raise LoadgenError(
             f"the page {path} would have {format_bytes(size)}; name fewer run directories"
         )
-    write_picture(path, page)
+    write_text(path, page)
 
 
 def write_run(run: Results) -> Verdict:
@@ -182,18 +182,3 @@ def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) 
             raise UsageError(f"these runs have nothing for the chart {name[:80]}; there is {known}")
         drawn += found
     return picture(drawn, columns)
-
-
-def write_picture(path: Path, drawn: str) -> None:
-    """Write a picture or a page.
-
-    Raises:
-        LoadgenError: The file cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(drawn, encoding="utf-8")
-    except OSError as error:
-        raise LoadgenError(
-            f"{path} cannot be written: {error.strerror}; choose another --out"
-        ) from error

@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from loadgen.errors import LoadgenError, UsageError
-from loadgen.report.page import picture_of, write_picture
+from loadgen.errors import LoadgenError, UsageError, write_text
+from loadgen.report.page import picture_of
 from loadgen.results.results import Results
 from tests.support.runs.recorded_run import record_run, request, sample
 
@@ -21,11 +21,11 @@ def test_a_picture_has_the_charts_that_are_named(tmp_path: Path) -> None:
             picture_of([run], ["servers.unread"])
     ET.fromstring(text)
     assert text.count('class="title"') == 2
-    write_picture(tmp_path / "new" / "x.svg", text)
+    write_text(tmp_path / "new" / "x.svg", text)
     assert (tmp_path / "new" / "x.svg").read_text() == text
 
 
 def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(LoadgenError, match="cannot be written"):
-        write_picture(tmp_path / "file" / "x.svg", "")
+        write_text(tmp_path / "file" / "x.svg", "")
