@@ -21,6 +21,7 @@ from proto.names import TopicName
 from proto.transport.turn_writer import TurnWriter
 from server.tasks.cooperative import SharedTurns
 from tests.support.clocks.manual_clock import ManualClock
+from tests.support.clocks.settle import settle
 
 NAME = TopicName.parse("persistent://public/default/t")
 
@@ -146,6 +147,20 @@ async def kept_topic(policies: EffectivePolicies = DEFAULTS, ledger_entries: int
     """Return an empty topic with the given number of entries per ledger."""
     store = MemoryMessageStore(max_entries_per_ledger=ledger_entries)
     return KeptTopic(await store.open_ledger(str(NAME)), policies=policies)
+
+
+async def subscribed_topic(
+    policies: EffectivePolicies = DEFAULTS, ledger_entries: int = 50
+) -> tuple[KeptTopic, Subscription]:
+    """Return a topic, as :func:`kept_topic` does, with the subscription "s"."""
+    topic = await kept_topic(policies, ledger_entries)
+    return topic, topic.subscriptions().create("s")
+
+
+async def dispatched(subscription: Subscription) -> None:
+    """Let a subscription dispatch the entries added to its topic."""
+    subscription.entries_added()
+    await settle()
 
 
 def consume(

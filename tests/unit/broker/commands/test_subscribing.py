@@ -8,7 +8,7 @@ import proto.PulsarApi_pb2 as pb
 from broker.commands.subscribing import check_subscribe, displace_dead, options_of
 from broker.messages.subscriptions.consumer import SubType
 from server.connection.request_errors import RequestError
-from tests.support.messages.consumers import consume, kept_topic
+from tests.support.messages.consumers import consume, subscribed_topic
 
 EXCLUSIVE, SHARED = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Shared
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
@@ -43,8 +43,7 @@ async def test_who_is_in_the_way_of_a_newcomer_is_asked(
     asked: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    _, subscription = await subscribed_topic()
     _, cnx = consume(subscription, has, key_shared=ranges)
     pings = []
 

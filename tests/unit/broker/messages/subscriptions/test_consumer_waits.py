@@ -11,7 +11,7 @@ from broker.messages.subscriptions.context import SubscriptionRules, Waits
 from broker.messages.subscriptions.key_shared.ranges import murmur
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import consume, ids, kept_topic
+from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
 
 SubType = pb.CommandSubscribe
 KEYS = [f"k{number}" for number in range(20)]
@@ -19,8 +19,7 @@ KEYS = [f"k{number}" for number in range(20)]
 
 @pytest.mark.parametrize("kind", [SubType.Exclusive, SubType.Shared, SubType.Key_Shared])
 async def test_permits_messages_and_a_peer_that_reads(kind: SubType.SubType.ValueType) -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consumer, cnx = consume(subscription, kind)
     topic.publish(3)
     subscription.entries_added()
@@ -36,8 +35,7 @@ async def test_permits_messages_and_a_peer_that_reads(kind: SubType.SubType.Valu
 
 
 async def test_the_active_consumer() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     for name in "ab":
         consume(subscription, SubType.Failover, 1, name=name)
 
@@ -60,8 +58,7 @@ async def test_the_active_consumer() -> None:
     ],
 )
 async def test_limits(limits: dict[str, object], waits: Waits) -> None:
-    topic = await kept_topic(replace(DEFAULTS, **limits))
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, **limits))
     topic.publish(200)
     consumer, cnx = consume(subscription, SubType.Shared, 150)
     await settle()
@@ -70,8 +67,7 @@ async def test_limits(limits: dict[str, object], waits: Waits) -> None:
 
 
 async def test_a_rate_is_no_reason_without_messages() -> None:
-    topic = await kept_topic(replace(DEFAULTS, dispatch_rate=Rate(2)))
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, dispatch_rate=Rate(2)))
     topic.publish(2)
     consumer, cnx = consume(subscription, SubType.Shared, 10)
     await settle()
@@ -81,38 +77,31 @@ async def test_a_rate_is_no_reason_without_messages() -> None:
 
 async def test_reading_that_pauses_for_delayed_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delayed, "FIXED_DELAY_LOOK_AHEAD", 5)
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consumer, _ = consume(subscription, SubType.Shared, 5)
     topic.publish(20, deliver_at=topic.clock.wall_ms() + 60_000)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert not subscription.cursor.at_end
     assert subscription.dispatcher.waits(consumer) is Waits.DELAY
 
 
 async def test_delayed_messages() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consumer, _ = consume(subscription, SubType.Shared, 10)
     topic.publish(deliver_at=topic.clock.wall_ms() + 60_000)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.DELAY
 
 
 async def test_keys_that_drain_and_keys_of_others() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     old, _ = consume(subscription, SubType.Key_Shared, 20, name="a")
     positions = [topic.publish(key=key)[0] for key in KEYS]
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     new, cnx = consume(subscription, SubType.Key_Shared, 100, name="b")
     for key in KEYS:
         topic.publish(key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert subscription.dispatcher.waits(old) is Waits.PERMITS
     assert subscription.dispatcher.waits(new) is Waits.DRAINING
     subscription.acknowledge(old, ids(*positions))
@@ -122,8 +111,7 @@ async def test_keys_that_drain_and_keys_of_others() -> None:
 
 
 async def test_too_much_unacknowledged_beside_waiting_keys_of_others() -> None:
-    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=5))
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_subscription=5))
     low, high = (sticky(*ends) for ends in ((0, 32_767), (32_768, 65_535)))
     consume(subscription, SubType.Key_Shared, key_shared=low)
     consumer, cnx = consume(subscription, SubType.Key_Shared, 150, key_shared=high)
@@ -133,8 +121,7 @@ async def test_too_much_unacknowledged_beside_waiting_keys_of_others() -> None:
     )
     topic.publish(3, key=of_low)
     topic.publish(197, key=of_high)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert 0 < len(cnx.entries) < 150
     assert subscription.dispatcher.waits(consumer) is Waits.SUBSCRIPTION
 
@@ -149,23 +136,19 @@ async def test_the_look_ahead() -> None:
     consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=high)
     of_low = next(key for key in KEYS if murmur(key.encode()) % 65_536 <= 32_767)
     topic.publish(5, key=of_low)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.OTHER_KEYS
     topic.publish(50, key=of_low)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.LOOK_AHEAD
 
 
 async def test_keys_without_a_consumer() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     high = next(key for key in KEYS if murmur(key.encode()) % 65_536 > 32_767)
     consumer, _ = consume(subscription, SubType.Key_Shared, 10, key_shared=sticky(0, 32_767))
     topic.publish(key=high)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert subscription.dispatcher.waits(consumer) is Waits.FREE_KEYS
 
 

@@ -8,7 +8,13 @@ from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers.dispatcher import TOLD_A_STEP
 from broker.messages.subscriptions.subscriptions import RETURN_SECONDS, SAVE_SECONDS
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import KeptConnection, consume, ids, kept_topic
+from tests.support.messages.consumers import (
+    KeptConnection,
+    consume,
+    ids,
+    kept_topic,
+    subscribed_topic,
+)
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 SHARED = pb.CommandSubscribe.Shared
@@ -81,8 +87,7 @@ async def test_an_id_beyond_the_end_ends_the_acknowledgements_of_its_command_in_
 
 
 async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    _, subscription = await subscribed_topic()
     cnx = KeptConnection()
     for _ in range(2 * TOLD_A_STEP):
         consume(subscription, SHARED, cnx=cnx)
@@ -99,8 +104,7 @@ async def test_very_many_consumers_that_are_closed_are_told_in_steps() -> None:
 @pytest.mark.parametrize("how", ["skip", "seek", "delete"])
 async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str) -> None:
     count = 4_000
-    topic = await kept_topic(ledger_entries=count)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=count)
     positions = topic.publish(count, batch=2)
     consumer, _ = consume(subscription, SHARED)
     subscription.acknowledge(consumer, ids(*positions, ack_set=[0b10]))
@@ -117,8 +121,7 @@ async def test_parts_of_batches_that_are_left_behind_are_freed_in_steps(how: str
 
 
 async def test_very_many_consumers_are_told_of_the_end_in_steps_but_who_left_meanwhile() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    _, subscription = await subscribed_topic()
     cnx = KeptConnection()
     consumers = [consume(subscription, SHARED, cnx=cnx)[0] for _ in range(2 * TOLD_A_STEP)]
     subscription.tell_end()

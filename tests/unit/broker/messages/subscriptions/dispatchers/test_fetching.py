@@ -22,7 +22,14 @@ from broker.messages.subscriptions.dispatchers import dispatcher as dispatching
 from broker.messages.subscriptions.dispatchers.dispatcher import READ_AGAIN_SECONDS, READ_ENTRIES
 from broker.messages.subscriptions.subscription import Subscription
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import NAME, KeptConnection, KeptTopic, consume, ids
+from tests.support.messages.consumers import (
+    NAME,
+    KeptConnection,
+    KeptTopic,
+    consume,
+    dispatched,
+    ids,
+)
 from tests.support.stores.message_stores import message_store, opened, sqlite_store
 from tests.support.subscriptions.recording_client import RecordingClient
 from tests.support.subscriptions.stored_topic import StoredTopic
@@ -164,8 +171,7 @@ async def test_what_comes_while_a_read_is_under_way_follows_behind_it(topic, kin
     subscription, _, cnx = await consuming(topic, kind)
     await settle()
     positions += await topic.stored(2)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert (places(cnx), topic.fetches.begun) == ([], 1)
     topic.fetches.release()
     await delivered(subscription)

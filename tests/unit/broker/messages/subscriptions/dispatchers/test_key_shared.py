@@ -13,7 +13,7 @@ from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispat
 from broker.messages.subscriptions.key_shared.ranges import murmur
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import consume, ids, kept_topic
+from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
 
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
 KEYS = [f"k{number}" for number in range(20)]
@@ -26,15 +26,13 @@ def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
 
 
 async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     _, first = consume(subscription, KEY_SHARED, 100, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
     for _ in range(2):
         for key in KEYS:
             topic.publish(key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     of_first, of_second = ({one % 20 for one in cnx.entries} for cnx in (first, second))
     assert of_first
     assert of_second
@@ -43,17 +41,14 @@ async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
 
 
 async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     old, old_cnx = consume(subscription, KEY_SHARED, 100, name="a")
     positions = [topic.publish(key=key)[0] for key in KEYS]
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     _, new_cnx = consume(subscription, KEY_SHARED, 100, name="b")
     for key in KEYS:
         topic.publish(key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     moved = [one for one in range(20) if one + 20 not in old_cnx.entries]
     before = new_cnx.entries
     subscription.acknowledge(old, ids(*positions))
@@ -75,15 +70,13 @@ async def test_without_consistent_hashing_names_decide_nothing() -> None:
     assert (ring.ranges(first), ring.ranges(second)) == ([(32769, 65536)], [(0, 32768)])
     for key in KEYS:
         topic.publish(key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     hashes = [murmur(key.encode()) % 65536 for key in KEYS]
     assert cnx.entries == [at for at, one in enumerate(hashes) if one <= 32768]
 
 
 async def test_a_leavers_keys_go_to_others_in_order() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     leaver, _ = consume(subscription, KEY_SHARED, 3, name="a")
     for _ in range(3):
         topic.publish(2, key="k")
@@ -96,14 +89,12 @@ async def test_a_leavers_keys_go_to_others_in_order() -> None:
 
 
 async def test_a_key_without_room_does_not_stop_the_others() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     _, first = consume(subscription, KEY_SHARED, 1, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
     for key in KEYS:
         topic.publish(key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
     assert len(first.entries) == 1
@@ -134,13 +125,11 @@ async def test_messages_far_behind_those_of_a_consumer_without_room_are_delivere
 
 
 async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
     for key in KEYS:
         topic.publish(key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
     waiting = len(dispatcher.replay)
@@ -183,13 +172,11 @@ async def test_a_consumer_of_another_kind_is_refused(first, second, text) -> Non
 
 async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had() -> None:
     # Each of several has some messages
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     connected = [consume(subscription, KEY_SHARED, 100, name=f"c{number}") for number in range(5)]
     for key in KEYS:
         topic.publish(1, key=key)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert sum(len(consumer.pending) for consumer, _ in connected) == len(KEYS)
     subscription.close_consumers()
     dispatcher = subscription.dispatcher

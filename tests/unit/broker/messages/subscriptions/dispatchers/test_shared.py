@@ -15,14 +15,13 @@ from broker.messages.subscriptions.dispatchers.shared import LOOK_AGAIN_SECONDS,
 from broker.messages.subscriptions.subscription import Subscription
 from broker.policies.effective import DEFAULTS, Rate
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import consume, ids, kept_topic
+from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
 
 SHARED = pb.CommandSubscribe.Shared
 
 
 async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() -> None:
-    topic = await kept_topic(ledger_entries=100)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=100)
     topic.publish(60)
     # Both consumers have permits before the first delivery
     _, first = consume(subscription, SHARED, 30)
@@ -33,21 +32,18 @@ async def test_each_consumer_gets_at_most_twenty_before_the_next_has_its_turn() 
 
 
 async def test_single_messages_alternate() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     _, first = consume(subscription, SHARED, 10)
     _, second = consume(subscription, SHARED, 10)
     await settle()
     for _ in range(4):
         topic.publish()
-        subscription.entries_added()
-        await settle()
+        await dispatched(subscription)
     assert (first.entries, second.entries) == ([0, 2], [1, 3])
 
 
 async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(4, batch=10)
     consumer, cnx = consume(subscription, SHARED, 25)
     await settle()
@@ -55,8 +51,7 @@ async def test_a_batch_goes_out_whole_and_permits_run_below_zero() -> None:
 
 
 async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(2, batch=3)
     topic.publish(1)
     # 5 permits for entries of 3, 3 and 1 messages, 2 in the mean
@@ -66,19 +61,16 @@ async def test_permits_are_divided_by_the_mean_size_of_what_was_read() -> None:
 
 
 async def test_a_read_that_waited_ends_with_the_first_entry_of_a_ledger() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     _, cnx = consume(subscription, pb.CommandSubscribe.Key_Shared, 2)
     await settle()
     topic.publish(3, batch=3)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert cnx.entries == [0]
 
 
 async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(7)
     high, first = consume(subscription, SHARED, 3, priority=0)
     _, second = consume(subscription, SHARED, 3, priority=1)
@@ -89,8 +81,7 @@ async def test_a_lower_level_gets_messages_only_while_no_higher_one_can() -> Non
 
 
 async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     positions = topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 2)
     await settle()
@@ -107,8 +98,7 @@ async def test_what_is_given_back_comes_again_counted_and_before_what_is_new() -
 
 async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelivered() -> None:
     # A batch waiting for redelivery
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     positions = topic.publish(batch=3)
     consumer, cnx = consume(subscription, SHARED, 2)
     await settle()
@@ -122,8 +112,7 @@ async def test_acknowledging_a_part_of_a_batch_forgets_how_often_it_was_redelive
 
 
 async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(2)
     leaver, _ = consume(subscription, SHARED, 2)
     await settle()
@@ -137,8 +126,7 @@ async def test_what_a_leaver_had_goes_to_others_with_its_count_unchanged() -> No
 
 
 async def test_when_all_have_left_counts_are_forgotten() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(1)
     consumer, _ = consume(subscription, SHARED, 5)
     await settle()
@@ -151,8 +139,7 @@ async def test_when_all_have_left_counts_are_forgotten() -> None:
 
 
 async def test_anothers_acknowledgement_is_the_holders() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     (position,) = topic.publish(1)
     holder, _ = consume(subscription, SHARED, 1)
     other, _ = consume(subscription, SHARED)
@@ -162,8 +149,7 @@ async def test_anothers_acknowledgement_is_the_holders() -> None:
 
 
 async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     (position,) = topic.publish(1, batch=4)
     consumer, cnx = consume(subscription, SHARED, 20)
     await settle()
@@ -177,8 +163,7 @@ async def test_a_part_of_a_batch_comes_again_with_what_is_left() -> None:
 
 
 async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> None:
-    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=5))
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_consumer=5))
     positions = topic.publish(10)
     consumer, cnx = consume(subscription, SHARED, 100)
     await settle()
@@ -194,8 +179,7 @@ async def test_a_consumer_with_too_much_unacknowledged_waits_until_half_is() -> 
 
 
 async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
-    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_consumer=2))
     topic.publish(4)
     consumer, cnx = consume(subscription, SHARED, 100)
     await settle()
@@ -207,8 +191,7 @@ async def test_a_limit_that_is_lifted_blocks_nobody_any_more() -> None:
 
 
 async def test_a_subscription_with_too_much_unacknowledged_reads_nothing_new() -> None:
-    topic = await kept_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(replace(DEFAULTS, max_unacked_per_subscription=4))
     topic.publish(10)
     one, first = consume(subscription, SHARED, 4)
     await settle()
@@ -264,15 +247,13 @@ def counts(subscription: Subscription) -> tuple[int, int]:
 
 
 async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     for _ in range(3):
         topic.publish(1, deliver_at=topic.clock.wall_ms() + 3_000)
     consumer, cnx = consume(subscription, SHARED, 1)
     await settle()
     topic.publish(1)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     topic.clock.advance(4.0)
     await settle()
     without_permits = counts(subscription)
@@ -287,8 +268,7 @@ async def test_a_message_that_is_due_stays_delayed_until_somebody_has_room() -> 
 
 
 async def test_delayed_messages_are_shown_until_the_next_consumer_reads_them_again() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(1, deliver_at=topic.clock.wall_ms() + 60_000)
     consumer, _ = consume(subscription, SHARED, 1)
     await settle()
@@ -325,8 +305,7 @@ async def test_a_delayed_message_follows_a_wall_clock_that_is_set(set_by: int) -
 
 
 async def test_a_change_of_the_tick_is_followed() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consume(subscription, SHARED, 10)
     topic.policies = replace(DEFAULTS, delayed_tick_ms=50)
     subscription.policies_changed()
@@ -337,8 +316,7 @@ async def test_a_change_of_the_tick_is_followed() -> None:
 
 async def test_a_rate_lets_so_many_through_each_second() -> None:
     policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1))
-    topic = await kept_topic(policies)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(policies)
     topic.publish(20)
     _, cnx = consume(subscription, SHARED, 100)
     await settle()
@@ -352,8 +330,7 @@ async def test_a_rate_lets_so_many_through_each_second() -> None:
 async def test_a_subscriptions_own_rate_counts() -> None:
     rates = {"s": Rate(2, -1, 1)}
     policies = replace(DEFAULTS, subscription_dispatch_rate=Rate(5, -1, 1), dispatch_rates=rates)
-    topic = await kept_topic(policies)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(policies)
     topic.publish(20)
     _, cnx = consume(subscription, SHARED, 100)
     await settle()
@@ -361,14 +338,12 @@ async def test_a_subscriptions_own_rate_counts() -> None:
 
 
 async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     _, stuck = consume(subscription, SHARED, 10)
     stuck.block()
     _, other = consume(subscription, SHARED, 2)
     topic.publish(4)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     before = (stuck.entries, other.entries)
     stuck.unblock()
     await settle()
@@ -377,8 +352,7 @@ async def test_a_consumer_that_does_not_read_holds_up_nobody() -> None:
 
 async def test_a_thousand_given_back_leave_over_several_turns() -> None:
     count = 3 * LEAVING_A_TURN
-    topic = await kept_topic(ledger_entries=count)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=count)
     topic.publish(count)
     consumer, cnx = consume(subscription, SHARED, count)
     while consumer.unacked < count:
@@ -397,8 +371,7 @@ async def test_a_thousand_given_back_leave_over_several_turns() -> None:
 
 async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
     count = 2 * LEAVING_A_TURN
-    topic = await kept_topic(ledger_entries=count)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=count)
     positions = topic.publish(count)
     consumer, cnx = consume(subscription, SHARED, count)
     while consumer.unacked < count:
@@ -424,8 +397,7 @@ async def test_giving_all_back_again_and_again_holds_up_nobody() -> None:
 async def test_large_messages_end_a_turn_sooner(kind, monkeypatch) -> None:
     # Each large message is as much work as many small messages
     monkeypatch.setattr(dispatcher, "BYTES_AS_AN_ENTRY", 1)
-    topic = await kept_topic(ledger_entries=1_000)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=1_000)
     topic.publish(250)
     consumer, _ = consume(subscription, kind, 250)
     assert subscription.dispatcher is not None
@@ -437,8 +409,7 @@ async def test_large_messages_end_a_turn_sooner(kind, monkeypatch) -> None:
 
 
 async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     positions = topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 100)
     await settle()
@@ -449,8 +420,7 @@ async def test_what_is_acknowledged_before_its_turn_to_leave_does_not_come_again
 
 
 async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(10)
     consumer, _ = consume(subscription, SHARED, 100)
     await settle()
@@ -467,8 +437,7 @@ async def test_the_garbage_collector_passes_over_what_consumers_have() -> None:
 
 async def test_what_comes_again_can_be_given_back_again() -> None:
     # The first of two messages was released, and acknowledged before redelivery
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     positions = topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 3)
     await settle()
@@ -488,8 +457,7 @@ async def test_what_comes_again_can_be_given_back_again() -> None:
 
 
 async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(3)
     consumer, cnx = consume(subscription, SHARED, 2)
     await settle()
@@ -504,8 +472,7 @@ async def test_what_is_skipped_leaves_the_consumer_that_has_it() -> None:
 
 async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
     # A consumer with a large backlog.
-    topic = await kept_topic(ledger_entries=7)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=7)
     topic.publish(100)
     consumer, _ = consume(subscription, SHARED, 100)
     await settle()
@@ -520,8 +487,7 @@ async def test_a_skip_costs_what_it_skips_and_not_what_consumers_have() -> None:
 
 async def test_many_long_skips_are_followed_by_one_look_at_what_consumers_have(monkeypatch) -> None:
     monkeypatch.setattr(holding, "LEAVING_A_TURN", 3)
-    topic = await kept_topic(ledger_entries=7)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=7)
     topic.publish(100)
     consumer, _ = consume(subscription, SHARED, 100)
     await settle()
@@ -548,8 +514,7 @@ async def test_whatever_is_skipped_leaves_its_consumers_and_nothing_else_does(
 
 
 async def skipped(skips: list[int], redelivered: set[int]) -> None:
-    topic = await kept_topic(ledger_entries=7)
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic(ledger_entries=7)
     positions = topic.publish(40)
     first, _ = consume(subscription, SHARED, 15)
     second, _ = consume(subscription, SHARED, 15)

@@ -11,14 +11,13 @@ from broker.messages.subscriptions.dispatchers.single_active import FailoverDisp
 from proto.names import TopicName
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import consume, ids, kept_topic
+from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
 
 EXCLUSIVE, FAILOVER = pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover
 
 
 async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(5)
     consumer, cnx = consume(subscription, EXCLUSIVE, 3)
     await settle()
@@ -26,8 +25,7 @@ async def test_an_exclusive_consumer_gets_as_many_as_it_has_permits() -> None:
 
 
 async def test_of_a_backlog_as_many_batches_are_read_as_there_are_permits() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(5, batch=3)
     consumer, cnx = consume(subscription, EXCLUSIVE, 2)
     await settle()
@@ -35,13 +33,11 @@ async def test_of_a_backlog_as_many_batches_are_read_as_there_are_permits() -> N
 
 
 async def test_after_a_wait_the_first_batch_is_read_alone() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consumer, cnx = consume(subscription, EXCLUSIVE, 2)
     await settle()
     topic.publish(3, batch=3)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     assert (cnx.entries, consumer.permits) == ([0], -1)
 
 
@@ -54,8 +50,7 @@ async def test_a_second_exclusive_consumer_is_refused() -> None:
 
 
 async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     first, second, _ = topic.publish(3)
     consumer, cnx = consume(subscription, EXCLUSIVE, 10)
     await settle()
@@ -68,8 +63,7 @@ async def test_what_was_not_acknowledged_comes_again_without_a_count() -> None:
 
 
 async def test_a_consumer_that_does_not_read_is_sent_nothing_until_it_does() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consumer, cnx = consume(subscription, EXCLUSIVE)
     cnx.block()
     topic.publish(2)
@@ -88,8 +82,7 @@ def told(cnx_commands: list[pb.BaseCommand]) -> list[bool]:
 
 
 async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(2)
     _, cnx = consume(subscription, FAILOVER, 10)
     await settle()
@@ -101,8 +94,7 @@ async def test_who_is_active_is_told_after_the_delay_and_messages_wait_for_it() 
 
 
 async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     topic.publish(1)
     consumer, _ = consume(subscription, FAILOVER, 10)
     topic.clock.advance(0.6)
@@ -115,8 +107,7 @@ async def test_a_change_is_told_when_it_was_due_to_whoever_came_meanwhile() -> N
 
 
 async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     subscription.remove_consumer(consume(subscription, FAILOVER)[0])
     topic.clock.advance(1.0)
     _, cnx = consume(subscription, FAILOVER)
@@ -127,8 +118,7 @@ async def test_a_change_that_is_due_when_all_are_gone_is_told_to_nobody() -> Non
 
 async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
     # The topic's hash ring chooses between "a" and "b"; the other consumer is passive
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     consumers = {}
     for name in ("b", "a"):
         consumers[name] = consume(subscription, FAILOVER, name=name)[1]
@@ -138,13 +128,11 @@ async def test_a_newcomer_hears_at_once_that_it_is_not_active() -> None:
 
 
 async def test_the_next_one_gets_what_the_active_one_did_not_acknowledge() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
     topic.clock.advance(1.0)
     positions = topic.publish(3)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     (active, _), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
     subscription.acknowledge_cumulatively(active, ids(positions[0])[0])
     subscription.remove_consumer(active)
@@ -177,13 +165,11 @@ async def test_those_who_stand_by_leave_without_another_choice(monkeypatch) -> N
 
 
 async def test_a_seek_closes_the_active_one_only_and_nobody_is_until_it_returns() -> None:
-    topic = await kept_topic()
-    subscription = topic.subscriptions().create("s")
+    topic, subscription = await subscribed_topic()
     connected = [consume(subscription, FAILOVER, 10, name=name) for name in ("a", "b")]
     topic.clock.advance(1.0)
     positions = topic.publish(2)
-    subscription.entries_added()
-    await settle()
+    await dispatched(subscription)
     (active, cnx), (_, standby) = sorted(connected, key=lambda one: not one[1].entries)
     subscription.seek(positions[1])
     topic.clock.advance(5.0)
