@@ -45,7 +45,7 @@ class Messaging:
         self.loaded_topics = topics = LoadedTopics(parts, store)
         parts.policies.on_change(topics.policies_changed)
         parts.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
-        parts.ownership.on_moved(topics.forget)
+        parts.ownership.on_moved(topics.deletion.forget)
         self.producer_names = ProducerNames(config.cluster_name, parts.instance)
         self.publish_rules = PublishRules.of(config)
         self.publish_limits = publish_limits(config.publishing, clock)

@@ -137,7 +137,7 @@ class TopicMonitors:
         if self._config.deletes_unused_partitioned:
             for name in partitioned:
                 with suppress(RefusedError, StoreError):
-                    await self._topics.delete_without_partitions(name)
+                    await self._topics.deletion.delete_without_partitions(name)
 
     async def _unused(self) -> AsyncIterator[TopicName]:
         """Yield the topics unused for long, loaded or not."""
@@ -156,7 +156,7 @@ class TopicMonitors:
             return  # Another broker took over while this broker was suspended.
         logger.info("deleting %s, which is unused", name)
         try:
-            await self._topics.delete(name)
+            await self._topics.deletion.delete(name)
         except (RefusedError, StoreError, MessageStoreError) as error:
             logger.info("%s is not deleted: %s", name, error)
 

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.errors import Refusal, RefusedError
-from broker.messages.compaction.compactor import Compactor, is_compacted, topic_of
-from broker.messages.compaction.topic_compaction import delete_compacted
+from broker.messages.compaction.compactor import Compactor
 from broker.messages.errors import MessageStoreError, fenced, not_stored
 from broker.messages.loading.topic_creation import (
     MOST_TOPICS,
@@ -18,6 +17,7 @@ from broker.messages.loading.topic_creation import (
     MadeTopics,
     TopicCreation,
 )
+from broker.messages.loading.topic_deletion import TopicDeletion
 from broker.messages.loading.topic_index import PastTopics, TopicIndex
 from broker.messages.resting import RestingTopics
 from broker.messages.subscriptions.context import SubscriptionRules
@@ -28,17 +28,17 @@ from broker.stores.name_locks import NameLocks, to_its_end
 from broker.topics.rules import partition_name
 from limiter.metrics.wait_times import WaitTimes
 from limiter.tasks import BackgroundTasks
-from proto.names import TopicName, namespace_of
+from proto.names import TopicName
 from server.configuration.addresses import NO_URLS, ServerUrls
 from server.tasks.cooperative import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
     from broker.configuration.config import BrokerConfig
     from broker.messages.position import Position
     from broker.messages.stores.managed_ledger import MessageStore
-    from broker.ownership.ownership import Bundle, Ownership
+    from broker.ownership.ownership import Ownership
     from broker.policies.effective import EffectivePolicies
     from broker.policies.service import PolicyService
     from broker.stores.store import MetadataStore
@@ -92,6 +92,8 @@ class LoadedTopics:
         growing: Subscriptions of new partitions.
         past: Counters of unloaded topics.
         resting: The topics that periodic work may skip.
+        deletion: Deletes topics, loaded or not.
+        locks: A lock for each name that is loaded, unloaded or deleted.
 
     Source: upstream BrokerService.topics.
     """
@@ -122,7 +124,8 @@ class LoadedTopics:
         parts.topics.on_made(self._note_made)
         parts.topics.on_deleted(self.made.deleted)
         self._topics = TopicIndex()
-        self._locks: NameLocks[str] = NameLocks()
+        self.locks: NameLocks[str] = NameLocks()
+        self.deletion = TopicDeletion(self, parts.topics, store)
         self._most_loads = parts.config.max_concurrent_topic_loads
         self._loads = asyncio.Semaphore(self._most_loads)
         self._followers = PolicyFollowers()
@@ -150,7 +153,7 @@ class LoadedTopics:
     @asynccontextmanager
     async def unloaded(self, name: str) -> AsyncIterator[bool]:
         """Prevent a topic's loading during a block of code; yields False if already loaded."""
-        async with self._locks.of(name):
+        async with self.locks.of(name):
             yield name not in self._topics
 
     def within(self, namespace: NamespaceName) -> Iterator[Topic]:
@@ -173,9 +176,19 @@ class LoadedTopics:
         """Return True while this broker serves a topic."""
         return self._ownership.alone or self._ownership.owns(name)
 
+    def find(self, name: TopicName) -> Topic | None:
+        """Return a loaded topic, otherwise None; no use of the topic."""
+        return self._topics.get(str(name))
+
+    def discard(self, topic: Topic) -> None:
+        """Remove a topic, if loaded, and keep its counters."""
+        self.resting.discard(topic)
+        if self._topics.discard(topic):
+            self.past.add(topic)
+
     def loaded(self, name: TopicName) -> Topic | None:
         """Return a loaded topic, otherwise None."""
-        found = self._topics.get(str(name))
+        found = self.find(name)
         if found is not None:
             found.touched()
         return found
@@ -198,8 +211,8 @@ class LoadedTopics:
         return await to_its_end(self._got(name, create=create))
 
     async def _got(self, name: TopicName, *, create: bool) -> Topic:
-        async with self._locks.of(str(name)):
-            found = self._topics.get(str(name))
+        async with self.locks.of(str(name)):
+            found = self.find(name)
             if found is not None and not found.closing:
                 return found
             return await self._counted_load(name, found, create=create)
@@ -294,8 +307,8 @@ class LoadedTopics:
         return await to_its_end(self._unload_named(name, new_owner))
 
     async def _unload_named(self, name: TopicName, new_owner: ServerUrls) -> bool:
-        async with self._locks.of(str(name)):
-            topic = self._topics.get(str(name))
+        async with self.locks.of(str(name)):
+            topic = self.find(name)
             if topic is not None:
                 await self._unload(topic, new_owner)
             return topic is not None
@@ -326,30 +339,6 @@ class LoadedTopics:
             if belongs(topic.name):
                 await self.unload(topic.name)
 
-    async def forget(self, bundle: Bundle) -> None:
-        """Delete stored data of a bundle's topics that another broker served or deleted meanwhile.
-
-        Topics served by this broker stay, because they are newer.
-
-        Raises:
-            RequestError: The message store failed.
-        """
-        inside = str(bundle.namespace)
-        async for name in in_turns(self._store.names()):
-            if namespace_of(name) != inside:
-                continue
-            topic = topic_of(name)
-            if bundle.holds(topic):
-                async with self._locks.of(str(topic)):
-                    if not self._ownership.owns(topic):
-                        await self._forget(name)
-
-    async def _forget(self, name: str) -> None:
-        try:
-            await self._store.delete_ledger(name)
-        except MessageStoreError as error:
-            raise not_stored(error) from None
-
     async def _unload(self, topic: Topic, new_owner: ServerUrls = NO_URLS) -> None:
         topic.closing = True
         try:
@@ -359,9 +348,7 @@ class LoadedTopics:
             if isinstance(topic, PersistentTopic):
                 await self._keep(topic)
         finally:
-            self.resting.discard(topic)
-            if self._topics.discard(topic):
-                self.past.add(topic)
+            self.discard(topic)
 
     async def _keep(self, topic: PersistentTopic) -> None:
         topic.subscriptions.close()
@@ -385,77 +372,9 @@ class LoadedTopics:
             self._unloads.start(self._unload_broken(topic))
 
     async def _unload_broken(self, topic: Topic) -> None:
-        async with self._locks.of(topic.full_name):
+        async with self.locks.of(topic.full_name):
             if self._topics.get(topic.full_name) is topic:  # Else the next client was faster.
                 await self._unload(topic)
-
-    async def delete(self, name: TopicName, *, force: bool = False) -> None:
-        """Delete a topic and its messages.
-
-        Args:
-            name: The topic, loaded or not.
-            force: Delete despite producers or consumers, which are closed.
-
-        Raises:
-            RefusedError: The topic is missing, partitioned, or in use.
-            StoreError: The metadata store failed.
-            MessageStoreError: The message store failed.
-        """
-        await to_its_end(self._delete(name, force=force))
-
-    async def _delete(self, name: TopicName, *, force: bool) -> None:
-        async with self._locks.of(str(name)):
-            topic = self._topics.get(str(name))
-            if topic is not None and not force:
-                check_unused(topic)
-            await self._parts.topics.check_there(name)
-            if name.persistent:
-                await self._store.flushed()  # Fails before closing the topic.
-            if topic is not None and not force:
-                check_unused(topic)  # Clients may have connected meanwhile.
-            # Messages first, as upstream: after a crash a new topic must not inherit the messages.
-            await self._drop(name, topic)
-            await self._parts.topics.delete(name)
-
-    async def _drop(self, name: TopicName, topic: Topic | None) -> None:
-        if topic is not None:
-            topic.closing = True
-            if not name.persistent:  # Producers first here (recorded).
-                topic.producers.disconnect(fenced())
-            topic.subscriptions.close_consumers()
-            topic.subscriptions.close()
-            topic.producers.disconnect(fenced())
-            topic.rate.stop()
-            self.resting.discard(topic)
-            self._topics.discard(topic)
-            self.past.add(topic)
-            if isinstance(topic, PersistentTopic):
-                topic.forget_pending()
-                await topic.compaction.close()
-                topic.subscriptions.forget()
-        if name.persistent:
-            await self._delete_messages(str(name))
-
-    async def _delete_messages(self, name: str) -> None:
-        try:
-            await delete_compacted(self._store, name)
-        except MessageStoreError as error:
-            # A damaged topic lost its list of compacted ledgers; write failures are raised again
-            # below.
-            logger.warning("searching for the compacted entries of %s: %s", name, error)
-            async for left in in_turns(self._store.names()):
-                if is_compacted(left) and str(topic_of(left)) == name:
-                    await self._store.delete_ledger(left)
-        await self._store.delete_ledger(name)
-
-    async def delete_without_partitions(self, name: TopicName) -> None:
-        """Delete a partitioned topic, unless it was imported or has partitions.
-
-        Raises:
-            StoreError: The store failed.
-        """
-        if name in self.made:
-            await self._parts.topics.delete_without_partitions(name)
 
     @asynccontextmanager
     async def shut(self, *names: NamespaceName | TopicName) -> AsyncIterator[None]:
@@ -467,7 +386,7 @@ class LoadedTopics:
         self._shut.update(keys)
         try:
             for loading in [one for one in self._loading if self._is_shut(one)]:
-                async with self._locks.of(str(loading)):
+                async with self.locks.of(str(loading)):
                     pass
             yield
         finally:
@@ -477,42 +396,6 @@ class LoadedTopics:
     def _is_shut(self, name: TopicName) -> bool:
         shut = self._shut
         return str(name.namespace) in shut or str(name.partitioned_name) in shut
-
-    @asynccontextmanager
-    async def emptied(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
-        """Close the topics of namespaces and delete their messages before a block of code.
-
-        The block deletes the topics' names; loads are blocked until the end.
-
-        Raises:
-            MessageStoreError: The message store failed, and still has some messages.
-        """
-        async with self.shut(*namespaces):
-            await self._store.flushed()  # A failing store must not close topics in vain.
-            await self._empty(frozenset(map(str, namespaces)), namespaces)
-            yield
-            await self.made.forget(namespaces)
-            self.past.forget(namespaces)
-
-    async def _empty(self, names: frozenset[str], namespaces: Sequence[NamespaceName]) -> None:
-        async for namespace in in_turns(namespaces):
-            async for topic in in_turns(self.within(namespace)):
-                await to_its_end(self._drop_loaded(topic))
-        stored = in_turns(self._store.names())
-        inside = [name async for name in stored if namespace_of(name) in names]
-        # Compacted ledgers first: deleting a topic loses the list of its compacted ledgers.
-        for name in [*filter(is_compacted, inside), *inside]:
-            await self._delete_stored(name)
-
-    async def _delete_stored(self, name: str) -> None:
-        if self._store.holds(name):
-            async with self._locks.of(str(topic_of(name))):
-                await self._store.delete_ledger(name)
-
-    async def _drop_loaded(self, topic: Topic) -> None:
-        async with self._locks.of(topic.full_name):
-            if self._topics.get(topic.full_name) is topic:
-                await self._drop(topic.name, topic)
 
     async def terminate(self, name: TopicName) -> Position:
         """Terminate a topic; return the position of the last message.
@@ -552,20 +435,3 @@ class LoadedTopics:
         for begin in range(0, len(names), CLOSED_AT_ONCE):
             some = names[begin : begin + CLOSED_AT_ONCE]
             await asyncio.gather(*[self.unload(name, new_owner(name)) for name in some])
-
-
-def check_unused(topic: Topic) -> None:
-    """Refuse to delete a topic with clients.
-
-    Raises:
-        RefusedError: The topic has clients.
-    """
-    consumers, producers = topic.subscriptions.consumer_count, len(topic.producers)
-    clients = consumers + producers
-    if clients:
-        noun = "client" if clients == 1 else "clients"
-        text = (
-            f"Topic has {clients} {noun} connected Including {consumers} consumers, {producers} "
-            "producers, and 0 replicators."
-        )
-        raise RefusedError(Refusal.PRECONDITION_FAILED, text)

@@ -188,7 +188,7 @@ async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(dom
     request.consumer_id, request.request_id = 1, 2
     await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
     cnx: Any = found.cnx
-    await cnx.parts.loaded_topics.delete(TopicName.parse(name), force=True)
+    await cnx.parts.loaded_topics.deletion.delete(TopicName.parse(name), force=True)
     assert [one.type for one in found.answers()] == told
 
 
