@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from broker.message_metrics.gather import MessageMetrics, MetricSource
 from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import LoadedTopics
+from broker.messages.loading.topic_deletion import TopicDeletion
 from broker.messages.monitors import TopicMonitors
 from broker.messages.producers import ProducerNames
 from broker.messages.publishing.checks import PublishRules
@@ -32,6 +33,7 @@ class Messaging:
     Attributes:
         store: The message store.
         loaded_topics: The topics in use.
+        deletion: Deletes topics, in use or not.
         producer_names: Names for producers without a name.
         publish_rules: The bounds of one message.
         publish_limits: The bounds of all publishing together.
@@ -43,13 +45,14 @@ class Messaging:
         config, clock = parts.config, parts.clock
         self.store = store = message_store_for(config, clock)
         self.loaded_topics = topics = LoadedTopics(parts, store)
+        self.deletion = TopicDeletion(topics, parts.topics, store)
         parts.policies.on_change(topics.policies_changed)
         parts.ownership.on_lost(lambda bundle: topics.let_go(bundle.holds))
-        parts.ownership.on_moved(topics.deletion.forget)
+        parts.ownership.on_moved(self.deletion.forget)
         self.producer_names = ProducerNames(config.cluster_name, parts.instance)
         self.publish_rules = PublishRules.of(config)
         self.publish_limits = publish_limits(config.publishing, clock)
-        self.monitors = TopicMonitors(topics, config.publishing, clock)
+        self.monitors = TopicMonitors(topics, self.deletion, config.publishing, clock)
         seconds = config.publishing.statistics_seconds
         source = MetricSource(config.cluster_name, config.metrics, seconds, topics, store.figures)
         self.metrics = MessageMetrics(source)

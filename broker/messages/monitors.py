@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from broker.configuration.publishing_keys import PublishingConfig
     from broker.messages.loading.loaded_topics import LoadedTopics
+    from broker.messages.loading.topic_deletion import TopicDeletion
     from broker.messages.topic import Topic
     from limiter.clock import Clock
     from proto.names import TopicName
@@ -36,8 +37,15 @@ logger = logging.getLogger(__name__)
 class TopicMonitors:
     """Runs the periodic work on loaded topics, except topics at rest."""
 
-    def __init__(self, topics: LoadedTopics, config: PublishingConfig, clock: Clock) -> None:
+    def __init__(
+        self,
+        topics: LoadedTopics,
+        deletion: TopicDeletion,
+        config: PublishingConfig,
+        clock: Clock,
+    ) -> None:
         self._topics = topics
+        self._deletion = deletion
         self._config = config
         self._clock = clock
         self._tasks = BackgroundTasks()
@@ -137,7 +145,7 @@ class TopicMonitors:
         if self._config.deletes_unused_partitioned:
             for name in partitioned:
                 with suppress(RefusedError, StoreError):
-                    await self._topics.deletion.delete_without_partitions(name)
+                    await self._deletion.delete_without_partitions(name)
 
     async def _unused(self) -> AsyncIterator[TopicName]:
         """Yield the topics unused for long, loaded or not."""
@@ -156,7 +164,7 @@ class TopicMonitors:
             return  # Another broker took over while this broker was suspended.
         logger.info("deleting %s, which is unused", name)
         try:
-            await self._topics.deletion.delete(name)
+            await self._deletion.delete(name)
         except (RefusedError, StoreError, MessageStoreError) as error:
             logger.info("%s is not deleted: %s", name, error)
 

@@ -121,7 +121,7 @@ class NamespaceAdmin(Resource):
         store = self._context.store
         there = [one for one in namespaces if await store.policies(one) is not None]
         # Names go last: a new owner of a name must not find data left by a kill halfway.
-        async with self._context.messaging.loaded_topics.deletion.emptied(there):
+        async with self._context.messaging.deletion.emptied(there):
             await self._context.message_policies.forget_namespaces(there)
             found = list(await store.delete_all(there))
             # Repeated: a policy may have been set meanwhile.

@@ -17,7 +17,6 @@ from broker.messages.loading.topic_creation import (
     MadeTopics,
     TopicCreation,
 )
-from broker.messages.loading.topic_deletion import TopicDeletion
 from broker.messages.loading.topic_index import PastTopics, TopicIndex
 from broker.messages.resting import RestingTopics
 from broker.messages.subscriptions.context import SubscriptionRules
@@ -92,7 +91,6 @@ class LoadedTopics:
         growing: Subscriptions of new partitions.
         past: Counters of unloaded topics.
         resting: The topics that periodic work may skip.
-        deletion: Deletes topics, loaded or not.
         locks: A lock for each name that is loaded, unloaded or deleted.
 
     Source: upstream BrokerService.topics.
@@ -125,7 +123,6 @@ class LoadedTopics:
         parts.topics.on_deleted(self.made.deleted)
         self._topics = TopicIndex()
         self.locks: NameLocks[str] = NameLocks()
-        self.deletion = TopicDeletion(self, parts.topics, store)
         self._most_loads = parts.config.max_concurrent_topic_loads
         self._loads = asyncio.Semaphore(self._most_loads)
         self._followers = PolicyFollowers()

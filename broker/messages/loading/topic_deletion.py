@@ -132,12 +132,9 @@ class TopicDeletion:
         inside = [name async for name in stored if namespace_of(name) in names]
         # Compacted ledgers first: deleting a topic loses the list of its compacted ledgers.
         for name in [*filter(is_compacted, inside), *inside]:
-            await self._delete_stored(name)
-
-    async def _delete_stored(self, name: str) -> None:
-        if self._store.holds(name):
-            async with self._loaded.locks.of(str(topic_of(name))):
-                await self._store.delete_ledger(name)
+            if self._store.holds(name):
+                async with self._loaded.locks.of(str(topic_of(name))):
+                    await self._store.delete_ledger(name)
 
     async def _drop_loaded(self, topic: Topic) -> None:
         async with self._loaded.locks.of(topic.full_name):
@@ -160,13 +157,10 @@ class TopicDeletion:
             if bundle.holds(topic):
                 async with self._loaded.locks.of(str(topic)):
                     if not self._loaded.serves(topic):
-                        await self._forget(name)
-
-    async def _forget(self, name: str) -> None:
-        try:
-            await self._store.delete_ledger(name)
-        except MessageStoreError as error:
-            raise not_stored(error) from None
+                        try:
+                            await self._store.delete_ledger(name)
+                        except MessageStoreError as error:
+                            raise not_stored(error) from None
 
 
 def check_unused(topic: Topic) -> None:
@@ -176,8 +170,7 @@ def check_unused(topic: Topic) -> None:
         RefusedError: The topic has clients.
     """
     consumers, producers = topic.subscriptions.consumer_count, len(topic.producers)
-    clients = consumers + producers
-    if clients:
+    if clients := consumers + producers:
         noun = "client" if clients == 1 else "clients"
         text = (
             f"Topic has {clients} {noun} connected Including {consumers} consumers, {producers} "

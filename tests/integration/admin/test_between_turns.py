@@ -14,6 +14,7 @@ from broker.messages.stores.memory import MemoryManagedLedger
 from broker.messages.topic import PersistentTopic
 from proto.names import TopicName
 from server.tasks import cooperative
+from tests.support.messages.deletion import deletion_of
 from tests.support.peers.rest_client import RestClient, rest_client
 from tests.support.processes.cluster import cluster
 
@@ -101,7 +102,7 @@ async def test_topics_that_are_deleted_meanwhile_are_missing(method, path, _, mo
         async def delete_one() -> None:
             topic = next(iter(loaded), None)
             if topic is not None:
-                await loaded.deletion.delete(topic.name, force=True)
+                await deletion_of(loaded).delete(topic.name, force=True)
 
         between_turns(monkeypatch, delete_one)
         answer = await rest.ask(method, path, "{}" if path.endswith("properties") else None)
@@ -147,7 +148,7 @@ async def test_a_topic_is_deleted_though_one_of_its_partitions_was_meanwhile(mon
 
         async def delete_last() -> None:
             if len(loaded) == PARTITIONS - 1 and loaded.loaded(last) is not None:
-                await loaded.deletion.delete(last, force=True)
+                await deletion_of(loaded).delete(last, force=True)
 
         between_turns(monkeypatch, delete_last)
         await rest.done("DELETE", f"{TOPIC}/partitions")
@@ -161,7 +162,7 @@ async def test_a_partition_that_was_deleted_meanwhile_cannot_be_terminated(monke
         async def delete_last() -> None:
             ended = any(topic.terminated for topic in loaded)
             if ended and loaded.loaded(last) is not None:
-                await loaded.deletion.delete(last, force=True)
+                await deletion_of(loaded).delete(last, force=True)
 
         between_turns(monkeypatch, delete_last)
         answer = await rest.ask("POST", f"{TOPIC}/terminate/partitions")

@@ -143,8 +143,14 @@ class ModelBroker:
 
     # -- the topic ----------------------------------------------------------------------------
 
-    def publish(self, messages: int = 1, *, batch: bool | None = None, size: int = 0) -> None:
-        """Store an entry: a batch, or a message alone; payloads are numbers."""
+    def publish(
+        self, messages: int = 1, *, entries: int = 1, batch: bool | None = None, size: int = 0
+    ) -> None:
+        """Store entries: each a batch, or a message alone; payloads are numbers."""
+        for _ in range(entries):
+            self._publish(messages, batch, size)
+
+    def _publish(self, messages: int, batch: bool | None, size: int) -> None:
         is_batch = messages > 1 if batch is None else batch
         number = sum(entry.messages for entry in self.entries)
         outgoing = plain(number + messages)[number:]

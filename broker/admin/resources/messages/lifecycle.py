@@ -48,7 +48,7 @@ class LifecycleAdmin(TopicResource):
         """Delete a topic; with force also if clients use the topic."""
         topic = topic_name(request)
         await check_owner(self._context, topic)
-        await self._topics.loaded.deletion.delete(topic, force=flag(request, "force"))
+        await self._context.messaging.deletion.delete(topic, force=flag(request, "force"))
 
     @endpoint("DELETE {topic}/partitions?force", NamespaceOperation.DELETE_TOPIC)
     async def delete_partitioned(self, request: web.Request) -> None:
@@ -68,7 +68,7 @@ class LifecycleAdmin(TopicResource):
                     check_unused(loaded)
             async for one in in_turns(used):
                 if self._is_used(one):  # Otherwise deleted meanwhile.
-                    await loaded_topics.deletion.delete(one, force=True)
+                    await self._context.messaging.deletion.delete(one, force=True)
             await self._context.topics.delete_partitioned(topic)
 
     async def _partitions(self, topic: TopicName) -> list[TopicName]:

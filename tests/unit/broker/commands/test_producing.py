@@ -15,6 +15,7 @@ from broker.policies.effective import DEFAULTS, NO_RATE, EffectivePolicies, Rate
 from proto.frames import encode_command, encode_payload_command
 from proto.names import NamespaceName, TopicName
 from tests.support.clocks.settle import settle
+from tests.support.messages.deletion import deletion_of
 from tests.support.messages.producing import SlowLedger
 from tests.support.processes.commands import Wire
 from tests.unit.broker.commands.test_table import CONNECTED, parts, wire
@@ -188,7 +189,7 @@ async def test_a_deleted_topic_closes_its_clients_in_the_order_of_its_domain(dom
     request.consumer_id, request.request_id = 1, 2
     await found.ask(pb.BaseCommand(type=Type.SUBSCRIBE, subscribe=request))
     cnx: Any = found.cnx
-    await cnx.parts.loaded_topics.deletion.delete(TopicName.parse(name), force=True)
+    await deletion_of(cnx.parts.loaded_topics).delete(TopicName.parse(name), force=True)
     assert [one.type for one in found.answers()] == told
 
 

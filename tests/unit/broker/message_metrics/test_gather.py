@@ -191,7 +191,7 @@ async def test_what_unloaded_topics_published_stays_in_the_brokers_latency() -> 
     measured = Measured()
     await measured.fill()
     await measured.topics.unload(TopicName.parse("m1"))
-    await measured.topics.deletion.delete(TopicName.parse("other"), force=True)
+    await measured.deletion.delete(TopicName.parse("other"), force=True)
     of_broker = values(measured.samples())
     assert of_broker["pulsar_broker_topics_count"] == 1
     assert of_broker["pulsar_broker_publish_latency_count"] == 6

@@ -58,8 +58,7 @@ async def test_without_a_queue_one_message_is_asked_for_however_often_a_receive_
     for _ in range(3):
         (await started(consumer.receive())).cancel()
         await settle()
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     assert consumer.statistics().messages_queued == 1
     assert await numbers(consumer, 2) == [b"0", b"1"]
 
@@ -98,8 +97,7 @@ async def test_a_terminated_topic_ends_the_wait(broker: ModelBroker) -> None:
 async def test_batch_receive_has_enough_as_its_policy_says(
     broker: ModelBroker, policy: ConsumerBatchReceivePolicy, published: int, expected: int
 ) -> None:
-    for _ in range(published):
-        broker.publish()
+    broker.publish(entries=published)
     consumer = await opened(broker, batch_receive_policy=policy)
     assert len(await consumer.batch_receive()) == expected
 
@@ -198,8 +196,7 @@ async def test_a_consumer_shows_its_name_its_subscription_and_its_topic() -> Non
 
 async def test_a_stopped_consumer_ends_its_loops_and_still_acknowledges() -> None:
     broker = ModelBroker()
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     consumer = await opened(broker)
     done = []
     async for message in consumer:

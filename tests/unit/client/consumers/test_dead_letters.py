@@ -141,8 +141,7 @@ async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_
 
 async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Producers) -> None:
     broker = ModelBroker()
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     consumer = await retrying(broker, retry_enabled=False)
     producers.errors.append(ValueError("an event's time that no producer takes"))
     for _ in range(2):

@@ -141,8 +141,7 @@ async def test_messages_of_partitions_are_taken_in_turn() -> None:
     broker = ModelBroker(partition_count=2, delivers=False)
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
     await topics.add_topic(TOPIC)
-    for _ in range(6):
-        broker.publish()
+    broker.publish(entries=6)
     assert broker.cnx is not None
     consumer = Consumer(broker.context, topics, TOPIC)
     for number in range(6):

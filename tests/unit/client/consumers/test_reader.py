@@ -130,8 +130,7 @@ async def test_a_reader_waits_for_no_connection_to_tell_how_far_it_is(broker: Mo
 
 
 async def test_seek_reads_again(broker: ModelBroker) -> None:
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     reader = await opened(broker)
     await rest(reader)
     seeking = await started(reader.seek(MessageId(-1, LEDGER, 0)))
@@ -243,8 +242,7 @@ async def test_a_refused_seek_reads_nothing_twice(broker: ModelBroker) -> None:
 @pytest.mark.parametrize("start", [MessageId.latest, MessageId.earliest])
 async def test_what_came_and_was_not_read_comes_again_by_the_next_connection(broker, start) -> None:
     reader = await opened(broker, start)
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     broker.breaks()
     await settle()
     broker.clock.advance(1)

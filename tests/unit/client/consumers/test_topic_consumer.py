@@ -65,8 +65,7 @@ async def test_subscribe_says_everything_the_options_say(broker: ModelBroker) ->
 
 async def test_permits_are_granted_when_it_is_subscribed_and_as_half_of_them_come_free() -> None:
     broker = ModelBroker()
-    for _ in range(12):
-        broker.publish()
+    broker.publish(entries=12)
     consumer = await opened(broker)
     await numbers(consumer, 5)
     await settle()
@@ -110,8 +109,7 @@ async def test_a_consumer_that_fails_after_it_subscribed_is_closed_at_the_broker
 
 async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledged() -> None:
     broker = ModelBroker()
-    for _ in range(4):
-        broker.publish()
+    broker.publish(entries=4)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     await consumer.receive()
@@ -133,8 +131,7 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
 @pytest.mark.parametrize("receipts", [False, True])
 async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> None:
     broker = ModelBroker()
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker, ack_receipt_enabled=receipts)
     acknowledging = [
         await started(consumer.acknowledge(await consumer.receive())) for _ in range(2)
@@ -248,8 +245,7 @@ async def test_seek_goes_on_behind_a_message_or_with_it(inclusive: bool, expecte
 
 
 async def test_seek_drops_what_is_queued_and_forgets_acknowledgements(broker: ModelBroker) -> None:
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     seeking = await started(consumer.seek(MessageId.earliest))
@@ -260,8 +256,7 @@ async def test_seek_drops_what_is_queued_and_forgets_acknowledgements(broker: Mo
 
 
 async def test_a_refused_seek_loses_nothing(broker: ModelBroker) -> None:
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker)
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
     with pytest.raises(Exception, match="no"):
@@ -272,8 +267,7 @@ async def test_a_refused_seek_loses_nothing(broker: ModelBroker) -> None:
 
 async def test_closing_sends_acknowledgements_and_gives_everything_back() -> None:
     broker = ModelBroker()
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     counted = broker.memory.current_usage
@@ -320,8 +314,7 @@ async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -
 
 @pytest.mark.parametrize("loses", [ModelBroker.close_consumer, ModelBroker.breaks])
 async def test_closing_sends_what_was_acknowledged_by_the_next_connection(broker, loses) -> None:
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     loses(broker)
@@ -442,8 +435,7 @@ async def test_unsubscribing_acknowledges_before_and_nothing_after(broker: Model
 
 
 async def test_what_was_acknowledged_before_a_refused_seek_stays_so(broker: ModelBroker) -> None:
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     broker.refusals = [server_response_error(pb.MetadataError, "no")]
@@ -455,8 +447,7 @@ async def test_what_was_acknowledged_before_a_refused_seek_stays_so(broker: Mode
 
 
 async def test_a_seek_that_is_cancelled_costs_no_acknowledgement_later(broker: ModelBroker) -> None:
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     consumer = await opened(broker)
     broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))
@@ -487,8 +478,7 @@ async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> N
 async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:
     # Given a broker that closes the consumer, and leaves the seek unanswered
     broker = ModelBroker()
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker, ack_group_time_ms=0)
     (first,) = [await consumer.receive()]
     hold = broker.hold = asyncio.Event()

@@ -13,6 +13,7 @@ from broker.errors import RefusedError
 from broker.messages.compaction.compactor import compacted_name
 from broker.messages.errors import MessageStoreError
 from broker.messages.loading.loaded_topics import CLOSED_AT_ONCE, LoadedTopics, TopicParts
+from broker.messages.loading.topic_deletion import TopicDeletion
 from broker.messages.position import Position
 from broker.messages.stores.managed_ledger import ManagedLedger
 from broker.messages.stores.memory import MemoryMessageStore
@@ -80,6 +81,7 @@ class Loaded:
             ),
             self.store,
         )
+        self.deletion = TopicDeletion(self.topics, service, self.store)
 
     async def topic(self) -> PersistentTopic:
         await self.names.create_namespace(NAMESPACE)
@@ -88,7 +90,7 @@ class Loaded:
         return topic
 
     async def emptied(self) -> None:
-        async with self.topics.deletion.emptied([NAMESPACE]):
+        async with self.deletion.emptied([NAMESPACE]):
             pass
 
     def connection(self) -> ProducingConnection:
@@ -205,11 +207,11 @@ async def test_a_topic_in_use_is_deleted_by_force_only(loaded: Loaded) -> None:
     add(topic, cnx.producer())
     cnx.take()
     with pytest.raises(RefusedError) as raised:
-        await loaded.topics.deletion.delete(NAME)
+        await loaded.deletion.delete(NAME)
     assert raised.value.reason == (
         "Topic has 1 client connected Including 0 consumers, 1 producers, and 0 replicators."
     )
-    await loaded.topics.deletion.delete(NAME, force=True)
+    await loaded.deletion.delete(NAME, force=True)
     assert [one.type for one in cnx.take()] == [Type.CLOSE_PRODUCER]
     snapshot = await loaded.names.snapshot(NAMESPACE)
     assert snapshot is not None
@@ -221,14 +223,14 @@ async def test_a_topic_in_use_is_deleted_by_force_only(loaded: Loaded) -> None:
 async def test_a_topic_that_is_missing_cannot_be_deleted(loaded: Loaded) -> None:
     await loaded.topic()
     with pytest.raises(RefusedError):
-        await loaded.topics.deletion.delete(TopicName.parse("other"))
+        await loaded.deletion.delete(TopicName.parse("other"))
     assert loaded.topics.loaded(NAME) is not None
 
 
 async def test_a_topic_that_is_not_loaded_is_deleted_with_its_messages(loaded: Loaded) -> None:
     await loaded.topic()
     await loaded.topics.unload(NAME)
-    await loaded.topics.deletion.delete(NAME)
+    await loaded.deletion.delete(NAME)
     assert not loaded.store.holds(str(NAME))
 
 
@@ -236,12 +238,12 @@ async def test_a_topic_is_not_deleted_while_nothing_can_be_stored(loaded: Loaded
     await loaded.topic()
     loaded.store.error = MessageStoreError("there is no room")
     with pytest.raises(MessageStoreError, match="there is no room"):
-        await loaded.topics.deletion.delete(NAME)
+        await loaded.deletion.delete(NAME)
     topic = loaded.topics.loaded(NAME)
     assert topic is not None
     assert not topic.closing
     loaded.store.error = None
-    await loaded.topics.deletion.delete(NAME)
+    await loaded.deletion.delete(NAME)
     assert not loaded.store.holds(str(NAME))
 
 
@@ -324,7 +326,7 @@ async def test_a_topic_that_is_being_loaded_for_nobody_is_deleted_when_it_is_the
     loaded.store.may_open.clear()
     loading = await started(loaded.topics.get(NAME))
     loading.cancel()
-    deleting = await started(loaded.topics.deletion.delete(NAME))
+    deleting = await started(loaded.deletion.delete(NAME))
     assert not deleting.done()
     loaded.store.may_open.set()
     await deleting
@@ -340,7 +342,7 @@ async def test_a_topic_that_clients_join_meanwhile_is_not_deleted(loaded, monkey
 
     monkeypatch.setattr(loaded.store, "flushed", joins)
     with pytest.raises(RefusedError, match="1 producers"):
-        await loaded.topics.deletion.delete(NAME)
+        await loaded.deletion.delete(NAME)
     assert loaded.topics.loaded(NAME) is topic
     assert loaded.store.holds(str(NAME))
 
@@ -358,7 +360,7 @@ async def test_no_partition_is_loaded_while_its_topic_is_deleted(loaded: Loaded)
 async def test_what_is_made_by_rest_while_its_namespace_goes_is_not_noted(loaded: Loaded) -> None:
     loaded.policies = replace(DEFAULTS, inactive_topics=InactiveTopics(delete=True))
     await loaded.topic()
-    async with loaded.topics.deletion.emptied([NAMESPACE]):
+    async with loaded.deletion.emptied([NAMESPACE]):
         await loaded.service.create(TopicName.parse("late"), {})
     assert len(loaded.topics.made) == 0
 
@@ -373,13 +375,13 @@ async def test_a_topic_that_cannot_be_read_is_deleted_with_what_compactions_have
         raise MessageStoreError("it is damaged")
 
     monkeypatch.setattr(loaded.store, "open_ledger", damaged)
-    await loaded.topics.deletion.delete(NAME)
+    await loaded.deletion.delete(NAME)
     assert not loaded.store.names()
 
 
 async def test_no_topic_of_a_namespace_is_loaded_before_its_name_is_gone(loaded: Loaded) -> None:
     topic = await loaded.topic()
-    async with loaded.topics.deletion.emptied([NAMESPACE]):
+    async with loaded.deletion.emptied([NAMESPACE]):
         assert topic.closing
         with pytest.raises(RequestError, match="temporarily unavailable"):
             await loaded.topics.get(NAME)
@@ -410,7 +412,7 @@ async def test_of_a_topic_whose_name_cannot_be_deleted_the_messages_are_gone(
 
     monkeypatch.setattr(loaded.names, "apply", fails)
     with pytest.raises(StoreError, match="is away"):
-        await loaded.topics.deletion.delete(NAME, force=True)
+        await loaded.deletion.delete(NAME, force=True)
     again = await loaded.topic()
     assert again.ledger.size_bytes == 0
 
@@ -438,9 +440,7 @@ async def test_who_was_paused_for_the_rate_of_a_topic_is_read_again_when_it_goes
     for number in range(100):
         publish(topic, producer, number)
     assert not cnx.gate.open
-    await (
-        loaded.topics.deletion.delete(NAME, force=True) if deleted else loaded.topics.unload(NAME)
-    )
+    await (loaded.deletion.delete(NAME, force=True) if deleted else loaded.topics.unload(NAME))
     assert cnx.gate.open
 
 
@@ -464,7 +464,7 @@ async def test_a_bundle_that_moved_is_forgotten_with_what_compactions_have_left_
         await loaded.store.open_ledger(name)
     elsewhere = "persistent://public/another/t"
     await loaded.store.open_ledger(elsewhere)
-    await loaded.topics.deletion.forget(Bundle(NAMESPACE, ALL_HASHES))
+    await loaded.deletion.forget(Bundle(NAMESPACE, ALL_HASHES))
     assert set(loaded.store.names()) == {str(NAME), left, elsewhere}  # NAME is served
 
 
@@ -473,7 +473,7 @@ async def test_a_bundle_of_which_not_all_can_be_forgotten_is_refused(monkeypatch
     await loaded.store.open_ledger(str(FOREIGN))
     monkeypatch.setattr(loaded.store, "delete_ledger", no_room)
     with pytest.raises(RequestError, match="no room"):
-        await loaded.topics.deletion.forget(Bundle(NAMESPACE, ALL_HASHES))
+        await loaded.deletion.forget(Bundle(NAMESPACE, ALL_HASHES))
 
 
 @pytest.mark.parametrize("how", ["namespace", "namespace, unloaded", "topic", "topic, unloaded"])
@@ -484,7 +484,7 @@ async def test_what_compactions_have_left_goes_with_the_topic(loaded: Loaded, ho
     if "namespace" in how:
         await loaded.emptied()
     else:
-        await loaded.topics.deletion.delete(NAME, force=True)
+        await loaded.deletion.delete(NAME, force=True)
     assert not loaded.store.names()
     await settle()
 

@@ -37,8 +37,7 @@ async def broker() -> ModelBroker:
 
 
 async def test_acknowledgements_are_gathered_for_a_tenth_of_a_second(broker: ModelBroker) -> None:
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker)
     messages = [await consumer.receive() for _ in range(3)]
     await consumer.acknowledge(messages[:2])
@@ -186,8 +185,7 @@ async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> No
 
 
 async def test_what_is_not_acknowledged_in_time_comes_again(broker: ModelBroker) -> None:
-    for _ in range(2):
-        broker.publish()
+    broker.publish(entries=2)
     consumer = await opened(broker, consumer_type=SHARED, unacked_messages_timeout_ms=10_000)
     first, second = await consumer.receive(), await consumer.receive()
     await consumer.acknowledge(first)
@@ -199,8 +197,7 @@ async def test_what_is_not_acknowledged_in_time_comes_again(broker: ModelBroker)
 
 
 async def test_exclusive_asks_for_everything_again_in_a_new_epoch(broker: ModelBroker) -> None:
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(broker)
     await numbers(consumer, 2)
     consumer.redeliver_unacknowledged_messages()
@@ -214,8 +211,7 @@ async def test_exclusive_asks_for_everything_again_in_a_new_epoch(broker: ModelB
 async def test_acknowledgements_with_receipts_are_sent_before_everything_is_asked_for_again(
     broker: ModelBroker, milliseconds: int
 ) -> None:
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     consumer = await opened(
         broker, ack_receipt_enabled=True, ack_group_time_ms=milliseconds, consumer_type=SHARED
     )
@@ -241,8 +237,7 @@ async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> No
 
 
 async def test_memory_may_count_until_a_message_is_acknowledged(broker: ModelBroker) -> None:
-    for _ in range(3):
-        broker.publish()
+    broker.publish(entries=3)
     consumer = await opened(
         broker,
         consumer_type=SHARED,

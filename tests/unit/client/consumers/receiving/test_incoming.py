@@ -39,8 +39,7 @@ async def test_without_a_queue_who_waits_over_a_reconnect_or_asks_without_one_is
     second = await started(consumer.receive())
     await after(broker, 1)
     assert broker.permits == 2
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     assert {(await first).data(), (await second).data()} == {b"0", b"1"}
     assert broker.permits == topic_of(consumer).incoming.outstanding == 0
 
@@ -128,8 +127,7 @@ async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_wha
     None
 ):
     broker = ModelBroker()
-    for _ in range(5):
-        broker.publish()
+    broker.publish(entries=5)
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))
@@ -143,8 +141,7 @@ async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_wha
 
 async def test_of_a_topic_that_is_not_persistent_nothing_is_acknowledged_or_sent_again() -> None:
     broker = ModelBroker()
-    broker.publish()
-    broker.publish()
+    broker.publish(entries=2)
     options = ConsumerOptions(
         memory_until_acknowledged=True, ack_receipt_enabled=True, receiver_queue_policy="fixed"
     )

@@ -11,9 +11,17 @@ from broker.configuration.config import BrokerConfig
 from broker.messages.subscriptions.context import SubscriptionRules
 from broker.messages.subscriptions.dispatchers.key_shared import KeySharedDispatcher
 from broker.messages.subscriptions.key_shared.ranges import murmur
+from broker.messages.subscriptions.subscription import Subscription
 from server.connection.request_errors import RequestError
 from tests.support.clocks.settle import settle
-from tests.support.messages.consumers import consume, dispatched, ids, kept_topic, subscribed_topic
+from tests.support.messages.consumers import (
+    KeptTopic,
+    consume,
+    dispatched,
+    ids,
+    kept_topic,
+    subscribed_topic,
+)
 
 KEY_SHARED = pb.CommandSubscribe.Key_Shared
 KEYS = [f"k{number}" for number in range(20)]
@@ -25,14 +33,18 @@ def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:
     return pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=wanted)
 
 
+async def each_key_dispatched(topic: KeptTopic, subscription: Subscription) -> None:
+    for key in KEYS:
+        topic.publish(key=key)
+    await dispatched(subscription)
+
+
 async def test_keys_are_shared_out_and_each_has_one_consumer() -> None:
     topic, subscription = await subscribed_topic()
     _, first = consume(subscription, KEY_SHARED, 100, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
     for _ in range(2):
-        for key in KEYS:
-            topic.publish(key=key)
-    await dispatched(subscription)
+        await each_key_dispatched(topic, subscription)
     of_first, of_second = ({one % 20 for one in cnx.entries} for cnx in (first, second))
     assert of_first
     assert of_second
@@ -46,9 +58,7 @@ async def test_a_key_that_moves_waits_until_its_old_consumer_has_acknowledged() 
     positions = [topic.publish(key=key)[0] for key in KEYS]
     await dispatched(subscription)
     _, new_cnx = consume(subscription, KEY_SHARED, 100, name="b")
-    for key in KEYS:
-        topic.publish(key=key)
-    await dispatched(subscription)
+    await each_key_dispatched(topic, subscription)
     moved = [one for one in range(20) if one + 20 not in old_cnx.entries]
     before = new_cnx.entries
     subscription.acknowledge(old, ids(*positions))
@@ -68,9 +78,7 @@ async def test_without_consistent_hashing_names_decide_nothing() -> None:
     assert isinstance(subscription.dispatcher, KeySharedDispatcher)
     ring = subscription.dispatcher.ring
     assert (ring.ranges(first), ring.ranges(second)) == ([(32769, 65536)], [(0, 32768)])
-    for key in KEYS:
-        topic.publish(key=key)
-    await dispatched(subscription)
+    await each_key_dispatched(topic, subscription)
     hashes = [murmur(key.encode()) % 65536 for key in KEYS]
     assert cnx.entries == [at for at, one in enumerate(hashes) if one <= 32768]
 
@@ -92,9 +100,7 @@ async def test_a_key_without_room_does_not_stop_the_others() -> None:
     topic, subscription = await subscribed_topic()
     _, first = consume(subscription, KEY_SHARED, 1, name="a")
     _, second = consume(subscription, KEY_SHARED, 100, name="b")
-    for key in KEYS:
-        topic.publish(key=key)
-    await dispatched(subscription)
+    await each_key_dispatched(topic, subscription)
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
     assert len(first.entries) == 1
@@ -127,9 +133,7 @@ async def test_messages_far_behind_those_of_a_consumer_without_room_are_delivere
 async def test_sticky_consumers_get_the_ranges_they_ask_for() -> None:
     topic, subscription = await subscribed_topic()
     _, low = consume(subscription, KEY_SHARED, 100, key_shared=sticky((0, 32_767)))
-    for key in KEYS:
-        topic.publish(key=key)
-    await dispatched(subscription)
+    await each_key_dispatched(topic, subscription)
     dispatcher = subscription.dispatcher
     assert isinstance(dispatcher, KeySharedDispatcher)
     waiting = len(dispatcher.replay)
@@ -174,9 +178,7 @@ async def test_who_comes_after_all_were_closed_has_every_key_and_what_they_had()
     # Each of several has some messages
     topic, subscription = await subscribed_topic()
     connected = [consume(subscription, KEY_SHARED, 100, name=f"c{number}") for number in range(5)]
-    for key in KEYS:
-        topic.publish(1, key=key)
-    await dispatched(subscription)
+    await each_key_dispatched(topic, subscription)
     assert sum(len(consumer.pending) for consumer, _ in connected) == len(KEYS)
     subscription.close_consumers()
     dispatcher = subscription.dispatcher
