@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from benchmarks.processes import ROOT
@@ -16,7 +17,8 @@ CLIENT, SERVERS, LOADGEN = DISTRIBUTIONS = (
 )
 PATIENCE_SECONDS = 400.0
 CONSTRAINTS = "constraints.txt"
-_LOCKED = re.compile(r"^([\w.-]+==[^\\\n]+)", re.MULTILINE)
+_LOCKED = re.compile(r"^([\w.-]+)==([^\\\n]+)", re.MULTILINE)
+_LOWEST = re.compile(r"^([\w.-]+)>=([\d.]+)", re.MULTILINE)
 _BUILD_SOURCE = """
 import os, sys
 os.chdir(sys.argv[2])
@@ -41,11 +43,19 @@ def build_source(folder: Path) -> Path:
     return next(folder.glob("*.tar.gz"))
 
 
-def write_constraints(folder: Path) -> Path:
-    """Write the versions of the lock into a constraints file for pip; return it."""
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+def write_constraints(folder: Path, *, lowest: bool = False) -> Path:
+    """Write a constraints file for pip, and return it: the lock's versions, or the lowest allowed.
+
+    Of a lowest version, such as protobuf 5.27, pip takes the last repair.
+    """
+    named, pairs = ("pyproject.toml", _LOWEST) if lowest else ("requirements.lock", _LOCKED)
+    text = (ROOT / named).read_text(encoding="utf-8")
+    if lowest:
+        text = "\n".join(tomllib.loads(text)["project"]["dependencies"])
+    end = ".*" if lowest else ""
     file = folder / CONSTRAINTS
-    file.write_text("\n".join(_LOCKED.findall(lock)), encoding="utf-8")
+    lines = [f"{name}=={version.strip()}{end}" for name, version in pairs.findall(text)]
+    file.write_text("\n".join(lines), encoding="utf-8")
     return file
 
 

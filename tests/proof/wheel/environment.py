@@ -53,8 +53,8 @@ class CleanEnvironment:
     wheels: Path
 
     @classmethod
-    def make(cls, folder: Path, wheels: Path) -> CleanEnvironment:
-        """Make an empty environment in an empty folder."""
+    def make(cls, folder: Path, wheels: Path, *, lowest: bool = False) -> CleanEnvironment:
+        """Make an empty environment in an empty folder, for the newest or the lowest versions."""
         shutil.rmtree(folder, ignore_errors=True)
         made = cls(folder, wheels)
         venv.create(folder / "venv", with_pip=True, symlinks=True)
@@ -62,7 +62,7 @@ class CleanEnvironment:
             package = made.project / name
             package.mkdir(parents=True)
             (package / "__init__.py").write_text('OWNER = "theirs"\n', encoding="utf-8")
-        write_constraints(folder)
+        write_constraints(folder, lowest=lowest)
         return made
 
     @property
@@ -79,7 +79,7 @@ class CleanEnvironment:
         return next((self.folder / "venv" / "lib").glob("python3.*")) / "site-packages"
 
     def install(self, *what: str) -> None:
-        """Install packages in the versions of the lock, ours from ``wheels``."""
+        """Install packages in the versions of the constraints, ours from ``wheels``."""
         options = ("-c", str(self.folder / CONSTRAINTS), "--find-links", str(self.wheels))
         run([str(self.bin / "pip"), "install", "-q", *options], *what)
 

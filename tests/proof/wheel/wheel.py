@@ -46,7 +46,10 @@ asyncio.run(main())
 
 
 def prove(options: ProofOptions) -> ProofResult:
-    """Build the wheels; install all and run all programs; then the client, and the servers."""
+    """Build the wheels; install all and run all programs; then the servers, and the client.
+
+    The client's tests run with the newest and with the lowest versions of its packages.
+    """
     result = ProofResult()
     folder = options.out / "wheel"
     with _removed(folder):
@@ -67,11 +70,12 @@ def prove(options: ProofOptions) -> ProofResult:
         servers.install(SERVERS, "pulsar-client", "pytest", "pytest-xdist")
         _servers(servers, options.out, result)
         _plugin(servers, result)
-        options.note("the client alone, with all its extras")
-        client = CleanEnvironment.make(folder / "client", folder / "wheels")
-        client.install(f"{CLIENT}[all]", *client.test_packages())
-        client.take_tests()
-        _unit_tests(client, "alone", WITH_A_BROKER, options.out, result)
+        for part, lowest in (("alone", False), ("alone, lowest versions", True)):
+            options.note(f"the client, with all its extras, {part}")
+            client = CleanEnvironment.make(folder / "client", folder / "wheels", lowest=lowest)
+            client.install(f"{CLIENT}[all]", *client.test_packages())
+            client.take_tests()
+            _unit_tests(client, part, WITH_A_BROKER, options.out, result)
     return result
 
 
@@ -205,7 +209,7 @@ def _unit_tests(
     left_out += [f"--ignore={each}" for each in without]
     words = ("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *left_out)
     done = environment.run(*words, "tests/unit/limiter", "tests/unit/client")
-    log = out / f"unit-tests-{part.replace(' ', '-')}.log"
+    log = out / f"unit-tests-{part.replace(', ', '-').replace(' ', '-')}.log"
     log.write_text(done.stdout + done.stderr, encoding="utf-8")
     what = f"unit tests of limiter and client, {part}"
     result.check(what, done.returncode == 0, f"{what}: {_last_line(done)}")
