@@ -114,7 +114,7 @@ def _let_store_wait(broker: BrokerService, threads: Threads, times: ServiceTimes
         found = await at_once(namespace)
         names = 0 if found is None else found.persistent.totals.joined_bytes / _NAME_BYTES
         # As upstream: later listings of a namespace join the query in flight.
-        work = partial(threads.work, times.list_name * names, "store", times.list_wait)
+        work = partial(threads.work, times.list_name * names, wait=times.list_wait)
         await flights.join(namespace, work)
         return found
 
