@@ -11,12 +11,13 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
+import proto.PulsarApi_pb2 as pb
 from broker.authorization.revocation import Use
 from broker.messages.producer import LEAST_GRACE_SECONDS, ClosedProducers
 from broker.messages.publishing.throttling import ConnectionPublishes
 from broker.ownership.ownership import bundle_of_topic
 from broker.stores.changes import StoreError
-from proto.commands import NO_REQUEST
+from proto.commands import NO_REQUEST, Type
 from proto.excerpts import one_line
 from proto.frames import encode_command
 from proto.names import InvalidNameError, TopicName
@@ -32,7 +33,6 @@ from server.tasks.cooperative import SharedTurns, ShortWork
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    import proto.PulsarApi_pb2 as pb
     from broker.authorization.questions import CommandAuthorization
     from broker.configuration.config import BrokerConfig
     from broker.listing.handler import GetTopicsHandler
@@ -174,6 +174,8 @@ class ServerCnx(ServedConnection):
     def send(self, command: pb.BaseCommand) -> None:
         """Queue a command behind the receipts and messages of the turn."""
         self.turn_writer.flush()
+        if command.type == Type.ERROR:
+            self.parts.counters.errors[pb.ServerError.Name(command.error.error)] += 1
         super().send(command)
 
     def send_with_turn(self, command: pb.BaseCommand) -> None:

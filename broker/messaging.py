@@ -52,7 +52,7 @@ class Messaging:
         self.producer_names = ProducerNames(config.cluster_name, parts.instance)
         self.publish_rules = PublishRules.of(config)
         self.publish_limits = publish_limits(config.publishing, clock)
-        self.monitors = TopicMonitors(topics, self.deletion, config.publishing, clock)
+        self.monitors = TopicMonitors(topics, self.deletion, config.publishing)
         seconds = config.publishing.statistics_seconds
         source = MetricSource(config.cluster_name, config.metrics, seconds, topics, store.figures)
         self.metrics = MessageMetrics(source)

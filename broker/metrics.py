@@ -108,6 +108,10 @@ CONNECTIONS: Table[ConnectionCounters] = table(
     ("connection_create_fail_count", "Refused at CONNECT", "create_fail"),
     ("connection_closed_total_count", "Connections closed", "closed_total"),
 )
+COMMAND_ERRORS: Table[ConnectionCounters] = table(
+    "floodgate_command_",
+    ("errors_total{error}", "Commands answered with ERROR, by Pulsar's code", "errors"),
+)
 PENDING_LOOKUPS: Table[LookupSemaphore] = table(
     "pulsar_broker_lookup_",
     ("pending_requests", "Lookups, metadata requests and listings in progress", "pending_requests"),

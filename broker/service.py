@@ -330,6 +330,7 @@ class BrokerService(ServerService["ServerCnx"]):
         shown, labels = self._instruments, {"broker": self.config.advertised_address}
         connections = {**labels, "metric": "broker_connection"}
         yield shown(metrics.CONNECTIONS, lambda: self.connection_counters, **connections)
+        yield shown(metrics.COMMAND_ERRORS, lambda: self.connection_counters)
         yield shown(metrics.PENDING_LOOKUPS, lambda: self.lookups)
         yield shown(instruments.UNANSWERED, lambda: self.unanswered)
         yield shown(instruments.FLOW, lambda: self.flow.totals)

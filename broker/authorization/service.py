@@ -91,11 +91,6 @@ class AuthorizationService:
         # By namespace: the document, and the grants read from the document.
         self._read: dict[NamespaceName, tuple[Mapping[str, Any], Grants]] = {}
 
-    @property
-    def grants_kept(self) -> int:
-        """Number of namespaces with grants in memory."""
-        return len(self._read)
-
     def is_superuser(self, session: Session) -> bool:
         """Return True if all peers of a session are superusers."""
         return is_superuser(session, self._settings())

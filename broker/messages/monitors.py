@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from broker.messages.loading.loaded_topics import LoadedTopics
     from broker.messages.loading.topic_deletion import TopicDeletion
     from broker.messages.topic import Topic
-    from limiter.clock import Clock
     from proto.names import TopicName
 
 logger = logging.getLogger(__name__)
@@ -38,16 +37,12 @@ class TopicMonitors:
     """Runs the periodic work on loaded topics, except topics at rest."""
 
     def __init__(
-        self,
-        topics: LoadedTopics,
-        deletion: TopicDeletion,
-        config: PublishingConfig,
-        clock: Clock,
+        self, topics: LoadedTopics, deletion: TopicDeletion, config: PublishingConfig
     ) -> None:
         self._topics = topics
         self._deletion = deletion
         self._config = config
-        self._clock = clock
+        self._clock = topics.clock
         self._tasks = BackgroundTasks()
         # Topics at rest whose rates of the last period are not yet over.
         self._settling: list[Topic] = []

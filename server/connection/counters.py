@@ -5,7 +5,8 @@ Every method is a few additions, so that counting costs almost nothing on the ho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
@@ -14,6 +15,9 @@ class ConnectionCounters:
 
     Source: upstream's ConnectionMetrics; created_total may exceed success and failure together,
     because a connection may end without ever sending CONNECT.
+
+    Attributes:
+        errors: Commands answered with ERROR, by the name of Pulsar's code.
     """
 
     created_total: int = 0
@@ -21,6 +25,7 @@ class ConnectionCounters:
     create_success: int = 0
     create_fail: int = 0
     active: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
 
     def opened(self) -> None:
         """Count an accepted TCP connection."""

@@ -402,16 +402,13 @@ class LoadedTopics:
             RefusedError: The topic is non-persistent.
             MessageStoreError: The termination could not be stored.
         """
-        topic = await self._persistent(name, "Termination of a non-persistent topic is not allowed")
+        topic = await self.get(name, create=False)
+        if not isinstance(topic, PersistentTopic):
+            text = "Termination of a non-persistent topic is not allowed"
+            raise RefusedError(Refusal.NOT_ACCEPTABLE, text)
         topic.terminate()
         await topic.ledger.flushed()
         return topic.ledger.last_confirmed
-
-    async def _persistent(self, name: TopicName, refusal: str) -> PersistentTopic:
-        topic = await self.get(name, create=False)
-        if not isinstance(topic, PersistentTopic):
-            raise RefusedError(Refusal.NOT_ACCEPTABLE, refusal)
-        return topic
 
     async def flushed(self) -> None:
         """Wait for the receipts of all published messages."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Self
 
 import proto.PulsarApi_pb2 as pb
 from client.connection.attached import Attached
@@ -145,10 +146,11 @@ class ModelBroker:
 
     def publish(
         self, messages: int = 1, *, entries: int = 1, batch: bool | None = None, size: int = 0
-    ) -> None:
+    ) -> Self:
         """Store entries: each a batch, or a message alone; payloads are numbers."""
         for _ in range(entries):
             self._publish(messages, batch, size)
+        return self
 
     def _publish(self, messages: int, batch: bool | None, size: int) -> None:
         is_batch = messages > 1 if batch is None else batch

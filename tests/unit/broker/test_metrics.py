@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from broker.messages.loading.loaded_topics import LoadedTopics
 from broker.metrics import (
+    COMMAND_ERRORS,
     CONNECTIONS,
     LISTING_CACHE,
     LOOKUP_TIMES,
@@ -58,6 +59,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     lookups, registry = LookupSemaphore(10), CollectorRegistry()
     labels = {"cluster": "c1", "broker": "10.0.0.1", "metric": "broker_connection"}
     registry.register(Instruments(CONNECTIONS, lambda: connections, labels))
+    registry.register(Instruments(COMMAND_ERRORS, lambda: connections, {}))
     registry.register(Instruments(PENDING_LOOKUPS, lambda: lookups, {"cluster": "c1"}))
     for _ in range(9):
         lookups.try_acquire("client")
@@ -66,6 +68,7 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
     for _ in range(3):
         connections.create_success += 1
     connections.create_fail += 1
+    connections.errors["ConsumerBusy"] += 2
     connections.closed()
     samples = {sample.name: sample for sample in read_samples(exposition(registry).decode())}
     assert_as_recorded(samples.values())
@@ -75,8 +78,10 @@ def test_samples_have_recorded_names_types_and_labels_and_counted_values() -> No
         "pulsar_connection_create_success_count": 3,
         "pulsar_connection_create_fail_count": 1,
         "pulsar_connection_closed_total_count": 1,
+        "floodgate_command_errors_total": 2,
         "pulsar_broker_lookup_pending_requests": 9,
     }
+    assert samples["floodgate_command_errors_total"].labels == {"error": "ConsumerBusy"}
     assert samples["pulsar_active_connections"].labels == labels
 
 

@@ -51,12 +51,13 @@ SEEK = pb.BaseCommand(
 )
 
 
-async def test_a_subscription_that_cannot_be_stored_is_refused() -> None:
+async def test_a_subscription_that_cannot_be_stored_is_refused_and_counted() -> None:
     found = await producing()
     topic(found).ledger.close(REASON)
     (answer,) = await found.ask(subscribe())
     error = answer.error
     assert (error.request_id, error.error, error.message) == (7, pb.PersistenceError, REASON)
+    assert found.cnx.parts.counters.errors == {"PersistenceError": 1}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("command", [UNSUBSCRIBE, SEEK])

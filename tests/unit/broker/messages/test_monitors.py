@@ -36,7 +36,7 @@ class Watched(Loaded):
         super().__init__(**keys)
         self.policies = policies
         self.config = BrokerConfig.from_properties(keys).publishing
-        self.monitors = TopicMonitors(self.topics, self.deletion, self.config, self.clock)
+        self.monitors = TopicMonitors(self.topics, self.deletion, self.config)
 
     async def topic(self) -> PersistentTopic:
         topic = await super().topic()

@@ -132,9 +132,7 @@ async def test_room_is_looked_for_before_the_last_of_it_is_taken() -> None:
 
 async def test_an_open_ledger_that_nobody_needs_goes_after_some_minutes() -> None:
     full = Full()
-    monitors = TopicMonitors(
-        full.topics, full.deletion, full.topics._parts.config.publishing, full.clock
-    )
+    monitors = TopicMonitors(full.topics, full.deletion, full.topics._parts.config.publishing)
     topic = await full.published(NAME, 5)
     acknowledge_all(topic)
     await monitors.trim()

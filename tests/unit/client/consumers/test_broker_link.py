@@ -28,8 +28,7 @@ async def test_broker_stats_are_as_old_as_the_options_allow() -> None:
 
 
 async def test_many_entries_are_asked_for_in_several_commands() -> None:
-    broker = ModelBroker(delivers=False)
-    broker.publish()
+    broker = ModelBroker(delivers=False).publish()
     link = topic_of(await opened(broker, consumer_type=ConsumerType.Shared)).link
     link.redeliver([(LEDGER, 0)] * 2_500)
     await settle()

@@ -195,8 +195,7 @@ async def test_a_consumer_shows_its_name_its_subscription_and_its_topic() -> Non
 
 
 async def test_a_stopped_consumer_ends_its_loops_and_still_acknowledges() -> None:
-    broker = ModelBroker()
-    broker.publish(entries=2)
+    broker = ModelBroker().publish(entries=2)
     consumer = await opened(broker)
     done = []
     async for message in consumer:

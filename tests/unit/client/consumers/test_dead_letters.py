@@ -31,9 +31,7 @@ class Topic:
 
 @pytest.fixture
 def broker() -> ModelBroker:
-    broker = ModelBroker()
-    broker.publish()
-    return broker
+    return ModelBroker().publish()
 
 
 @pytest.mark.parametrize(("losses", "freed"), [(0, [(2, 300)]), (1, [])])
@@ -140,8 +138,7 @@ async def test_a_producer_that_could_not_be_opened_is_tried_again_with_the_next_
 
 
 async def test_a_letter_that_cannot_be_sent_holds_up_no_other(producers: Producers) -> None:
-    broker = ModelBroker()
-    broker.publish(entries=2)
+    broker = ModelBroker().publish(entries=2)
     consumer = await retrying(broker, retry_enabled=False)
     producers.errors.append(ValueError("an event's time that no producer takes"))
     for _ in range(2):
@@ -194,8 +191,7 @@ async def test_a_letter_that_waits_as_everything_is_asked_for_again_is_sent_once
 
 
 async def test_who_sends_on_while_the_consumer_closes_is_told_so(producers: Producers) -> None:
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await retrying(broker)
     message = await consumer.receive()
     producers.hold = asyncio.Event()

@@ -26,8 +26,7 @@ from tests.support.peers.model_consumers import after, kinds, opened
 
 
 async def test_a_topic_that_is_left_is_closed_and_its_messages_are_dropped() -> None:
-    broker = ModelBroker()
-    broker.publish(2)
+    broker = ModelBroker().publish(2)
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)
@@ -59,8 +58,7 @@ async def test_a_topic_that_is_added_while_the_consumer_closes_is_not_kept() -> 
 
 
 async def test_a_topic_that_is_left_waits_for_no_connection_to_acknowledge_by() -> None:
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     topics = topics_consumer(broker.context, "s", ConsumerOptions(receiver_queue_policy="fixed"))
     consumer = Consumer(broker.context, topics, TOPIC)
     await topics.add_topic(TOPIC)

@@ -85,8 +85,7 @@ async def test_a_topic_without_messages_has_none_available() -> None:
 
 async def test_a_listener_gets_what_is_read_and_nothing_else_does() -> None:
     got: list[bytes] = []
-    broker = ModelBroker()
-    broker.publish(2)
+    broker = ModelBroker().publish(2)
     reader = await opened(broker, reader_listener=lambda _, message: got.append(message.data()))
     assert got == [b"0", b"1"]
     with pytest.raises(InvalidConfiguration, match="the listener"):
@@ -163,8 +162,7 @@ async def test_at_the_end_with_the_message_itself_the_last_one_is_read(broker: M
 
 
 async def test_partitions_are_asked_at_once_and_one_that_has_a_message_suffices() -> None:
-    broker = ModelBroker(partition_count=2, delivers=False)
-    broker.publish()
+    broker = ModelBroker(partition_count=2, delivers=False).publish()
     reader = await opened(broker)
     broker.hold = asyncio.Event()
     asking = await started(reader.has_message_available())

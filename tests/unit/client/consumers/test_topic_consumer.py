@@ -64,8 +64,7 @@ async def test_subscribe_says_everything_the_options_say(broker: ModelBroker) ->
 
 
 async def test_permits_are_granted_when_it_is_subscribed_and_as_half_of_them_come_free() -> None:
-    broker = ModelBroker()
-    broker.publish(entries=12)
+    broker = ModelBroker().publish(entries=12)
     consumer = await opened(broker)
     await numbers(consumer, 5)
     await settle()
@@ -108,8 +107,7 @@ async def test_a_consumer_that_fails_after_it_subscribed_is_closed_at_the_broker
 
 
 async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledged() -> None:
-    broker = ModelBroker()
-    broker.publish(entries=4)
+    broker = ModelBroker().publish(entries=4)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     await consumer.receive()
@@ -130,8 +128,7 @@ async def test_a_lost_connection_brings_everything_again_that_was_not_acknowledg
 
 @pytest.mark.parametrize("receipts", [False, True])
 async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> None:
-    broker = ModelBroker()
-    broker.publish(entries=3)
+    broker = ModelBroker().publish(entries=3)
     consumer = await opened(broker, ack_receipt_enabled=receipts)
     acknowledging = [
         await started(consumer.acknowledge(await consumer.receive())) for _ in range(2)
@@ -144,8 +141,7 @@ async def test_acknowledgements_that_wait_survive_an_unload(receipts: bool) -> N
 
 
 async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload() -> None:
-    broker = ModelBroker()
-    broker.publish(2)
+    broker = ModelBroker().publish(2)
     consumer = await opened(broker, batch_index_ack_enabled=True)
     await consumer.acknowledge(await consumer.receive())
     broker.close_consumer()
@@ -156,8 +152,7 @@ async def test_parts_of_batches_that_wait_to_be_acknowledged_survive_an_unload()
 
 async def test_acknowledgements_with_receipts_come_before_the_permits_too() -> None:
     # Given an acknowledgement waiting for a connection
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()
     broker.breaks()
@@ -179,8 +174,7 @@ class SecondWaits(asyncio.Event):
 
 
 async def test_a_connection_that_is_lost_over_such_a_receipt_is_followed_by_another() -> None:
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()
     broker.breaks()
@@ -266,8 +260,7 @@ async def test_a_refused_seek_loses_nothing(broker: ModelBroker) -> None:
 
 
 async def test_closing_sends_acknowledgements_and_gives_everything_back() -> None:
-    broker = ModelBroker()
-    broker.publish(entries=3)
+    broker = ModelBroker().publish(entries=3)
     consumer = await opened(broker)
     await consumer.acknowledge(await consumer.receive())
     counted = broker.memory.current_usage
@@ -297,8 +290,7 @@ async def test_a_cancelled_close_leaves_nothing_behind_either(broker: ModelBroke
 
 async def test_a_close_that_is_cancelled_before_the_broker_was_told_tells_it() -> None:
     # Given an acknowledgement whose receipt is missing
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     message = await consumer.receive()
     broker.hold = asyncio.Event()
@@ -329,8 +321,7 @@ async def test_closing_sends_what_was_acknowledged_by_the_next_connection(broker
 
 async def test_closing_waits_for_all_together_as_long_as_for_one_operation() -> None:
     # Given an acknowledgement waiting for a connection that never opens
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
     broker.breaks()
@@ -415,8 +406,7 @@ async def test_interceptors_are_closed_once_by_unsubscribing() -> None:
 
 
 async def test_closing_waits_for_the_receipts_of_what_it_still_acknowledges() -> None:
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=10_000)
     acknowledging = await started(consumer.acknowledge(await consumer.receive()))
     await consumer.close()
@@ -477,8 +467,7 @@ async def test_a_seek_and_the_attachment_behind_it_have_one_time_together() -> N
 
 async def test_a_seek_that_fails_after_it_is_served_again_skips_nothing() -> None:
     # Given a broker that closes the consumer, and leaves the seek unanswered
-    broker = ModelBroker()
-    broker.publish(entries=3)
+    broker = ModelBroker().publish(entries=3)
     consumer = await opened(broker, ack_group_time_ms=0)
     (first,) = [await consumer.receive()]
     hold = broker.hold = asyncio.Event()

@@ -80,8 +80,7 @@ def test_every_fault_has_its_test(path: str, name: str) -> None:
 
 async def test_a_listeners_queue_grows() -> None:
     # Given a backlog, and a broker that sends on command
-    broker = ModelBroker(delivers=False)
-    broker.publish(entries=20)
+    broker = ModelBroker(delivers=False).publish(entries=20)
     consumer = await open_consumer(
         broker.context, TOPIC, "s", ConsumerOptions(message_listener=lambda *_: None)
     )

@@ -63,8 +63,7 @@ async def test_a_batch_is_acknowledged_when_all_of_it_is(broker: ModelBroker) ->
 
 
 async def test_single_messages_of_a_batch_are_acknowledged_if_that_is_asked_for() -> None:
-    broker = ModelBroker()
-    broker.publish(70)
+    broker = ModelBroker().publish(70)
     consumer = await opened(broker, batch_index_ack_enabled=True, receiver_queue_size=100)
     messages = [await consumer.receive() for _ in range(70)]
     await consumer.acknowledge(messages[:65])
@@ -105,8 +104,7 @@ async def test_a_receipt_is_waited_for_if_that_is_asked_for(broker: ModelBroker)
 
 
 async def test_a_receipt_that_a_lost_connection_keeps_is_an_error() -> None:
-    broker = ModelBroker(hold=None)
-    broker.publish()
+    broker = ModelBroker(hold=None).publish()
     consumer = await opened(broker, ack_receipt_enabled=True, ack_group_time_ms=0)
     message = await consumer.receive()
     broker.hold = asyncio.Event()
@@ -174,8 +172,7 @@ async def test_the_delay_grows_with_each_redelivery(broker: ModelBroker) -> None
 
 
 async def test_an_acknowledged_message_is_not_sent_again_for_its_refusal() -> None:
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     consumer = await opened(broker, consumer_type=SHARED)
     message = await consumer.receive()
     await consumer.negative_acknowledge(message)
@@ -225,8 +222,7 @@ async def test_acknowledgements_with_receipts_are_sent_before_everything_is_aske
 
 
 async def test_a_batch_that_comes_again_leaves_out_what_was_acknowledged() -> None:
-    broker = ModelBroker(by_index=False)
-    broker.publish(3)
+    broker = ModelBroker(by_index=False).publish(3)
     consumer = await opened(broker, consumer_type=SHARED, negative_ack_redelivery_delay_ms=1_000)
     first, second = await consumer.receive(), await consumer.receive()
     await consumer.acknowledge(first)
@@ -260,8 +256,7 @@ async def test_memory_may_count_until_a_message_is_acknowledged(broker: ModelBro
 
 @pytest.mark.parametrize("how", ["refused", "timed out", "all"])
 async def test_what_never_comes_again_counts_no_more_when_it_is_asked_for(how: str) -> None:
-    broker = ModelBroker()
-    broker.publish(size=1_000)
+    broker = ModelBroker().publish(size=1_000)
     name = "non-persistent://public/default/t"
     options = ConsumerOptions(
         receiver_queue_policy="fixed",

@@ -20,8 +20,7 @@ SHARED = ConsumerType.Shared
 
 
 async def test_a_broken_entry_is_acknowledged_with_the_reason_and_its_permit_comes_free() -> None:
-    broker = ModelBroker()
-    broker.publish()
+    broker = ModelBroker().publish()
     broker.entries[0].tail = broker.entries[0].tail[:-1] + b"?"
     broker.publish()
     consumer = await opened(broker)
@@ -99,8 +98,7 @@ async def test_a_batch_that_cannot_be_read_gives_back_the_permits_that_it_took()
 
 async def test_a_batch_of_which_a_part_was_acknowledged_before_is_whole_with_the_rest() -> None:
     # Given an earlier consumer that acknowledged a part
-    broker = ModelBroker()
-    broker.publish(3)
+    broker = ModelBroker().publish(3)
     broker.entries[0].left = 0b110
     consumer = await opened(broker, consumer_type=SHARED, memory_until_acknowledged=True)
     for _ in range(2):
@@ -126,8 +124,7 @@ async def test_a_batch_of_which_nothing_is_left_is_acknowledged() -> None:
 async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_what_is_pending() -> (
     None
 ):
-    broker = ModelBroker()
-    broker.publish(entries=5)
+    broker = ModelBroker().publish(entries=5)
     consumer = await opened(broker)
     hold = broker.hold = asyncio.Event()
     seeking = await started(consumer.seek(MessageId.earliest))
@@ -140,8 +137,7 @@ async def test_what_is_dropped_while_another_place_is_sought_says_nothing_of_wha
 
 
 async def test_of_a_topic_that_is_not_persistent_nothing_is_acknowledged_or_sent_again() -> None:
-    broker = ModelBroker()
-    broker.publish(entries=2)
+    broker = ModelBroker().publish(entries=2)
     options = ConsumerOptions(
         memory_until_acknowledged=True, ack_receipt_enabled=True, receiver_queue_policy="fixed"
     )
