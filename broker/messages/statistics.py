@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
+from operator import sub
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -131,9 +132,7 @@ class Histogram:
     def period_ended(self) -> None:
         """End a period (statsUpdateFrequencyInSecs)."""
         counts = tuple(self.counts)
-        self.last_counts = tuple(
-            now - then for now, then in zip(counts, self._seen_counts, strict=True)
-        )
+        self.last_counts = tuple(map(sub, counts, self._seen_counts))
         self.last_total = self.total - self._seen_total
         self._seen_counts, self._seen_total = counts, self.total
 
