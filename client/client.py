@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from client.arguments import (
     check_arguments,
@@ -183,7 +183,7 @@ class Client(PulsarClient):
         encryption_key: str | None = None,
         crypto_key_reader: object | None = None,
         access_mode: ProducerAccessMode = ProducerAccessMode.Shared,
-        message_router: Callable[[Message[ValueT], int], int] | None = None,
+        message_router: Callable[[Message[Any], int], int] | None = None,
         *,
         hashing_scheme: HashingScheme = HashingScheme.BoostHash,
         initial_subscription_name: str | None = None,
