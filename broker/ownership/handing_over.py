@@ -131,7 +131,7 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
 def urls_of_topic(
     owners: Mapping[Bundle, ServerUrls],
 ) -> Callable[[TopicName], ServerUrls]:
-    """Return a function from a topic to the addresses of its bundle's owner.
+    """Return a function from a topic to the addresses of the broker that owns its bundle.
 
     The function returns NO_URLS if the bundle has no owner.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SoleOwnership:
-    """The ownership of a broker with a store of its own, not shared. See Ownership."""
+    """The ownership of a broker that shares its store with no other broker. See Ownership."""
 
     alone = True
 
@@ -114,7 +114,7 @@ class LookedUpOwnership(SoleOwnership):
 def sole_ownership(
     store: MetadataStore, urls: Callable[[], ServerUrls], *, pulsar_compatible: bool
 ) -> SoleOwnership:
-    """Create the ownership of a broker with a store of its own, not shared.
+    """Create the ownership of a broker that shares its store with no other broker.
 
     Args:
         store: Knows how many bundles a namespace has.

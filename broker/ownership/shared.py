@@ -54,7 +54,7 @@ _LEAVING = "this broker is being shut down: ask another one"
 
 
 class SharedOwnership:
-    """The ownership of a broker among other brokers with the same topics. See Ownership.
+    """The ownership of one of several brokers that divide all bundles. See Ownership.
 
     Args:
         store: Knows how many bundles a namespace has.

@@ -96,7 +96,7 @@ class Piece(NamedTuple):
 
 
 class BacktrackingFilter:
-    """A filter that matches topic listings in worker processes.
+    """A filter of topic listings, in processes, by patterns that need a backtracking engine.
 
     Args:
         workers: The processes.

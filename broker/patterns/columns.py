@@ -120,7 +120,7 @@ def _searched(paths: pa.StringArray, search: Search) -> npt.NDArray[np.bool_] | 
 
 
 def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return the UTF-8 bytes of a column; for a slice of a column, only the slice's."""
+    """Return a column's UTF-8 bytes; of a slice of a column, only the bytes of the slice."""
     begins = np.frombuffer(offsets, np.int32)
     begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
     return bytes(data.slice(begin, end - begin).to_pybytes())

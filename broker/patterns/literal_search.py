@@ -1,4 +1,4 @@
-"""Faster matching of patterns like ``tenant/ns/.*-7.*``: a literal prefix, then a search.
+"""Faster matching of patterns like ``tenant/ns/.*-7.*``: compare the prefix, search the rest.
 
 Searching for the rest behind the prefix takes RE2 half the time of a full match: RE2 begins at the
 end of a name, or skips to a possible start of the rest. Only patterns whose meaning clearly stays
@@ -27,7 +27,7 @@ _LAST_PARTITION = b"-partition-" + _LAST
 
 
 class Search(NamedTuple):
-    """A pattern split into literal prefix and rest.
+    """A pattern split into a literal prefix and a rest to search for.
 
     Attributes:
         beginning: The literal prefix; ASCII.

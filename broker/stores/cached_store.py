@@ -45,7 +45,7 @@ class CachedStore(ABC):
         return cached.listing(mode).estimated_bytes if cached is not None else None
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest listing of topics of a mode; None if no snapshot is cached."""
+        """Return a mode's newest listing of topics; None if no snapshot is cached."""
         cached = self._cache.get(namespace)
         return cached.listing(mode) if cached is not None else None
 
@@ -61,7 +61,7 @@ class CachedStore(ABC):
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode that have every given property."""
+        """Return the user topics of a mode, such as PERSISTENT, that have all given properties."""
         if not properties:
             snapshot = await self.snapshot(namespace)
             return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING

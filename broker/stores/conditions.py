@@ -97,7 +97,7 @@ def settled(
     changes: TopicChanges,
     properties_of: Callable[[str], Mapping[str, str]],
 ) -> TopicChanges:
-    """Return a change without additions of what already exists, if it is ``adds_only``.
+    """Drop what already exists from an ``adds_only`` change; return any other change as is.
 
     Any other change is returned as is.
     """
@@ -112,7 +112,7 @@ def settled(
 def growing(
     changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
 ) -> AbstractSet[str]:
-    """Return the existing partitioned topics that a change gives new partitions."""
+    """Return the existing partitioned topics to which a change adds partitions."""
     known = [base for base in changes.partitioned if base in counts]
     if not known:
         return frozenset()
@@ -178,7 +178,7 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Return properties of new names.
+    """Return new names' properties; partitions without properties inherit from their topic.
 
     A partition without properties of its own inherits its partitioned topic's.
     """
@@ -217,7 +217,7 @@ def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
 
 
 def properties_to_delete(changes: TopicChanges) -> list[bytes]:
-    """Return the names whose properties a change deletes."""
+    """Return the names of topics whose properties a change deletes."""
     forgotten = [name.encode() for name, count in changes.partitioned.items() if not count]
     return [*changes.removed, *forgotten]
 

@@ -1,4 +1,4 @@
-"""Database tables other than topics: tenants, imports, policies, schemas, configuration.
+"""Access to the database tables of tenants, imports, policies, schemas and configuration.
 
 The statements are the same in SQLite and PostgreSQL: ``{}`` stands for the schema of the tables,
 ``$1``, ``$2`` and so on, in order, for the values. A store runs them.

@@ -208,14 +208,14 @@ class MemoryStore:
         return snapshot.listing(mode).estimated_bytes if snapshot is not None else 0
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest topic listing of a mode; empty for a missing namespace."""
+        """Return a mode's newest listing of topics; empty if the namespace does not exist."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode that have every given property."""
+        """Return the user topics of a mode, such as PERSISTENT, that have all given properties."""
         snapshot = self._snapshots.get(namespace)
         if snapshot is None:
             return EMPTY_LISTING
@@ -232,7 +232,7 @@ class MemoryStore:
         return self._properties[namespace].of(snapshot, name.encode())
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply a namespace's change; readers see the version before or after it."""
+        """Apply a namespace's change at once: readers never see a part of the change."""
         compared = changes.adds_only and namespace in self._snapshots
         if is_large(changes) or compared or namespace in self._locks:
             return await to_its_end(self._apply_locked(namespace, changes))

@@ -163,12 +163,12 @@ class MetadataStore(Protocol):
         """Estimate a topic listing's heap bytes; None if this would require waiting."""
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest topic listing of a mode; None if this would require waiting."""
+        """Return a mode's newest listing of topics; None if this would require waiting."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode that have every given property.
+        """Return the user topics of a mode, such as PERSISTENT, that have all given properties.
 
         The store's index finds the topics without a scan. Without properties the result is the
         whole listing; for a missing namespace, an empty listing.
@@ -234,7 +234,7 @@ class MetadataStore(Protocol):
         """Delete all message policies of the given namespaces and topics."""
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policy changes by another process.
+        """Register a callback for changes of message policies made by other processes.
 
         The argument is the full name of the namespace or topic; "" stands for any name.
         """
@@ -268,7 +268,7 @@ class MetadataStore(Protocol):
         """Set a value of the dynamic configuration; None removes the key."""
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for configuration changes by another process."""
+        """Register a callback for dynamic configuration changes made by other processes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Connection(Protocol):
         """Call ``callback`` for every notification on a channel."""
 
     def add_termination_listener(self, callback: Callable[[Connection], None]) -> None:
-        """Call ``callback`` when the connection ends."""
+        """Call ``callback`` when the connection is closed or lost."""
 
     def is_closed(self) -> bool:
         """Tell whether the connection is closed."""

@@ -191,7 +191,7 @@ async def _selection(
 
 
 async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:
-    """Remove the names that belong only to partitioned topics."""
+    """Return the names without those that belong only to partitioned topics."""
     partitioned = {row[0] for row in await connection.fetch(_SOME_PARTITIONED, number, names)}
     if not partitioned:
         return names

@@ -1,4 +1,4 @@
-"""PostgreSQL tables other than topics, and notifications of other brokers about changes.
+"""PostgreSQL tables of tenants, policies, schemas and configuration, with notifications.
 
 Deleting a tenant takes an exclusive lock of the row ``first_version`` of ``marks``, of which the
 creation of a namespace takes a shared lock: no namespace enters a tenant under deletion.

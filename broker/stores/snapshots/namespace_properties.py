@@ -106,7 +106,7 @@ class NamespaceProperties:
         )
 
     def _with_promoted(self, changes: TopicChanges) -> PropertyRows:
-        """Return the properties that a change sets.
+        """Return the properties that a change sets, inherited properties included.
 
         A new topic with the name of a partitioned topic inherits the partitioned topic's
         properties.

@@ -113,7 +113,7 @@ class Leaf:
 
     @staticmethod
     def of(entries: Entries) -> Leaf:
-        """Build a leaf from names and counts."""
+        """Build a leaf from sorted names and their partition counts."""
         prefix = _common(entries[0][0], entries[-1][0])
         skip = len(prefix)
         return Leaf(prefix, [_line(name[skip:], count) for name, count in entries])
@@ -220,7 +220,7 @@ def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Ent
 
 
 def _join(leaves: list[Leaf], place: int) -> None:
-    """Merge the leaf at a position with its predecessor, if both exist and are small."""
+    """Merge the leaf at a position with the leaf before, if both exist and are small."""
     if 0 < place < len(leaves):
         one, other = leaves[place - 1 : place + 1]
         if one.entry_bytes + other.entry_bytes <= SMALL_LEAF_BYTES:

@@ -84,7 +84,7 @@ class NamespaceSnapshot:
         return not (self.persistent or self.non_persistent or self.system)
 
     def listing(self, mode: Mode) -> TopicListing:
-        """Return the listing of the user topics of a mode; the same object at each call."""
+        """Return the listing of a mode's user topics, always as the same object."""
         listing = self._listings.get(mode)
         if listing is None:
             listing = self._listings[mode] = TopicListing(*self._sequences(mode))
@@ -99,7 +99,7 @@ class NamespaceSnapshot:
         return (self.non_persistent, self.persistent)
 
     def selection(self, names: Sequence[bytes], mode: Mode) -> TopicListing:
-        """Return a listing of those given topics that are user topics of the mode.
+        """Return a listing of the given topics without those outside the mode.
 
         Args:
             names: Topics, distinct and in bytewise order, as databases return them.

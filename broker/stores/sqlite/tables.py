@@ -1,4 +1,4 @@
-"""SQLite tables other than topics: tenants, configuration, policies, imports, schemas."""
+"""SQLite tables of tenants, configuration, policies, imports and schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INSIDE = "name > ? AND name < ?"
 
 
 class SqliteTables:
-    """Queries of an open SQLite file's tables other than topics, run by one thread."""
+    """Access to an open SQLite file's tables of tenants, policies, schemas and the like."""
 
     _connection: sqlite3.Connection
 
