@@ -1,1 +1,1 @@
-"""Imports of topics from text and Parquet files."""
+"""Bulk import of topics from text and Parquet files."""

@@ -1,4 +1,4 @@
-"""Files of topics, read in batches: Parquet, or text with a name a line."""
+"""Readers of topic files: Parquet, or text with one full topic name per line."""
 
 from __future__ import annotations
 
@@ -37,11 +37,14 @@ _BEHIND_ALL = chr(0x10FFFF)
 
 
 class ImportFailedError(Exception):
-    """A file of topics is unusable; the text is a sentence, or a sentence for each invalid line."""
+    """A file of topics cannot be imported.
+
+    The text is one sentence, or one for each invalid line.
+    """
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files of a path: a file, or the Parquet files of a folder.
+    """Return the files to import at a path: the file itself, or a folder's Parquet files.
 
     Raises:
         ImportFailedError: The files are missing or unreadable.
@@ -60,7 +63,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def state_of(path: Path) -> FileStates:
-    """Return inode, size and time of a path's files, to detect writes.
+    """Return inode, size and modification time of the files at a path, to detect later writes.
 
     Raises:
         ImportFailedError: The files are missing or unreadable.
@@ -73,7 +76,7 @@ def state_of(path: Path) -> FileStates:
 
 
 def read_rows(path: Path) -> Iterator[TopicRows]:
-    """Yield all rows of a path, unchecked.
+    """Yield batches of all rows of the files at a path, unchecked.
 
     Raises:
         ImportFailedError: The path is missing, unreadable, or has wrong columns.
@@ -85,7 +88,7 @@ def read_rows(path: Path) -> Iterator[TopicRows]:
 
 
 def unreadable(path: Path, error: OSError) -> ImportFailedError:
-    """Return the error of an unreadable file."""
+    """Create the error for a file that cannot be read."""
     return ImportFailedError(f"{path} cannot be read: {error.strerror}")
 
 
@@ -102,7 +105,7 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """A row group of a Parquet file: its range of namespaces, and values from folder names."""
+    """A row group of a Parquet file: rows, range of namespaces, values from folder names."""
 
     file: Path
     index: int
@@ -113,7 +116,7 @@ class _RowGroup:
     said: Mapping[str, str | None]
 
     def may_hold(self, namespace: str) -> bool:
-        """Return True if the row group may have rows of a namespace."""
+        """Return True if the row group may contain topics of a namespace."""
         if self.lowest is None or self.highest is None:
             return True
         return self.lowest <= namespace <= self.highest
@@ -143,7 +146,10 @@ def _any_may_hold(groups: Sequence[_RowGroup], lowest: str, namespace: str) -> b
 
 
 def _lowest_from(groups: Sequence[_RowGroup]) -> list[str]:
-    """Return, for each row group, the lowest namespace from that group on, and an end mark."""
+    """Return, for each row group, the lowest namespace of that group and all later groups.
+
+    A last entry sorts after every namespace.
+    """
     lowest = [_BEHIND_ALL]
     for group in reversed(groups):
         lowest.append(min(group.lowest or "", lowest[-1]))
@@ -179,7 +185,7 @@ def _row_groups(path: Path, file: Path) -> Iterator[_RowGroup]:
 
 
 def _range(statistics: pq.Statistics | None) -> tuple[str | None, str | None]:
-    """Return the lowest and the highest text of a row group, if known."""
+    """Return the lowest and highest namespace in a row group's statistics; None if unknown."""
     try:
         if statistics is not None and statistics.has_min_max:
             return statistics.min, statistics.max
@@ -247,7 +253,10 @@ def _line_rows(file: BinaryIO) -> Iterator[TopicRows]:
 
 
 def _trimmed(lines: Sequence[bytes]) -> pa.StringArray:
-    """Strip blanks and quotes; keep a line that is not UTF-8, to be reported."""
+    """Strip whitespace and quotes from lines.
+
+    Lines that are not UTF-8 are kept, so that they can be reported.
+    """
     try:
         texts = pa.array(lines, pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:

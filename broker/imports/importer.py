@@ -1,4 +1,4 @@
-"""Bulk import of topics. An import only adds.
+"""Bulk import of topics, which adds topics and never changes or removes existing ones.
 
 A namespace becomes visible only with all its rows: rows are staged until no later row group can
 hold more rows of the namespace (by Parquet's statistics), then applied as one change. Existing
@@ -56,7 +56,7 @@ _TOLD_TOPICS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import.
+    """The numbers of imported and skipped topics, and the duration of an import.
 
     Attributes:
         topics: Names read, each partition counted.
@@ -120,7 +120,7 @@ async def import_topics(
 
 
 def _let_go(lot: list[NamespaceChanges]) -> None:
-    """Free an applied batch in steps, as a million names take longer than a turn may."""
+    """Free the memory of an applied batch in steps, as one step would block other threads long."""
     for _, changes in lot:
         if isinstance(changes.added, list):
             free_in_steps(changes.added)
@@ -147,7 +147,7 @@ def _valid(path: Path, rows: TopicRows, invalid: InvalidRows) -> pa.Table:
 
 
 def _lots(path: Path, state: FileStates, *, any_invalid: bool) -> Iterator[list[NamespaceChanges]]:
-    """Read a checked file, and yield changes of whole namespaces in batches.
+    """Read a checked file; yield batches of changes, each with all rows of its namespaces.
 
     Args:
         path: The file or folder.
@@ -184,7 +184,7 @@ def _changed(path: Path) -> ImportFailedError:
 
 
 def additions(lot: Lot) -> list[NamespaceChanges]:
-    """Return, for each namespace of a lot, a change that adds the lot's rows.
+    """Return a change for each namespace in a batch of rows, which adds the namespace's topics.
 
     Raises:
         InvalidNameError: The name of a namespace is invalid.
@@ -221,7 +221,7 @@ def _properties(lot: Lot) -> pa.MapArray | None:
 
 
 def _described(lot: Lot, column: pa.MapArray | None) -> Sequence[bool]:
-    """Return, for each namespace, whether any of its topics has properties."""
+    """Return, for each namespace of a batch, whether any of its topics has properties."""
     if column is None:
         return ()
     pairs = column.offsets.to_numpy()[np.asarray(lot.starts)]
@@ -230,7 +230,7 @@ def _described(lot: Lot, column: pa.MapArray | None) -> Sequence[bool]:
 
 
 async def import_at_start(store: MetadataStore, imports: Imports) -> None:
-    """Import files not imported before.
+    """Import the files of ``--import`` at the broker's start, except those imported before.
 
     Raises:
         StartError: A file cannot be imported, or the store failed.
@@ -268,7 +268,7 @@ async def _import(store: MetadataStore, path: Path, imports: Imports) -> None:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a digest of the content of a file, or of a folder's files in order.
+    """Return a SHA-256 digest of the content of a file, or of all files of a folder.
 
     Raises:
         ImportFailedError: A file is missing or unreadable.

@@ -1,4 +1,4 @@
-"""Checks of a file's rows, by column: a million names take about a second.
+"""Checks of the rows of topic files, column by column: a million names take about a second.
 
 Columns find invalid rows; sentences are built only for the reported rows.
 """
@@ -47,7 +47,7 @@ _BEYOND = rf"-partition-[1-9][0-9]{{{len(str(MAX_PARTITIONS)) - 1},9}}\z"
 
 
 class TopicRows(NamedTuple):
-    """A batch of a file's rows.
+    """A batch of rows of a topic file.
 
     Attributes:
         table: Columns ``topic``, and ``namespace`` and ``properties`` if the file has them.
@@ -63,7 +63,7 @@ class TopicRows(NamedTuple):
 
 
 def valid_rows(rows: TopicRows, invalid: InvalidRows) -> pa.Table:
-    """Return the valid rows; note the invalid rows in ``invalid``.
+    """Return the rows that are valid; report the invalid rows to ``invalid``.
 
     Raises:
         pa.ArrowException: The columns are damaged.
@@ -76,7 +76,7 @@ def valid_rows(rows: TopicRows, invalid: InvalidRows) -> pa.Table:
 
 
 class _Check:
-    """A check that removes invalid rows from a table, by kind of fault."""
+    """A check of a batch of rows that removes invalid rows and records the reasons."""
 
     def __init__(self, rows: TopicRows) -> None:
         self._table = rows.table
@@ -86,7 +86,7 @@ class _Check:
         self.count = 0
 
     def told(self) -> list[str]:
-        """Return a sentence for each of the first invalid rows."""
+        """Return error messages for the first invalid rows, sorted by position in the file."""
         first = sorted(self._told)[:MAX_TOLD_ROWS]
         return [f"{self._place} {number}: {reason}" for number, reason in first]
 
@@ -104,7 +104,10 @@ class _Check:
     def _take_out(
         self, wrong: np.ndarray, reason: Callable[[Row], str], table: pa.Table | None = None
     ) -> None:
-        """Remove rows; the values in sentences are from ``table`` if given, else from the rows."""
+        """Remove the rows where ``wrong`` is true, and record the reason for the first of them.
+
+        ``reason`` receives values of ``table`` if given, otherwise of the removed rows.
+        """
         places = np.flatnonzero(wrong)
         if not len(places):
             return
@@ -116,7 +119,10 @@ class _Check:
         self._numbers = self._numbers[~wrong]
 
     def _take_out_other_encodings(self) -> None:
-        """Remove rows that are not UTF-8, by a scan of each value, as such files are rare."""
+        """Remove rows with values that are not UTF-8.
+
+        Each value is examined, which is slow, but such files are rare.
+        """
         table = _as_bytes(self._table)
         wrong = np.zeros(len(table), bool)
         for name in table.column_names:
@@ -138,7 +144,7 @@ def _incomplete(table: pa.Table) -> np.ndarray:
 
 
 def _is_utf8(table: pa.Table) -> bool:
-    """Return True if all texts are UTF-8; readers of Parquet do not check."""
+    """Return True if all texts of a table are valid UTF-8, which Parquet readers do not check."""
     try:
         table.validate(full=True)
     except pa.ArrowInvalid:
@@ -173,19 +179,19 @@ def _encoding_fault(row: Row) -> str:
 
 
 def with_namespaces(table: pa.Table) -> pa.Table:
-    """Return valid rows with a column of namespaces."""
+    """Return valid rows with a column ``namespace``, added if the file has none."""
     if "namespace" in table.column_names:
         return table
     return table.append_column("namespace", namespaces_of(table["topic"]))
 
 
 def namespaces_of(topics: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the namespace in each topic's name."""
+    """Return a column with the namespace of each full topic name."""
     return pc.struct_field(pc.extract_regex(topics, _NAMESPACE_PREFIX), "namespace")
 
 
 def _misnamed(table: pa.Table) -> np.ndarray:
-    """Find rows without a full topic name in the row's namespace, or with an overlong name."""
+    """Return a mask of rows whose topic name is invalid, too long, or in another namespace."""
     topics = table["topic"]
     right = pc.and_(
         pc.match_substring_regex(topics, _TOPIC),
@@ -196,7 +202,7 @@ def _misnamed(table: pa.Table) -> np.ndarray:
 
 
 def _inside(table: pa.Table) -> np.ndarray:
-    """Return for each topic whether its name is in the row's namespace."""
+    """Return a mask of rows whose topic name begins with the row's namespace."""
     topics = table["topic"]
     column = table["namespace"].combine_chunks().dictionary_encode()
     if len(column.dictionary) > _FEW_NAMESPACES:
@@ -227,7 +233,9 @@ def _name_fault(row: Row) -> str:
 def highest_partitions(
     topics: pa.ChunkedArray, places: np.ndarray
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield each partitioned topic with its place and its highest partition number.
+    """Yield partitioned topics with their highest partition number.
+
+    Each comes with the number from ``places`` that its partitions share.
 
     Args:
         topics: Full names.
@@ -251,7 +259,7 @@ def _partition_indexes(partitions: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _partitions_of_nothing(topics: pa.ChunkedArray) -> np.ndarray:
-    """Find partitions whose topic has an empty name."""
+    """Return a mask of partitions whose topic name is empty before ``-partition-``."""
     return np.asarray(pc.match_substring_regex(topics, _OF_NOTHING).to_numpy(), bool)
 
 
@@ -260,7 +268,10 @@ def _nothing_fault(row: Row) -> str:
 
 
 def _beyond_partitions(topics: pa.ChunkedArray) -> np.ndarray:
-    """Find partition numbers above the maximum; still larger numbers belong to the name."""
+    """Return a mask of names whose partition number is above the maximum.
+
+    Numbers above a Java int are not partition numbers, but part of the topic's name.
+    """
     long = np.asarray(pc.match_substring_regex(topics, _BEYOND).to_numpy(), bool)
     places = np.flatnonzero(long)
     if len(places):
@@ -279,7 +290,7 @@ def _partition_fault(row: Row) -> str:
 
 
 def _wrong_properties(table: pa.Table) -> np.ndarray:
-    """Find rows with properties that REST would refuse."""
+    """Return a mask of rows with properties that the REST API would refuse."""
     wrong = [np.zeros(0, bool)]
     for batch in table.select(["topic", "properties"]).to_batches():
         name_bytes = pc.binary_length(batch["topic"]).to_numpy()

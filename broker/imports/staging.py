@@ -1,4 +1,4 @@
-"""Rows kept until all rows of their namespace have arrived, then passed on in lots.
+"""A buffer of imported rows, released as soon as all rows of their namespaces have arrived.
 
 Rows stay in their original columns, for any number of namespaces: a namespace is a number and a
 count until its rows are taken.
@@ -20,7 +20,7 @@ ROWS_PER_LOT = 8_192
 
 
 class Lot(NamedTuple):
-    """A batch of whole namespaces.
+    """A batch of rows that contains all rows of its namespaces.
 
     Attributes:
         names: The namespaces.
@@ -34,7 +34,7 @@ class Lot(NamedTuple):
 
 
 class StagedRows:
-    """The rows of namespaces of which further rows may follow. Mutable."""
+    """A buffer of rows whose namespaces may have further rows later in the file. Mutable."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -44,11 +44,11 @@ class StagedRows:
 
     @property
     def names(self) -> Sequence[str]:
-        """The staged namespaces, in the order of arrival."""
+        """The namespaces with rows in the buffer, in the order of their first rows."""
         return list(self._counts)
 
     def add(self, table: pa.Table) -> None:
-        """Add rows of a table with a column of namespaces."""
+        """Add a table's rows to the buffer; its column ``namespace`` assigns them."""
         column = table["namespace"].combine_chunks().dictionary_encode()
         codes = column.indices.to_numpy(zero_copy_only=False)
         names: list[str] = column.dictionary.to_pylist()
@@ -65,7 +65,9 @@ class StagedRows:
         return number
 
     def lots(self, names: Sequence[str]) -> Iterator[Lot]:
-        """Remove all rows of some namespaces, and yield them in lots of about ROWS_PER_LOT.
+        """Remove all rows of the given namespaces; yield them in batches of whole namespaces.
+
+        A batch has about ROWS_PER_LOT rows.
 
         Args:
             names: Namespaces in the order of ``names``.
@@ -96,7 +98,7 @@ class StagedRows:
 
 
 class _Part:
-    """Rows added together, in the order of the namespaces' numbers.
+    """Rows added to the buffer together, sorted by the numbers of their namespaces.
 
     Attributes:
         left: Number of remaining rows.
@@ -109,14 +111,14 @@ class _Part:
 
     @staticmethod
     def of(table: pa.Table, numbers: np.ndarray) -> _Part:
-        """Sort rows, unless already in order."""
+        """Sort rows by the numbers of their namespaces, unless they are sorted already."""
         if np.all(numbers[:-1] <= numbers[1:]):
             return _Part(table, numbers)
         order = np.argsort(numbers, kind="stable")
         return _Part(table.take(pa.array(order)), numbers[order])
 
     def take(self, wanted: np.ndarray) -> tuple[pa.Table, np.ndarray] | None:
-        """Remove the rows of some namespaces, given ascending; return them with their numbers.
+        """Remove and return the rows of given namespaces, with each row's namespace number.
 
         Return None without such rows.
         """

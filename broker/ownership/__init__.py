@@ -1,1 +1,1 @@
-"""Ownership of bundles of topics by brokers."""
+"""Which broker of a cluster serves each bundle of topics."""

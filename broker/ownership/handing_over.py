@@ -1,4 +1,4 @@
-"""The transfer of bundles from a broker that shuts down, and the removal of deleted namespaces."""
+"""Transfer of bundles to other brokers, and the end of ownership for deleted namespaces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def hand_over(
     clock: Clock,
     heirs: Sequence[str] = (),
 ) -> dict[Bundle, ServerUrls]:
-    """Offer bundles without an owner to live brokers; return the new owners.
+    """Offer bundles without an owner to live brokers; return the bundles' new owners.
 
     Args:
         use: Borrows a connection to the database, or raises StoreError.
@@ -78,7 +78,7 @@ async def have_forgotten(
     broker: str,
     clock: Clock,
 ) -> None:
-    """Make all live brokers forget deleted namespaces; return once none owns a bundle of them.
+    """Make all live brokers release the bundles of deleted namespaces, and wait for the release.
 
     Args:
         use: Borrows a connection to the database, or raises StoreError.
@@ -108,7 +108,7 @@ async def have_forgotten(
 
 
 async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
-    """Return the id of the broker at an address, if that broker may own a bundle.
+    """Return the id of the broker at an address, if the broker may own a bundle.
 
     Raises:
         NotServedError: No live broker has the address, or the bundle's messages are in another
@@ -131,7 +131,10 @@ async def heir_at(connection: Connection, bundle: Bundle, address: str) -> str:
 def urls_of_topic(
     owners: Mapping[Bundle, ServerUrls],
 ) -> Callable[[TopicName], ServerUrls]:
-    """Return a function from a topic to its new owner's addresses, NO_URLS without an owner."""
+    """Return a function from a topic to the addresses of the broker that owns its bundle.
+
+    The function returns NO_URLS if the bundle has no owner.
+    """
     by_namespace: dict[NamespaceName, list[tuple[Bundle, ServerUrls]]] = {}
     for bundle, urls in owners.items():
         by_namespace.setdefault(bundle.namespace, []).append((bundle, urls))
@@ -146,7 +149,10 @@ def urls_of_topic(
 def tell_new_owner(
     closed: pb.CommandCloseProducer | pb.CommandCloseConsumer, owner: ServerUrls
 ) -> None:
-    """Write the new owner's addresses into a CLOSE; without addresses clients look the topic up."""
+    """Write the new owner's addresses into a CLOSE command.
+
+    Without addresses, clients look the topic up.
+    """
     if owner.service:
         closed.assignedBrokerServiceUrl = owner.service
     if owner.service_tls:

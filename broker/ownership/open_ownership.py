@@ -1,4 +1,4 @@
-"""Chooses the ownership of topics: shared by brokers of a PostgreSQL database, otherwise sole.
+"""Creation of a broker's ownership: shared through a PostgreSQL database, otherwise sole.
 
 A sole broker owns all topics.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SoleOwnership:
-    """The ownership of a broker with an exclusive store. See Ownership."""
+    """The ownership of a broker that shares its store with no other broker. See Ownership."""
 
     alone = True
 
@@ -36,47 +36,47 @@ class SoleOwnership:
         self._when_lost: list[Callable[[Bundle], Awaitable[object]]] = []
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True."""
+        """Return True: this broker serves all topics."""
         return True
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True."""
+        """Return True: this broker serves all bundles."""
         return True
 
     def notice(self) -> None:
-        """Do nothing, as no other broker can serve a topic."""
+        """Do nothing: no lease can expire, because no other broker serves topics."""
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return this broker."""
+        """Return this broker, the owner of all topics."""
         self._looked_up.add(topic.namespace)
         return Owner(self._urls(), here=True)
 
     def was_looked_up(self, namespace: NamespaceName) -> bool:
-        """Return True if a topic of a namespace was looked up since the start."""
+        """Return True if a topic of a namespace was looked up since the broker started."""
         return namespace in self._looked_up
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Close the topics of a bundle; lookups load the topics again."""
+        """Close the topics of a bundle; the next lookups load the topics again."""
         await asyncio.gather(*[callback(bundle) for callback in self._when_lost])
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Forget lookups of the namespaces; no peer has messages."""
+        """Forget which topics of deleted namespaces were looked up."""
         self._looked_up.difference_update(namespaces)
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Register a callback that closes the topics of a bundle."""
+        """Register a callback that closes the topics of a released bundle."""
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Do nothing: no bundle can be served elsewhere."""
+        """Do nothing: no other broker can serve a bundle."""
 
     async def brokers(self) -> Sequence[str]:
-        """Return this broker's address."""
+        """Return this broker's web address as ``host:port``, in a list."""
         return [self._urls().web_address]
 
 
 class LookedUpOwnership(SoleOwnership):
-    """Ownership in profile pulsar: a bundle is owned from the first lookup until an unload.
+    """Sole ownership in profile pulsar: a bundle is owned from the first lookup until an unload.
 
     Args:
         urls: Returns the broker's addresses.
@@ -89,15 +89,15 @@ class LookedUpOwnership(SoleOwnership):
         self._owned = OwnedBundles()
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if a topic of the topic's bundle was looked up."""
+        """Return True if any topic of the topic's bundle was looked up."""
         return self._owned.holds(topic)
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True if a topic of the bundle was looked up."""
+        """Return True if any topic of the bundle was looked up."""
         return bundle in self._owned
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Own the bundle of a topic."""
+        """Make this broker the owner of a topic's bundle, and return the broker's addresses."""
         if not self._owned.holds(topic):
             policies = await self._store.policies(topic.namespace)
             if policies is None:
@@ -106,7 +106,7 @@ class LookedUpOwnership(SoleOwnership):
         return await super().acquire(topic, authoritative=authoritative)
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Release a bundle until the next lookup."""
+        """Release a bundle until the next lookup of one of the bundle's topics."""
         self._owned.discard(bundle)
         await super().release(bundle)
 
@@ -114,7 +114,7 @@ class LookedUpOwnership(SoleOwnership):
 def sole_ownership(
     store: MetadataStore, urls: Callable[[], ServerUrls], *, pulsar_compatible: bool
 ) -> SoleOwnership:
-    """Return the ownership of a broker with an exclusive store.
+    """Create the ownership of a broker that shares its store with no other broker.
 
     Args:
         store: Knows how many bundles a namespace has.
@@ -125,12 +125,12 @@ def sole_ownership(
 
 
 def is_shared(metadata_store_url: str) -> bool:
-    """Return True if several brokers may share this store."""
+    """Return True if several brokers can share the store at a URL."""
     return metadata_store_url.startswith(POSTGRESQL_SCHEMES)
 
 
 def shared_ownership(store: MetadataStore, lease_seconds: float, clock: Clock) -> SharedOwnership:
-    """Return the ownership of a broker with a possibly shared store.
+    """Create the ownership of a broker whose PostgreSQL store may serve other brokers, too.
 
     Args:
         store: An open PostgreSQL store.

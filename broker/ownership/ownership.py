@@ -1,4 +1,4 @@
-"""The interface of ownership: the broker of each topic.
+"""The interface of ownership: which broker owns each bundle, and so serves the bundle's topics.
 
 Brokers divide topics by bundles (broker.bundles). Only the owner of a topic's bundle serves the
 topic.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bundle(NamedTuple):
-    """A bundle of a namespace."""
+    """A bundle: the topics of a namespace whose hashes lie in a range."""
 
     namespace: NamespaceName
     hashes: BundleRange
@@ -29,16 +29,16 @@ class Bundle(NamedTuple):
         return f"{self.namespace}/{self.hashes}"
 
     def holds(self, topic: TopicName) -> bool:
-        """Return True if a topic lies in this bundle."""
+        """Return True if a topic belongs to this bundle."""
         return topic.namespace == self.namespace and self.hashes.holds(str(topic).encode())
 
 
 class Owner(NamedTuple):
-    """The broker of a bundle.
+    """The broker that owns a bundle, or a candidate for the ownership.
 
     Attributes:
         urls: The broker's addresses.
-        here: The owner is this broker.
+        here: Whether the owner is this broker.
         decided: False for a candidate, before a lookup makes the candidate the owner.
     """
 
@@ -48,36 +48,41 @@ class Owner(NamedTuple):
 
 
 class NotServedError(RequestError):
-    """No broker serves a topic at the moment."""
+    """At the moment, no broker serves a topic."""
 
     def __init__(self, text: str) -> None:
         super().__init__(pb.ServiceNotReady, text)
 
 
 class Ownership(Protocol):
-    """The bundles of the broker, and the owners of all bundles.
+    """The bundles owned by this broker, and access to the owners of all bundles.
 
     Attributes:
-        alone: Peers cannot own bundles.
+        alone: True if no other broker can own bundles.
     """
 
     alone: bool
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if the broker serves a topic at the moment."""
+        """Return True if this broker serves a topic at the moment."""
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True if any broker serves a bundle's topics."""
+        """Return True if any broker serves the topics of a bundle."""
 
     def notice(self) -> None:
-        """Release all bundles if the lease has expired, for example in a stopped process."""
+        """Release all bundles if the broker's lease has expired.
+
+        For example, because the process was stopped for some time.
+        """
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return a topic's broker; this broker may become the owner.
+        """Return the owner of a topic's bundle.
+
+        If the bundle has no owner, a broker, possibly this broker, becomes the owner.
 
         Args:
             topic: A topic, existing or not, of an existing namespace.
-            authoritative: Another broker has chosen this broker.
+            authoritative: Whether another broker has chosen this broker as the owner.
 
         Raises:
             NotServedError: No broker can serve the topic for now.
@@ -85,10 +90,10 @@ class Ownership(Protocol):
         """
 
     def was_looked_up(self, namespace: NamespaceName) -> bool:
-        """Return True if a topic of a namespace was looked up since the start."""
+        """Return True if a topic of a namespace was looked up since the broker started."""
 
     async def release(self, bundle: Bundle, to: str | None = None) -> None:
-        """Make a bundle's owner, on any broker, release the bundle; lookups find a new owner.
+        """Make a bundle's owner release the bundle; later lookups find a new owner.
 
         Args:
             bundle: The bundle.
@@ -100,33 +105,36 @@ class Ownership(Protocol):
         """
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """End the ownership of deleted namespaces, and delete stored messages on all brokers.
+        """Make all brokers release deleted namespaces and delete their stored messages.
 
         Raises:
             StoreError: The metadata store failed.
         """
 
     def on_lost(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Register a callback for lost bundles.
+        """Register a callback for bundles no longer owned by this broker.
 
         Work forbidden without ownership ends within the call. The returned awaitable is finished,
         time permitting, before another broker may own the bundle.
         """
 
     def on_moved(self, callback: Callable[[Bundle], Awaitable[object]]) -> None:
-        """Call back before owning a bundle that another broker served meanwhile."""
+        """Register a callback for a bundle that another broker served in the meantime.
+
+        The callback runs before this broker owns the bundle.
+        """
 
     async def brokers(self) -> Sequence[str]:
-        """Return host and web port of each live broker."""
+        """Return the web address of each live broker as ``host:port``."""
 
 
 def bundle_of_topic(topic: TopicName, bundles: int) -> Bundle:
-    """Return the bundle of a topic, in a namespace of ``bundles`` bundles."""
+    """Return a topic's bundle, given the number of bundles of its namespace."""
     return Bundle(topic.namespace, bundle_of(str(topic).encode(), bundles))
 
 
 class OwnedBundles:
-    """The bundles of a broker, looked up by topic without waiting.
+    """The bundles owned by this broker, found from a topic without waiting.
 
     Bound: an entry for each bundle of existing namespaces.
     """
@@ -149,7 +157,7 @@ class OwnedBundles:
         )
 
     def holds(self, topic: TopicName) -> bool:
-        """Return True if the bundle of a topic is owned."""
+        """Return True if this broker owns the topic's bundle."""
         counts = self._lows.get(topic.namespace)
         if counts is None:
             return False
@@ -157,18 +165,18 @@ class OwnedBundles:
         return any(bundle_of(name, count).low in lows for count, lows in counts.items())
 
     def within(self, namespace: NamespaceName) -> list[Bundle]:
-        """Return the owned bundles of a namespace."""
+        """Return the bundles of a namespace owned by this broker."""
         counts = self._lows.get(namespace, {})
         return [bundle for bundles in counts.values() for bundle in bundles.values()]
 
     def add(self, bundle: Bundle, count: int) -> None:
-        """Add a bundle of a namespace with ``count`` bundles."""
+        """Add a bundle whose namespace is divided into ``count`` bundles."""
         self._lows.setdefault(bundle.namespace, {}).setdefault(count, {})[bundle.hashes.low] = (
             bundle
         )
 
     def discard(self, bundle: Bundle) -> bool:
-        """Remove a bundle; return False for a bundle not owned."""
+        """Remove a bundle; return False if this broker does not own the bundle."""
         counts = self._lows.get(bundle.namespace, {})
         for count, lows in list(counts.items()):
             if lows.get(bundle.hashes.low) == bundle:
@@ -181,7 +189,7 @@ class OwnedBundles:
         return False
 
     def take_all(self) -> list[Bundle]:
-        """Remove and return all bundles."""
+        """Remove and return all owned bundles."""
         taken = list(self)
         self._lows.clear()
         return taken

@@ -1,4 +1,4 @@
-"""A broker's session: a lease in the database, visible to peers and renewed in time.
+"""A broker's session: a lease in the database, renewed before the lease expires.
 
 A renewal counts from the moment before its request, and for less than the database grants: the
 broker's lease ends earlier locally than for peers, regardless of the machines' clocks.
@@ -37,7 +37,7 @@ LONGEST_RETRY_SECONDS = 2.0
 
 
 class BrokerSession:
-    """The session of a broker, replaced by a new session at its end.
+    """A broker's session, replaced by a new session after expiry.
 
     Args:
         connect: Opens a separate connection, or raises StoreError.
@@ -73,15 +73,18 @@ class BrokerSession:
 
     @property
     def id(self) -> str:
-        """The id of the session, empty without a session; see ``notice``."""
+        """The session's id; empty without a session.
+
+        The session may have expired since the last ``notice``.
+        """
         return self._id
 
     def open(self, broker: Registration) -> None:
-        """Begin a session, and keep a session from now on."""
+        """Start to keep a session: register, renew the lease, and register again after an end."""
         self._task = asyncio.get_running_loop().create_task(self._keep(broker))
 
     async def ready(self) -> str:
-        """Wait for a session; return the id.
+        """Wait until the broker has a valid session; return the session's id.
 
         Raises:
             StoreError: No session began in time.
@@ -96,7 +99,7 @@ class BrokerSession:
         return self._id
 
     def notice(self) -> bool:
-        """Return True if the session is valid; end an expired session and all ownership."""
+        """Return True if the session is valid; after expiry, end the session and all ownership."""
         if self._id and self._elapsed() >= self._valid_until:
             logger.warning("this broker's lease on its bundles is over: it serves them no more")
             self._end()
@@ -111,7 +114,7 @@ class BrokerSession:
         self.on_over()
 
     async def close(self) -> None:
-        """End the session and release all bundles immediately."""
+        """End the session in the database, so that other brokers can own the bundles at once."""
         await ended(self._task)
         self._disarm()
         own, self._id = self._id, ""
@@ -152,7 +155,7 @@ class BrokerSession:
             connection.terminate()
 
     async def _until_due(self) -> None:
-        """Wait for the next renewal, or for the end of the session."""
+        """Wait until the next renewal is due, or the session has ended."""
         self._over.clear()
         with contextlib.suppress(TimeoutError):
             async with deadline(self._clock, self._lease_seconds / RENEWALS):
@@ -187,14 +190,17 @@ class BrokerSession:
             self._ready.set()
 
     def _valid(self, before: float) -> None:
-        """Extend the lease from the moment before a renewal."""
+        """Extend the local lease, counted from the time before the renewal was sent."""
         self._valid_until = before + SAFE_PART * self._lease_seconds
         self._disarm()
         left = self._valid_until - self._elapsed()
         self._timer = self._clock.call_at(self._clock.now() + max(0.0, left), self._look)
 
     def _look(self) -> None:
-        """Check for the end of the lease, repeatedly: the two clocks may disagree on the moment."""
+        """End the session if its lease has expired; otherwise check again in 1 ms.
+
+        The clocks of the timer and of the lease may differ.
+        """
         self._timer = None
         if self.notice():
             self._timer = self._clock.call_at(self._clock.now() + 0.001, self._look)

@@ -1,4 +1,4 @@
-"""Ownership of a broker in a cluster with a shared PostgreSQL database."""
+"""Ownership of bundles among brokers with a common PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LEAVING = "this broker is being shut down: ask another one"
 
 
 class SharedOwnership:
-    """The ownership of a broker among several. See Ownership.
+    """The ownership of one of several brokers that divide all bundles. See Ownership.
 
     Args:
         store: Knows how many bundles a namespace has.
@@ -94,16 +94,16 @@ class SharedOwnership:
 
     @property
     def sessions_ended(self) -> int:
-        """Number of lost leases."""
+        """Number of this broker's leases that expired or were ended by another broker."""
         return self._session.ended_total
 
     @property
     def owned(self) -> int:
-        """Number of owned bundles."""
+        """Number of bundles owned by this broker."""
         return len(self._owned)
 
     async def open(self, urls: ServerUrls, store: str) -> None:
-        """Register the broker with its peers, and own bundles from now on.
+        """Register this broker with other brokers, and own bundles from now on.
 
         Args:
             urls: The broker's addresses.
@@ -117,7 +117,7 @@ class SharedOwnership:
         await self._session.ready()
 
     async def close(self) -> None:
-        """Release all bundles, after the topics were closed. Idempotent."""
+        """Release all bundles; call this after closing their topics. Idempotent."""
         self._leaving = True
         self._owned.take_all()
         await self._session.close()
@@ -125,7 +125,7 @@ class SharedOwnership:
         await self._tasks.finished()
 
     async def hand_over(self) -> Callable[[TopicName], ServerUrls]:
-        """Release all bundles at shutdown, and offer movable bundles to peers.
+        """Release all bundles at shutdown, and offer the bundles to other brokers.
 
         Call after the last publish. Bundles with messages on the broker's disk wait for a restart.
 
@@ -144,23 +144,23 @@ class SharedOwnership:
     # -- owners -------------------------------------------------------------------------------
 
     def owns(self, topic: TopicName) -> bool:
-        """Return True if the broker serves a topic, under a valid lease."""
+        """Return True if this broker serves a topic, under a valid lease."""
         return self._session.notice() and self._owned.holds(topic)
 
     def owns_bundle(self, bundle: Bundle) -> bool:
-        """Return True: the store knows the topics of all bundles."""
+        """Return True: the shared store knows the topics of all bundles."""
         return True
 
     def was_looked_up(self, namespace: NamespaceName) -> bool:
-        """Return True if the broker owns a bundle of a namespace."""
+        """Return True if this broker owns a bundle of a namespace."""
         return bool(self._owned.within(namespace))
 
     def notice(self) -> None:
-        """Release all bundles if the lease has expired."""
+        """Release all bundles if the broker's lease has expired."""
         self._session.notice()
 
     async def acquire(self, topic: TopicName, *, authoritative: bool = False) -> Owner:
-        """Return a topic's broker; this broker may become the owner. See Ownership."""
+        """Return the owner of a topic's bundle; without an owner, choose one. See Ownership."""
         if self.owns(topic):
             return self._here()
         policies = await self._store.policies(topic.namespace)
@@ -185,7 +185,10 @@ class SharedOwnership:
     async def _found(
         self, bundle: Bundle, count: int, me: str, give_up: float, *, authoritative: bool
     ) -> Owner | None:
-        """Return the owner; None if a peer was faster, for another lookup."""
+        """Return a bundle's owner or candidate; None if the caller must look again.
+
+        Another broker may have become the owner meanwhile.
+        """
         async with self._use() as connection:
             row = await tables.owner_of(connection, bundle)
         if row is not None and row.owner != me:
@@ -202,7 +205,10 @@ class SharedOwnership:
         return await self._claimed(bundle, count, me)
 
     async def _candidate(self, bundle: Bundle, give_up: float) -> tuple[str, Owner]:
-        """Return the candidate for a bundle; wait if an absent broker has the messages."""
+        """Return the broker that should own a bundle.
+
+        If the broker with the bundle's messages is absent, wait for the broker's return.
+        """
         while not self._leaving:
             async with self._use() as connection:
                 chosen = await tables.candidate(connection, bundle)
@@ -286,7 +292,7 @@ class SharedOwnership:
             await self._let_go(bundle)
 
     async def _give(self, bundle: Bundle, to: str) -> None:
-        """Transfer a bundle to the broker at an address; lookups here wait for the transfer."""
+        """Transfer a bundle to the broker at an address; lookups on this broker wait meanwhile."""
         async with self._locks.of(bundle):
             async with self._use() as connection:
                 heir = await heir_at(connection, bundle, to)
@@ -305,7 +311,11 @@ class SharedOwnership:
             await tables.release(connection, bundle, me)
 
     def _asked(self, text: str) -> None:
-        """Handle a peer's request: release a bundle, own a bundle, or forget a namespace."""
+        """Handle another broker's notification.
+
+        The sender asks this broker to release a bundle, to own a bundle, or to release the bundles
+        of a deleted namespace.
+        """
         name, *numbers = text.split(" ")
         try:
             namespace = NamespaceName.parse(name)
@@ -324,20 +334,20 @@ class SharedOwnership:
             self._tasks.start(self._release(bundle))
 
     async def _take_over(self, bundle: Bundle) -> None:
-        """Own an offered bundle, unless a peer was faster."""
+        """Become the owner of a bundle offered by another broker, if the bundle is still free."""
         policies = await self._store.policies(bundle.namespace)
         if policies is not None:
             with suppress(NotServedError):
                 await self._acquire(bundle, policies.bundles, authoritative=True)
 
     def _lost_all(self) -> None:
-        """Report all bundles as lost in this turn, and finish the callbacks' work in tasks."""
+        """Call the callbacks for lost bundles at once; finish their work in background tasks."""
         for bundle in self._owned.take_all():
             for callback in self._when_lost:
                 self._tasks.start(_waited(callback(bundle)))
 
     async def namespaces_deleted(self, namespaces: Sequence[NamespaceName]) -> None:
-        """Make all brokers forget deleted namespaces. See Ownership."""
+        """Make all brokers release the bundles of deleted namespaces. See Ownership."""
         for namespace in namespaces:
             if await self._store.policies(namespace) is None:  # Otherwise recreated meanwhile.
                 await self._let_go_within(namespace)
@@ -348,7 +358,7 @@ class SharedOwnership:
             await to_its_end(self._release(bundle))
 
     async def _forget(self, namespace: NamespaceName) -> None:
-        """Release the bundles of a namespace that a peer deleted, and delete stored data."""
+        """Release the bundles of a namespace deleted by another broker, and delete its messages."""
         if await self._store.policies(namespace) is not None:
             return  # Recreated meanwhile, after all brokers had forgotten the deleted namespace.
         await self._let_go_within(namespace)
@@ -357,15 +367,15 @@ class SharedOwnership:
                 await self._moved(Bundle(namespace, ALL_HASHES))
 
     def on_lost(self, callback: Callback) -> None:
-        """Register a callback for lost bundles. See Ownership."""
+        """Register a callback for bundles no longer owned by this broker. See Ownership."""
         self._when_lost.append(callback)
 
     def on_moved(self, callback: Callback) -> None:
-        """Call back before owning a bundle that another broker served meanwhile."""
+        """Register a callback for a bundle that another broker served. See Ownership."""
         self._when_moved.append(callback)
 
     async def brokers(self) -> Sequence[str]:
-        """Return host and web port of each live broker."""
+        """Return the web address of each live broker as ``host:port``."""
         await self._session.ready()
         async with self._use() as connection:
             return await tables.live_brokers(connection)

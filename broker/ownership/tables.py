@@ -1,4 +1,4 @@
-"""The tables of ownership in the brokers' database, and the statements on the tables.
+"""Database tables of live brokers and of owned bundles, with the queries on the tables.
 
 Only the database's clock decides which brokers live: a broker's row has the end of the lease, and
 the first peer to find the lease expired deletes the row and the ownership of the bundles. Every
@@ -55,7 +55,7 @@ _DEAD = "lease_until <= clock_timestamp()"
 
 
 class Registration(NamedTuple):
-    """A broker as known to peers.
+    """The addresses and the message store of a broker, registered for other brokers.
 
     Attributes:
         urls: The broker's addresses.
@@ -67,7 +67,7 @@ class Registration(NamedTuple):
 
 
 class BundleRow(NamedTuple):
-    """The row of a bundle.
+    """A bundle's row in the database, joined with its owner's addresses.
 
     Attributes:
         hashes: The bundle's range, which may differ from the requested range.
@@ -81,7 +81,7 @@ class BundleRow(NamedTuple):
 
 
 async def make_tables(connection: Connection) -> None:
-    """Create missing tables."""
+    """Create the missing tables of brokers and bundles."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATION_LOCK)
         await connection.execute(_TABLES)
@@ -93,7 +93,7 @@ async def make_tables(connection: Connection) -> None:
 async def register(
     connection: Connection, new: str, old: str, broker: Registration, lease_seconds: float
 ) -> None:
-    """Add a broker, and delete earlier rows of the broker.
+    """Insert a broker's row with a lease, and delete the broker's earlier rows.
 
     Args:
         connection: To the database.
@@ -118,7 +118,7 @@ async def register(
 
 
 async def renew(connection: Connection, broker: str, lease_seconds: float) -> bool:
-    """Extend a broker's lease; return False if the lease has expired."""
+    """Extend a broker's lease; return False if the lease has expired or was removed."""
     done = await connection.execute(
         "UPDATE floodgate.brokers SET lease_until = clock_timestamp() + "
         "$2::double precision * interval '1 second' "
@@ -130,20 +130,20 @@ async def renew(connection: Connection, broker: str, lease_seconds: float) -> bo
 
 
 async def leave(connection: Connection, broker: str) -> None:
-    """Remove a broker at shutdown, and the ownership of its bundles."""
+    """Delete a broker's row at shutdown, and end the broker's ownership of bundles."""
     async with connection.transaction():
         await _bury(connection, "id = $1", broker)
 
 
 async def live_brokers(connection: Connection) -> Sequence[str]:
-    """Return host and web port of each live broker."""
+    """Return the web address of each live broker as ``host:port``."""
     query = f"SELECT {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
     rows = await connection.fetch(query)
     return sorted({ServerUrls(*map(str, row)).web_address for row in rows})
 
 
 async def registrations(connection: Connection) -> dict[str, Registration]:
-    """Return the live brokers, by id."""
+    """Return the addresses and message store of each live broker, by broker id."""
     query = f"SELECT id, store, {_URLS} FROM floodgate.brokers WHERE NOT {_DEAD}"
     rows = await connection.fetch(query)
     return {
@@ -168,7 +168,7 @@ async def _bury(connection: Connection, condition: str, *values: object) -> None
 
 
 async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
-    """Return the live owner of a bundle, or of an overlapping bundle; None without an owner."""
+    """Return the live owner of a bundle or of an overlapping bundle; None without an owner."""
     row = await connection.fetchrow(
         f"SELECT b.low, b.high, o.id, {_OWNERS_URLS} "
         "FROM floodgate.bundles b JOIN floodgate.brokers o ON o.id = b.owner "
@@ -185,7 +185,7 @@ async def owner_of(connection: Connection, bundle: Bundle) -> BundleRow | None:
 
 
 async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | None:
-    """Make a broker the owner of a bundle; return the store of the bundle's previous messages.
+    """Make a broker a bundle's owner; return the previous store of the bundle's messages.
 
     Return None if the broker cannot own the bundle: the bundle or an overlapping bundle has an
     owner, the messages are in another broker's store on disk, or the broker's lease has expired.
@@ -223,7 +223,10 @@ async def claim(connection: Connection, bundle: Bundle, broker: str) -> str | No
 
 
 async def _store_before(connection: Connection, namespace: str, hashes: BundleRange) -> str:
-    """Return the store of a bundle's messages; DELETED if the namespace had different bundles."""
+    """Return the identity of the store with a bundle's messages; empty if unknown.
+
+    DELETED if the namespace was divided into other bundles.
+    """
     rows = await connection.fetch(
         "SELECT low, high, store FROM floodgate.bundles"
         " WHERE namespace = $1 AND low < $3 AND high > $2",
@@ -237,7 +240,7 @@ async def _store_before(connection: Connection, namespace: str, hashes: BundleRa
 
 
 def is_free(store: str) -> bool:
-    """Return True if a bundle with messages in the store may go to any broker."""
+    """Return True if any broker may own a bundle with messages in the given store."""
     return not store or store.startswith(MEMORY_PREFIX)
 
 
@@ -264,13 +267,13 @@ async def release(
 
 
 async def ask_to_release(connection: Connection, bundle: Bundle) -> None:
-    """Notify the owner of a bundle to release the bundle."""
+    """Send a notification to a bundle's owner: release the bundle."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
 async def heirs(connection: Connection) -> Sequence[str]:
-    """Return the ids of the live brokers, fewest bundles first."""
+    """Return the ids of all live brokers, sorted by number of bundles, fewest first."""
     rows = await connection.fetch(
         "SELECT o.id FROM floodgate.brokers o LEFT JOIN floodgate.bundles b ON b.owner = o.id "
         "WHERE o.lease_until > clock_timestamp() GROUP BY o.id ORDER BY count(b.owner), o.id"
@@ -279,13 +282,15 @@ async def heirs(connection: Connection) -> Sequence[str]:
 
 
 async def offer(connection: Connection, bundle: Bundle, broker: str) -> None:
-    """Notify a broker that it may own a bundle without an owner."""
+    """Send a notification that offers a broker a bundle without an owner."""
     text = f"{bundle.namespace} {bundle.hashes.low} {bundle.hashes.high} {broker}"
     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
 
 async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner] | None:
-    """Return the candidate for a bundle: the broker with the messages, or with fewest bundles.
+    """Return the best owner for a bundle.
+
+    The broker with the bundle's messages, or else the broker with the fewest bundles.
 
     Return None if the broker with the messages is not alive.
     """
@@ -311,7 +316,7 @@ async def candidate(connection: Connection, bundle: Bundle) -> tuple[str, Owner]
 
 
 async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker: str) -> None:
-    """Notify the peers of deleted namespaces."""
+    """Notify other brokers that namespaces were deleted."""
     await connection.execute(
         "SELECT pg_notify($1, name || ' ' || $3) FROM unnest($2::text[]) AS name",
         CHANNEL,
@@ -321,7 +326,7 @@ async def tell_deleted(connection: Connection, namespaces: Sequence[str], broker
 
 
 async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> bool:
-    """Return True if a bundle of the namespaces has an owner, or may have messages."""
+    """Return True if a bundle of the given namespaces has an owner or may have messages."""
     return bool(
         await connection.fetchval(
             "SELECT 1 FROM floodgate.bundles WHERE namespace = ANY($1::text[])"
@@ -333,7 +338,10 @@ async def are_remembered(connection: Connection, namespaces: Sequence[str]) -> b
 
 
 async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str | None:
-    """Return the service URL of a live broker that owns a bundle of the namespaces."""
+    """Return the service URL of a live broker with a bundle of the deleted namespaces.
+
+    None without such a broker.
+    """
     row = await connection.fetchrow(
         f"SELECT {_OWNERS_URLS} FROM floodgate.bundles b JOIN floodgate.brokers o "
         "ON o.id = b.owner WHERE b.namespace = ANY($1::text[])"
@@ -345,7 +353,7 @@ async def owner_among(connection: Connection, namespaces: Sequence[str]) -> str 
 
 
 async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Mark the messages of deleted namespaces as void, including messages of dead owners.
+    """Mark the stored messages of deleted namespaces as void, even messages of dead brokers.
 
     A namespace recreated meanwhile keeps its messages.
     """
@@ -361,7 +369,7 @@ async def namespaces_deleted(connection: Connection, namespaces: Sequence[str]) 
 
 
 async def fits(connection: Connection, bundle: Bundle, store: str) -> bool:
-    """Return True if a broker with a given store of messages may own a bundle."""
+    """Return True if a broker with the given message store may own a bundle."""
     before = await connection.fetchval(
         "SELECT store FROM floodgate.bundles WHERE namespace = $1 AND low = $2 AND high = $3",
         str(bundle.namespace),

@@ -1,1 +1,1 @@
-"""Topic patterns: compiled, bounded, and applied to columns of names."""
+"""Clients' topic patterns: compiled, limited in cost, and matched against lists of topic names."""

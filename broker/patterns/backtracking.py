@@ -1,4 +1,4 @@
-"""Matching of listings with patterns that require a backtracking engine.
+"""Matching of topic listings in worker processes, for patterns that need a backtracking engine.
 
 Worker processes match the listing piece by piece. The time limit grows with the number of names,
 since a backtracking engine takes a microsecond for each, and counts processor time, since the
@@ -38,12 +38,12 @@ _SCRIPT = str(Path(__file__).with_name("worker.py"))
 
 
 class PatternWorker(WorkerProcess):
-    """A process for one evaluation at a time."""
+    """A worker process that matches one pattern at a time."""
 
     called = "pattern worker"
 
     async def matching(self, pattern: str, paths: Paths, seconds: float) -> tuple[Mask, float]:
-        """Match each path; return the matches and the processor time.
+        """Match each path; return a byte for each and the processor seconds used.
 
         Args:
             pattern: A pattern already compiled by a backtracking engine.
@@ -72,7 +72,7 @@ def _job(pattern: str, paths: Paths, seconds: float) -> bytes:
 
 
 class PatternWorkers(WorkerProcesses[PatternWorker]):
-    """The processes of a broker: ``async with PatternWorkers()``. See WorkerProcesses."""
+    """A broker's pool of pattern workers: ``async with PatternWorkers()``. See WorkerProcesses."""
 
     def __init__(self, max_workers: int = MAX_WORKERS) -> None:
         # Isolated (-I): with PYTHONUNBUFFERED, an answer might be written incompletely.
@@ -89,14 +89,14 @@ _REMEDY = "write it without look-around and back-references, or raise floodgateP
 
 
 class Piece(NamedTuple):
-    """Some names of a listing, and the selection of matches."""
+    """A part of a topic listing to match, and the selection that collects its matching names."""
 
     selection: Selection
     run: PathRun
 
 
 class BacktrackingFilter:
-    """Matches listings in worker processes.
+    """A filter of topic listings, in processes, by patterns that need a backtracking engine.
 
     Args:
         workers: The processes.
@@ -111,7 +111,7 @@ class BacktrackingFilter:
         self._seconds = seconds
 
     async def keep(self, pattern: Backtracking, pieces: Iterator[Piece], count: int) -> None:
-        """Keep the matching names of some pieces.
+        """Match the names of all pieces; keep the matching names in the pieces' selections.
 
         Args:
             pattern: The pattern.
@@ -136,7 +136,9 @@ class BacktrackingFilter:
     async def _take_turns(
         self, pattern: Backtracking, pieces: Iterator[Piece], limit: _Limit
     ) -> None:
-        """Match in time slices; the wait for each slice has the limit of the whole work.
+        """Match all pieces in time slices.
+
+        The wait for each slice is limited to the time allowed for all the names.
 
         (With one limit for both, simultaneous waiters would start shortly before their time is up,
         and each would cost a process.)
@@ -157,7 +159,9 @@ class BacktrackingFilter:
         pieces: Iterator[Piece],
         limit: _Limit,
     ) -> Piece | None:
-        """Match pieces, for one time slice if other evaluations wait; return the next, if any.
+        """Match pieces until none is left, or a time slice ends while another evaluation waits.
+
+        Return the next piece; None at the end.
 
         Raises:
             TimeoutError: A piece, or all pieces together, take too long.
@@ -181,7 +185,7 @@ class BacktrackingFilter:
 
 
 class _Limit:
-    """The time limit of one evaluation, with its error text.
+    """The time limit for matching one listing, and its error message.
 
     Attributes:
         seconds: Processor time for all names.

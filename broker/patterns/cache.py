@@ -1,4 +1,4 @@
-"""A bounded cache of values computed from listings: results of patterns, columns of blocks.
+"""A size-limited cache of values computed from topic listings, such as results of patterns.
 
 An entry belongs to a listing or block (its scope) and is evicted with the scope's end: a request
 for a part never keeps an old version of a namespace in memory.
@@ -21,7 +21,7 @@ ENTRY_BYTES = 760
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """The counters of a cache."""
+    """A cache's size and its numbers of hits, misses and evictions."""
 
     bytes: int
     entries: int
@@ -41,7 +41,7 @@ class _Scope(NamedTuple):
 
 
 class ListingCache:
-    """A cache of recently used values, bounded in bytes (``floodgateListingCacheMB``).
+    """A cache of recently used values, limited in bytes (``floodgateListingCacheMB``).
 
     Args:
         max_bytes: Most bytes of all entries together; 0 disables the cache.
@@ -58,14 +58,14 @@ class ListingCache:
         self._bytes = self._hits = self._misses = self._evictions = 0
 
     def statistics(self) -> CacheStatistics:
-        """Return the counters."""
+        """Return the cache's size and its numbers of hits, misses and evictions."""
         self._forget_gone()
         return CacheStatistics(
             self._bytes, len(self._entries), self._hits, self._misses, self._evictions
         )
 
     def get(self, scope: object, key: Hashable) -> object | None:
-        """Return a value; None if missing or evicted."""
+        """Return a cached value of a scope; None if the value is not in the cache."""
         self._forget_gone()
         place = (id(scope), key)
         entry = self._entries.get(place)
@@ -77,7 +77,7 @@ class ListingCache:
         return entry.value
 
     def put(self, scope: object, key: Hashable, value: object, size_bytes: int) -> None:
-        """Keep a value until it is evicted as the least recently used, or its scope is freed.
+        """Cache a value until it is evicted as least recently used, or its scope is freed.
 
         Args:
             scope: The source of the value; held weakly, and must not be referenced by the value.

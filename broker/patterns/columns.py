@@ -1,4 +1,4 @@
-"""Arrow columns over the wire bytes of blocks: entries, names, and paths for pattern matching."""
+"""Arrow columns of topic names and of paths to match, built from names in wire format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DOMAIN_PREFIX = r"\A(?:non-)?persistent://"
 
 
 def entry_column(wire: bytes, offsets: Offsets | npt.NDArray[np.int32]) -> pa.BinaryArray:
-    """Return entries as a column over their bytes, without copying."""
+    """Return a column of names in wire format that shares their bytes."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(wire)]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
 
@@ -43,7 +43,10 @@ def entry_column(wire: bytes, offsets: Offsets | npt.NDArray[np.int32]) -> pa.Bi
 def name_column(
     wire: bytes, offsets: Offsets | npt.NDArray[np.int32], skipped: int = 0
 ) -> pa.BinaryArray:
-    """Return the names of entries as a column, skipping the first ``skipped`` bytes of each."""
+    """Return a column of the names without the first ``skipped`` bytes of each.
+
+    ``wire`` holds the names in wire format, each beginning at one of ``offsets``.
+    """
     entries = entry_column(wire, offsets)
     sizes = np.diff(np.frombuffer(offsets, np.int32))
     longest = int(sizes.max()) if len(sizes) else 0
@@ -60,12 +63,12 @@ def name_column(
 
 
 def _prefix_bytes(entry_bytes: int) -> int:
-    """Return the number of bytes before an entry's name."""
+    """Return the number of bytes before the name in an encoded entry of the given size."""
     return SHORTEST_PREFIX_BYTES + sum(entry_bytes > bound for bound in LONGEST_ENTRIES)
 
 
 def as_text(column: Column) -> Column:
-    """Reinterpret a column of UTF-8 bytes as text, without copying or checking."""
+    """Convert a column of UTF-8 bytes to a text column, without copying or checking."""
     if column.type == pa.string():
         return column
     buffers = column.buffers()
@@ -73,18 +76,18 @@ def as_text(column: Column) -> Column:
 
 
 def without_partitions(paths: Column) -> Column:
-    """Return a text column with every ``-partition-N`` removed."""
+    """Return a text column with the suffix ``-partition-N`` removed from every path."""
     return pc.replace_substring_regex(paths, _PARTITION_SUFFIX, "")
 
 
 def paths_of(names: Column) -> Column:
-    """Return the paths of a column of full names, of either domain."""
+    """Convert full topic names to paths, without domain and partition suffix."""
     text = as_text(names)
     return without_partitions(pc.replace_substring_regex(text, _DOMAIN_PREFIX, ""))
 
 
 def matched(paths: pa.StringArray, whole: str, search: Search | None = None) -> Mask:
-    """Match each path of a text column with a RE2 pattern in one call.
+    """Match each path of a text column with an RE2 pattern, all in one call.
 
     Args:
         paths: The column.
@@ -98,7 +101,9 @@ def matched(paths: pa.StringArray, whole: str, search: Search | None = None) -> 
 
 
 def _searched(paths: pa.StringArray, search: Search) -> npt.NDArray[np.bool_] | None:
-    """Search the rest behind the prefix; None if a path contains a line break.
+    """Match paths by their literal prefix and a search behind it.
+
+    Return None if a path contains a line break.
 
     ``.`` matches every other character, and the search would also find the rest behind a line
     break.
@@ -115,7 +120,7 @@ def _searched(paths: pa.StringArray, search: Search) -> npt.NDArray[np.bool_] | 
 
 
 def _own_bytes(paths: pa.StringArray, offsets: pa.Buffer, data: pa.Buffer) -> bytes:
-    """Return the text of a column; of a slice, only the slice's text."""
+    """Return a column's UTF-8 bytes; of a slice of a column, only the bytes of the slice."""
     begins = np.frombuffer(offsets, np.int32)
     begin, end = int(begins[paths.offset]), int(begins[paths.offset + len(paths)])
     return bytes(data.slice(begin, end - begin).to_pybytes())

@@ -1,4 +1,4 @@
-"""Errors of patterns, in the words of a real broker's engines.
+"""Errors of patterns, with the messages that a Pulsar broker's regex engines give.
 
 Source: messages of java.util.regex (Java 17) and RE2/J for common mistakes; for rare mistakes our
 engine's words in the same form.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class JavaSyntaxError(ValueError):
-    """A mistake in the pattern, by Java's rules.
+    """A syntax error in a pattern, as java.util.regex reports it.
 
     Attributes:
         what: The mistake, in Java's words.
@@ -52,12 +52,12 @@ class InvalidPatternError(ValueError):
 
     @property
     def java_text(self) -> str:
-        """The error text of a real broker's answer to a listing."""
+        """The error message that a Pulsar broker would send to a client that lists topics."""
         return f"{self.java_class}: {self.description}" if self.java_class else str(self)
 
 
 def invalid_syntax(description: str, java_class: str) -> InvalidPatternError:
-    """Return the error for an uncompilable pattern.
+    """Create the error for a pattern that cannot be compiled.
 
     The text is the same as in a real broker's answer to a watch.
     """
@@ -65,7 +65,7 @@ def invalid_syntax(description: str, java_class: str) -> InvalidPatternError:
 
 
 def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
-    """Return java.util.regex's error text: the mistake, its position, the pattern, a caret."""
+    """Format a syntax error as java.util.regex does, with a caret below the position."""
     index = error.index
     where = f" near index {index}" if index >= 0 else ""
     caret = f"\n{' ' * index}^" if 0 <= index < len(pattern) else ""
@@ -73,7 +73,7 @@ def jdk_description(pattern: str, error: JavaSyntaxError) -> str:
 
 
 def re2j_description(error: Exception) -> str:
-    """Convert RE2's message to RE2/J's error text."""
+    """Convert an error message of RE2 to the message of RE2/J."""
     message = error.args[0] if error.args else ""
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     what, colon, where = text.partition(": ")

@@ -1,4 +1,4 @@
-"""The filter of listings by clients' patterns, with one evaluation for equal requests.
+"""The filter of topic listings by clients' patterns; equal requests share one evaluation.
 
 RE2 patterns are matched here, block by block, a few milliseconds at a time; patterns that require a
 backtracking engine are matched by processes (``broker.patterns.backtracking``).
@@ -66,7 +66,7 @@ _EVERYTHING: Final = object()
 
 
 class PatternRules(Settings):
-    """The configuration of patterns, in listings and watches."""
+    """The settings of topic patterns, for listings and watches."""
 
     enabled: bool = Key("enableBrokerSideSubscriptionPatternEvaluation")
     max_length: int = Key("subscriptionPatternMaxLength")
@@ -81,7 +81,7 @@ class PatternRules(Settings):
 
 
 class PatternFilter:
-    """The filter of listings by clients' patterns.
+    """A filter of topic listings by clients' patterns.
 
     Args:
         rules: The configuration.
@@ -109,7 +109,7 @@ class PatternFilter:
         self._steps = Steps(TURN_SECONDS)
 
     def applies_to(self, pattern: str) -> bool:
-        """Tell whether the broker evaluates a pattern; otherwise the client must."""
+        """Tell whether the broker evaluates a pattern; otherwise the client has to."""
         if not self.rules.enabled:
             return False
         length = pattern_length(pattern)
@@ -118,7 +118,9 @@ class PatternFilter:
         return length <= self.rules.max_length
 
     async def filter(self, listing: TopicListing, pattern: str) -> TopicListing:
-        """Return the topics whose whole name, without partition and scheme, matches.
+        """Return the topics of a listing that a pattern matches.
+
+        A match covers the whole name without partition suffix and domain.
 
         Raises:
             InvalidPatternError: The pattern cannot be compiled, or takes too long.
@@ -136,7 +138,7 @@ class PatternFilter:
         return await self._evaluations.join((listing, compiled.text), work)
 
     async def _compiled(self, pattern: str) -> TopicsPattern:
-        """Return a pattern compiled; at most one new pattern in an event-loop iteration."""
+        """Return a compiled pattern; compile at most one pattern per event-loop iteration."""
         known = compiled_before(pattern, self.rules.implementation)
         if known is not None:
             return known
@@ -157,7 +159,7 @@ class PatternFilter:
     async def _evaluate(
         self, listing: TopicListing, pattern: TopicsPattern
     ) -> tuple[TopicListing, int]:
-        """Return the filtered listing, and its memory beside the source listing."""
+        """Return the filtered listing, and how many bytes it needs beside the full listing."""
         selections = [Selection(sequence) for sequence in listing.sequences]
         if isinstance(pattern, Backtracking):
             pieces = (
@@ -177,7 +179,7 @@ class PatternFilter:
     def _filtering(
         self, selection: Selection, pattern: TopicsPattern
     ) -> Generator[None, None, TopicSequence]:
-        """Return the matching names of one sequence; each step takes about a millisecond."""
+        """Return a sequence's matching names; yield between steps of about 1 ms."""
         size = _StepSize(pattern)
         if size.is_large:
             yield
@@ -200,7 +202,7 @@ class PatternFilter:
         return (yield from selection.finishing())
 
     def _candidates(self, sequence: TopicSequence, pattern: TopicsPattern) -> Iterator[PathRun]:
-        """Yield the blocks with possible matches, by the pattern's literal prefix."""
+        """Yield the runs of names that may match, given the pattern's literal prefix."""
         columns = PathsOf(sequence, self._cache)
         domain = sequence.domain_prefix
         if not domain or not isinstance(pattern, LinearTime):
@@ -209,7 +211,7 @@ class PatternFilter:
 
 
 class _StepSize:
-    """The number of names to match in one call, adapted so that a call takes a millisecond.
+    """The number of names to match in one call, adjusted so that a call takes about 1 ms.
 
     Attributes:
         names: Names in a call.
@@ -224,7 +226,7 @@ class _StepSize:
         self.call_seconds = 0.0
 
     def adapt(self, seconds: float) -> None:
-        """Adapt the number of names to the duration of the last call.
+        """Adjust the number of names to the last call's duration in seconds.
 
         A measured fixed cost may be wrong by half, and by more after an interruption: the cost
         never exceeds the duration of a call with names.

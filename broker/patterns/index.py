@@ -1,4 +1,4 @@
-"""An index of many patterns, for watches: finds the patterns matching a name.
+"""An index of many watches' patterns that finds all patterns matching a topic name.
 
 Patterns are grouped in sets of 64, or fewer large patterns; RE2 matches a set in one pass over the
 name (about 2 us). A changed set is compiled in a step of ``compiling``, or on the next match.
@@ -32,7 +32,7 @@ Key = TypeVar("Key", bound="Hashable")
 
 
 class PatternIndex(Generic[Key]):
-    """Patterns by key; keys with the same pattern cost one evaluation.
+    """An index of patterns by key, such as a watch; equal patterns are matched once.
 
     Patterns unsupported by RE2 are kept separately, without evaluation: their time is unknown.
 
@@ -50,7 +50,7 @@ class PatternIndex(Generic[Key]):
         return len(self._patterns)
 
     def add(self, key: Key, pattern: str, implementation: RegexImplementation) -> None:
-        """Add a pattern, scheme included, replacing the key's earlier pattern.
+        """Add a client's pattern under a key, replacing the key's earlier pattern.
 
         Raises:
             InvalidPatternError: The pattern cannot be compiled; the index is unchanged.
@@ -61,7 +61,7 @@ class PatternIndex(Generic[Key]):
         self._keys_of(compiled)[key] = None
 
     def discard(self, key: Key) -> None:
-        """Remove a key. Idempotent."""
+        """Remove a key and its pattern. Idempotent."""
         pattern = self._patterns.pop(key, None)
         if pattern is None:
             return
@@ -71,7 +71,7 @@ class PatternIndex(Generic[Key]):
             self._forget(pattern)
 
     def compiling(self) -> Generator[None, None, None]:
-        """Compile the changed sets, one in each step.
+        """Compile the sets whose patterns have changed, one set per step.
 
         Many patterns may have been added since the last match.
         """
@@ -80,7 +80,10 @@ class PatternIndex(Generic[Key]):
                 yield
 
     def matching(self, name: bytes) -> list[Key]:
-        """Return the keys of patterns matching a full topic name, without ``backtracking``."""
+        """Return the keys of all patterns that match a full topic name.
+
+        Patterns that require a backtracking engine are not evaluated.
+        """
         path = path_of(name)
         keys = list(self._all)
         for one in self._sets:
@@ -94,7 +97,7 @@ class PatternIndex(Generic[Key]):
         return [key for keys in self._backtracking.values() for key in keys]
 
     def _keys_of(self, pattern: TopicsPattern) -> dict[Key, None]:
-        """Return the keys of a pattern; a new pattern is put into a set."""
+        """Return the keys of a pattern, to be modified; add a new pattern to a set."""
         if isinstance(pattern, Backtracking):
             return self._backtracking.setdefault(pattern.text, {})
         if not isinstance(pattern, LinearTime):
@@ -125,7 +128,7 @@ class PatternIndex(Generic[Key]):
 
 
 class _Slot(Generic[Key]):
-    """A distinct pattern with its instructions, keys and set."""
+    """A distinct pattern, its number of instructions, its keys, and the set that contains it."""
 
     __slots__ = ("home", "keys", "size", "whole")
 
@@ -137,7 +140,7 @@ class _Slot(Generic[Key]):
 
 
 class _PatternSet(Generic[Key]):
-    """Some patterns matched by RE2 in one pass.
+    """Up to 64 patterns that RE2 matches together in one pass over a name.
 
     A discarded pattern stays in the compiled set, without keys, until the next compilation:
     discarding compiles nothing.
@@ -161,7 +164,7 @@ class _PatternSet(Generic[Key]):
         self._instructions -= slot.size
 
     def compile(self) -> bool:
-        """Compile the patterns; tell whether a compilation was due."""
+        """Compile the set if its patterns have changed; return True if it was compiled."""
         if self._engine is not None:
             return False
         self._engine = _Engine(list(self.slots.values()))
@@ -199,7 +202,10 @@ class _Engine(Generic[Key]):
 
 
 def _set_of(patterns: list[str]) -> re2.Set | None:
-    """Compile a set, adding an always matching pattern at the end; None if too large."""
+    """Compile patterns to one RE2 set; None if the set needs too much memory.
+
+    An additional last pattern always matches.
+    """
     options = re2.Options()
     options.log_errors = False
     options.max_mem = SET_BYTES

@@ -1,4 +1,4 @@
-"""Faster matching of patterns like ``tenant/ns/.*-7.*``: a literal prefix, then a search.
+"""Faster matching of patterns like ``tenant/ns/.*-7.*``: compare the prefix, search the rest.
 
 Searching for the rest behind the prefix takes RE2 half the time of a full match: RE2 begins at the
 end of a name, or skips to a possible start of the rest. Only patterns whose meaning clearly stays
@@ -27,7 +27,7 @@ _LAST_PARTITION = b"-partition-" + _LAST
 
 
 class Search(NamedTuple):
-    """A pattern split into literal prefix and rest.
+    """A pattern split into a literal prefix and a rest to search for.
 
     Attributes:
         beginning: The literal prefix; ASCII.
@@ -39,7 +39,7 @@ class Search(NamedTuple):
 
 
 def taken_apart(pattern: str) -> Search | None:
-    """Split a pattern into a literal prefix and the rest; None if it has no such form.
+    """Split a pattern into a literal prefix and the rest; None if this is impossible.
 
     Args:
         pattern: A pattern compiled by RE2.
@@ -54,7 +54,10 @@ def taken_apart(pattern: str) -> Search | None:
 
 
 def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
-    """Return the lowest and the highest key of matching paths and of their partitions."""
+    """Return the lowest and highest sort key of paths that a pattern can match.
+
+    The range includes the partitions of matching topics.
+    """
     try:
         low, high = whole.possiblematchrange(_RANGE_BYTES)
     except re2.error:
@@ -66,5 +69,8 @@ def key_range(whole: re2._Regexp) -> tuple[bytes, bytes]:
 
 
 def _ascii_start(text: bytes) -> bytes:
-    """Return the text before the first byte whose position in Java's order may differ."""
+    """Return the ASCII bytes that a text begins with.
+
+    From the first other byte on, Java's sort order may differ.
+    """
     return next((text[:index] for index, byte in enumerate(text) if byte > 0x7F), text)

@@ -1,4 +1,4 @@
-"""The columns of paths for matching; columns of short sequences are cached.
+"""Arrow columns of topic paths to match; columns of small namespaces are cached.
 
 Runs of neighbouring blocks are one column, processed by one kernel call.
 """
@@ -34,19 +34,19 @@ RUN_BLOCKS = 16
 
 
 def block_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[BlockRun]:
-    """Yield blocks as runs of ``size``."""
+    """Group blocks of names into runs of ``size`` blocks."""
     return map(BlockRun, in_runs(blocks, size))
 
 
 def in_runs(blocks: Iterable[Block], size: int = RUN_BLOCKS) -> Iterator[list[Block]]:
-    """Yield the blocks of each run, without concatenation."""
+    """Split blocks of names into lists of at most ``size`` blocks, without joining their bytes."""
     pending = iter(blocks)
     while some := list(islice(pending, size)):
         yield some
 
 
 class BlockRun:
-    """Some neighbouring blocks; never empty.
+    """Neighboring blocks of names, joined to match them together; never empty.
 
     Attributes:
         own_bytes: Memory of the run beside its blocks.
@@ -76,7 +76,7 @@ class BlockRun:
         return len(self.offsets) - 1
 
     def paths(self) -> pa.StringArray:
-        """Return the paths for pattern matching: without domain and partition."""
+        """Return the paths to match: names without domain and partition suffix."""
         skipped = len(common_domain(self.blocks[0].name_at(0), self.blocks[-1].name_at(-1)))
         names = as_text(name_column(self._wire, self.offsets, skipped))
         if not skipped:
@@ -85,11 +85,14 @@ class BlockRun:
 
     @property
     def may_have_partitions(self) -> bool:
-        """True if a name contains ``-partition-``; paths then cost ten times as much."""
+        """True if a name contains ``-partition-``.
+
+        Paths then take ten times as long to build.
+        """
         return any(block.may_have_partitions for block in self.blocks)
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Keep the names where ``mask`` is true; wholly kept blocks stay shared."""
+        """Add names to a selection where ``mask`` is true; share blocks kept as a whole."""
         if 1 not in mask:
             return
         marks = np.frombuffer(mask, np.bool_)
@@ -114,7 +117,7 @@ _PATHS = "paths"
 
 
 class PathColumns:
-    """The path columns of a sequence of names, built on demand in runs of blocks.
+    """The paths of a sequence of topic names, as Arrow columns built on demand.
 
     Concatenating 1 MB of blocks takes 0.3 ms, and the result is cached for the sequence. Removing
     partitions takes 3 ms, and the result is cached for each block, as a change leaves most blocks.
@@ -126,7 +129,7 @@ class PathColumns:
         self._remembers = sequence.totals.wire_bytes * _LARGEST_PART <= cache.max_bytes
 
     def runs(self, low: bytes = b"", high: bytes | None = None) -> Iterator[PathRun]:
-        """Yield runs with at least the blocks holding names from ``low`` to ``high``.
+        """Yield runs of blocks that include all names with sort keys from ``low`` to ``high``.
 
         Args:
             low: A key of ``java_order``.

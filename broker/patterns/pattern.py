@@ -1,4 +1,4 @@
-"""Compiled topic patterns: a full match on ``tenant/namespace/local`` without the partition suffix.
+"""Compiled topic patterns, which match a whole ``tenant/namespace/local`` without partition.
 
 RE2 matches names, or Arrow columns; others (look-around, back-references) go to a
 backtracking engine under a time limit, where upstream uses java.util.regex.
@@ -58,7 +58,7 @@ _REFUSED_BY_RE2J = (
 
 
 class RegexImplementation(Enum):
-    """The values of ``topicsPatternRegexImplementation``."""
+    """The regex engines that ``topicsPatternRegexImplementation`` can select."""
 
     RE2J = "RE2J"
     JDK = "JDK"
@@ -66,7 +66,7 @@ class RegexImplementation(Enum):
 
 
 class TopicsPattern(Protocol):
-    """A compiled pattern.
+    """A client's compiled topic pattern.
 
     Attributes:
         text: The pattern without its scheme.
@@ -80,7 +80,9 @@ class TopicsPattern(Protocol):
     matches_all: bool
 
     def matching(self, paths: Paths) -> Mask:
-        """Match each path (see ``broker.topic_lists.paths``) in one step.
+        """Match each path; return a byte for each: 1 for a match.
+
+        See ``broker.topic_lists.paths`` about paths.
 
         Raises:
             InvalidPatternError: The evaluation took too long.
@@ -88,12 +90,14 @@ class TopicsPattern(Protocol):
 
 
 def pattern_length(pattern: str) -> int:
-    """Return the length of a pattern in Java: UTF-16 units, two for a character above U+FFFF."""
+    """Return a pattern's length as Java counts it: in UTF-16 units."""
     return len(pattern.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def remove_domain_scheme(pattern: str) -> str:
-    """Return a pattern without its ``persistent://``; a prefix such as ``^`` stays.
+    """Remove ``persistent://`` or ``non-persistent://`` from a pattern.
+
+    A prefix such as ``^`` stays.
 
     Raises:
         InvalidPatternError: An unknown domain precedes ``://``, or the pattern ends there.
@@ -123,7 +127,9 @@ def compiled_before(pattern: str, implementation: RegexImplementation) -> Topics
 
 
 def compile_pattern(pattern: str, implementation: RegexImplementation) -> TopicsPattern:
-    """Compile a client's pattern, scheme included; MAX_COMPILED are cached.
+    """Compile a client's pattern, or return it from the cache of MAX_COMPILED patterns.
+
+    The pattern may begin with a domain such as ``persistent://``.
 
     Raises:
         InvalidPatternError: No engine of the implementation can compile the pattern.
@@ -153,7 +159,7 @@ def _newly_compiled(pattern: str, implementation: RegexImplementation) -> Topics
 
 
 def _whole_match(text: str) -> re2._Regexp:
-    """Return the RE2 pattern matching ``text`` from end to end.
+    """Compile a pattern with RE2 to match names from end to end.
 
     Raises:
         re2.error: RE2 refuses the pattern.
@@ -177,7 +183,7 @@ _FAST.never_capture = True  # with RE2's default memory: a sixtieth of the time 
 
 
 def re2_compiled(text: str | bytes, options: re2.Options = _SMALL) -> re2._Regexp:
-    """Compile a pattern without caching: re2's own cache would keep 128.
+    """Compile a pattern with RE2, without leaving it in re2's own cache.
 
     Raises:
         re2.error: RE2 refuses the pattern.
@@ -189,7 +195,7 @@ def re2_compiled(text: str | bytes, options: re2.Options = _SMALL) -> re2._Regex
 
 
 class MatchAll:
-    """The pattern ``.*``, matched by upstream without an engine."""
+    """The pattern ``.*``, which matches every name without a regex engine."""
 
     text = MATCH_ALL
     linear = True
@@ -201,7 +207,7 @@ class MatchAll:
 
 
 class LinearTime:
-    """A pattern matched by RE2, over Arrow columns without a Python call for each name.
+    """A pattern that RE2 matches in linear time, many names in one call.
 
     Attributes:
         whole: The pattern for a match from end to end.
@@ -225,7 +231,10 @@ class LinearTime:
         self._search = taken_apart(text)
 
     def matching(self, paths: Paths) -> Mask:
-        """Match each path of a list, or of a text column in one call."""
+        """Match each path; return a byte for each: 1 for a match.
+
+        An Arrow column is matched in one call.
+        """
         if isinstance(paths, list):
             match = _compiled_for_names(self.whole).match
             return bytes([match(path) is not None for path in paths])
@@ -240,7 +249,7 @@ def _compiled_for_names(whole: str) -> re2._Regexp:
 
 
 class Backtracking:
-    """A pattern matched by a backtracking engine name by name, each under a time limit.
+    """A pattern matched by a backtracking engine, each name under a time limit.
 
     Attributes:
         translation: The engine's pattern, equivalent to java.util.regex.
@@ -263,7 +272,7 @@ class Backtracking:
             raise InvalidPatternError(f"Invalid topics pattern: {error}", JDK_ERROR) from None
 
     def matching(self, paths: Paths) -> Mask:
-        """Match each path of a list or text column, one by one."""
+        """Match each path, one by one; return a byte for each: 1 for a match."""
         texts = map(bytes.decode, paths) if isinstance(paths, list) else paths.to_pylist()
         return bytes(map(self.matches, texts))
 

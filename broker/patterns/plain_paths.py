@@ -1,4 +1,4 @@
-"""The paths of names for matching one by one, without Arrow."""
+"""Topic paths to match one by one, as Python lists: used without Arrow."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class Run(Protocol):
-    """Some neighbouring blocks; never empty."""
+    """One or more neighboring blocks of names."""
 
     def __len__(self) -> int: ...
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """Keep the names where ``mask`` is true; wholly kept blocks stay shared."""
+        """Add names to a selection where ``mask`` is true; share blocks kept as a whole."""
 
 
 class PathRun(NamedTuple):
-    """Some neighbouring blocks, with their paths as a list or as an unsliced column."""
+    """One or more neighboring blocks of names, with the path of each name to match."""
 
     run: Run
     paths: Paths
 
 
 class OneBlock:
-    """A run of one block."""
+    """A run of a single block of names."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -44,17 +44,23 @@ class OneBlock:
         return self._block.totals.count
 
     def keep(self, selection: Selection, mask: Mask) -> None:
-        """See Run."""
+        """Add the block's names to a selection where ``mask`` is true."""
         selection.keep(self._block, mask)
 
 
 class PlainPaths:
-    """The runs of one sequence, as PathColumns has them."""
+    """The paths of a sequence of topic names, as Python lists.
+
+    The replacement of PathColumns without Arrow.
+    """
 
     def __init__(self, sequence: TopicSequence, _: Any = None) -> None:  # noqa: ANN401 - no cache
         self._sequence = sequence
 
     def runs(self, low: bytes = b"", high: bytes | None = None) -> Iterator[PathRun]:
-        """See PathColumns."""
+        """Yield the blocks that include all names with sort keys from ``low`` to ``high``.
+
+        See PathColumns.
+        """
         for block in self._sequence.blocks(low, high):
             yield PathRun(OneBlock(block), list(map(path_of, block.names())))

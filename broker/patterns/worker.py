@@ -1,6 +1,6 @@
-"""A worker process matching names with patterns that require a backtracking engine.
+"""A worker process that matches topic names with a backtracking engine.
 
-Run as a script by ``pattern_workers``, and killed on timeout: only the end of the process stops the
+Run as a script by ``backtracking.py``, and killed on timeout: only the end of the process stops the
 engine within a name. The worker reads jobs from standard input and writes answers to standard
 output, both as a length (4 bytes, big-endian) and the bytes. A job: time limit as a double, the
 pattern's size, the count of paths, all paths' offsets (int32), the pattern, the paths. An answer:
@@ -36,7 +36,7 @@ MOST_SECONDS = 1e6
 
 
 def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: bytes) -> bytes:
-    """Return a job's bytes, with the length in front.
+    """Encode a matching job as bytes for a worker, with the length in front.
 
     Args:
         seconds: Time limit; the sender ends the process after a much longer time.
@@ -52,7 +52,7 @@ def pack_job(seconds: float, pattern: str, count: int, offsets: bytes, paths: by
 
 
 def answer(job: bytes) -> bytes:
-    """Return the answer to a job, without its length."""
+    """Run a matching job; return the encoded answer, without a length in front."""
     seconds, text_size, count = JOB.unpack_from(job)
     begin = JOB.size + 4 * (count + 1)
     offsets = array("i", job[JOB.size : begin])
@@ -67,7 +67,7 @@ def answer(job: bytes) -> bytes:
 
 
 def matched(pattern: regex.Pattern[str], offsets: array[int], paths: bytes) -> bytes:
-    """Return a byte for each path: 1 for a full match."""
+    """Match each path; return a byte for each: 1 for a full match."""
     match = pattern.fullmatch
     if not paths.isascii():
         return bytes([match(paths[a:b].decode()) is not None for a, b in pairwise(offsets)])
@@ -77,7 +77,7 @@ def matched(pattern: regex.Pattern[str], offsets: array[int], paths: bytes) -> b
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError after the block has used the given processor time.
+    """Raise TimeoutError if the ``with`` block uses more processor time than given, in seconds.
 
     The engine checks for signals while matching. (The engine's own limit checks the clock before
     each name, at four times the cost of a match.)
@@ -97,12 +97,12 @@ def _time_is_up(*_: object) -> None:
 
 @lru_cache(maxsize=8)
 def compiled(pattern: str) -> regex.Pattern[str]:
-    """Compile a pattern already validated by the sender."""
+    """Compile a pattern that the broker has already validated."""
     return regex.compile(pattern, cache_pattern=False)
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until the input ends."""
+    """Run matching jobs and write their answers, until the input ends."""
     while head := jobs.read(LENGTH.size):
         result = answer(jobs.read(LENGTH.unpack(head)[0]))
         answers.write(LENGTH.pack(len(result)) + result)
@@ -110,7 +110,7 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Answer jobs from standard input, with less memory than the broker."""
+    """Run matching jobs from standard input, in a process with limited memory."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))

@@ -1,1 +1,1 @@
-"""Operators' plug-ins that list topics by client properties (PIP-452)."""
+"""Plug-ins by which operators decide which topics a client's listing contains (PIP-452)."""

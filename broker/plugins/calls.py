@@ -1,4 +1,7 @@
-"""Calls of a listing plug-in: time-limited, with checked results; a failure affects one request."""
+"""Calls of an operator's listing plug-in, with a time limit and a check of each answer.
+
+A failure affects only the request in question.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,11 @@ MAX_OVERDUE_CALLS = 100
 
 
 class ResourcesError(Exception):
-    """A plug-in failed a request: no answer, or an unusable answer; the text names the plug-in."""
+    """A plug-in gave no answer, or an unusable answer, to a request; the text names the plug-in."""
 
 
 class _NotAwaitable:
-    """A plug-in's return value that is no coroutine."""
+    """A wrapper of a value that a plug-in returned instead of an awaitable."""
 
     def __init__(self, value: object) -> None:
         self._type = type(value).__name__
@@ -45,7 +48,7 @@ class _NotAwaitable:
 
 
 class ResourceCalls:
-    """The calls of a plug-in, each with a time limit.
+    """Calls of an operator's listing plug-in, each with a time limit.
 
     Attributes:
         under_way: Calls in flight.
@@ -74,13 +77,13 @@ class ResourceCalls:
 
     @property
     def overdue(self) -> int:
-        """Number of abandoned calls still running."""
+        """Number of calls that still run although their time limit has passed."""
         return sum(not call.done() for call in self._given_up)
 
     async def list_topics(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the plug-in's listing.
+        """Ask the plug-in for a listing of topics; check and return it.
 
         Raises:
             ResourcesError: The plug-in raised, timed out, or returned no list of topics of the
@@ -151,7 +154,7 @@ class ResourceCalls:
             call.exception()  # no request waits for the call any more
 
     def _failed(self, what: str, error: BaseException | None = None) -> ResourcesError:
-        """Count a failure; the first of each kind is logged with its stack."""
+        """Count a failed call and return its error; log the first of each kind with its stack."""
         self.failures_total += 1
         kind = type(error).__name__ if error is not None else what[:20]
         if kind not in self._logged and len(self._logged) < MAX_OVERDUE_CALLS:

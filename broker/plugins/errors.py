@@ -1,5 +1,8 @@
-"""Errors of plug-ins' answers."""
+"""The error of an unusable answer of a plug-in."""
 
 
 class UnusableAnswerError(Exception):
-    """An unusable list; the text continues the word "answered"."""
+    """A plug-in returned an unusable list.
+
+    The text completes the sentence "The plug-in answered".
+    """

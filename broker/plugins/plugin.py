@@ -1,4 +1,4 @@
-"""The interface of plug-ins that list topics by the client's properties (PIP-452), and a loader.
+"""The interface of operators' listing plug-ins (PIP-452), and the loading of plug-ins.
 
 ``pulsarResourcesExtendedClassName=module:Class`` selects a plug-in; Java's default class name
 selects the default. Also shipped: ``broker.property_index:PropertyIndex``.
@@ -35,7 +35,7 @@ _METHODS = ("initialize", "list_topics_of_namespace", "close")
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """The parts of the broker available to a plug-in (upstream: PulsarService).
+    """The broker's topics and configuration, passed to a plug-in (Pulsar: PulsarService).
 
     Attributes:
         store: The broker's topics; ``select`` pushes a filter down to an index.
@@ -47,20 +47,23 @@ class BrokerContext:
 
 
 class PulsarResourcesExtended(ABC):
-    """The interface of a plug-in; a class with these three methods need not inherit from it.
+    """The interface of a listing plug-in; a class with these methods need not inherit from it.
 
     Source: PIP-452, PulsarResourcesExtended.
     """
 
     @abstractmethod
     def initialize(self, context: BrokerContext) -> Awaitable[None] | None:
-        """Get ready, before the broker serves; ``async`` or not. An exception ends the start."""
+        """Prepare the plug-in, before the broker serves clients.
+
+        May be ``async`` or not. An exception ends the broker's start.
+        """
 
     @abstractmethod
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """Return the topics of a namespace for a client with these properties.
+        """Return the topics that a client with the given properties may list.
 
         The method runs on the broker's event loop: it may wait but must not compute for long or
         block. Run blocking code with ``asyncio.to_thread``.
@@ -79,11 +82,14 @@ class PulsarResourcesExtended(ABC):
 
     @abstractmethod
     def close(self) -> Awaitable[None] | None:
-        """Release resources, when the broker ends; ``async`` or not."""
+        """Release the plug-in's resources when the broker shuts down.
+
+        May be ``async`` or not.
+        """
 
 
 class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
-    """The default plug-in: lists all topics of the namespace, regardless of properties.
+    """The default plug-in: it lists all topics of the namespace, ignoring client properties.
 
     Source: upstream DefaultPulsarResourcesExtended.
     """
@@ -92,12 +98,12 @@ class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
         self._store: MetadataStore | None = None
 
     def initialize(self, context: BrokerContext) -> None:
-        """Keep the store."""
+        """Remember the broker's store of topics."""
         self._store = context.store
 
     @property
     def store(self) -> MetadataStore:
-        """The broker's topics.
+        """The broker's store of topics.
 
         Raises:
             RuntimeError: Before ``initialize``.
@@ -109,19 +115,22 @@ class DefaultPulsarResourcesExtended(PulsarResourcesExtended):
     async def list_topics_of_namespace(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing | Sequence[str]:
-        """See PulsarResourcesExtended; properties are ignored."""
+        """Return all topics of the namespace and mode; ``properties`` are ignored.
+
+        See PulsarResourcesExtended.
+        """
         snapshot = await self.store.snapshot(namespace)
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
     def close(self) -> None:
-        """Do nothing: the store is the broker's."""
+        """Do nothing: the broker closes its store itself."""
 
 
 @asynccontextmanager
 async def open_resources(
     name: str, context: BrokerContext, timeout_seconds: float, clock: Clock
 ) -> AsyncIterator[PulsarResourcesExtended]:
-    """Load a plug-in and keep it ready for a block.
+    """Load a plug-in, keep it initialized during the ``async with`` block, then close it.
 
     Args:
         name: pulsarResourcesExtendedClassName.
@@ -148,7 +157,7 @@ async def open_resources(
 
 
 async def _closed(resources: PulsarResourcesExtended, name: str, clock: Clock) -> None:
-    """Close a plug-in; errors are logged and do not delay the broker's shutdown."""
+    """Close a plug-in; log errors, so that the broker can still shut down."""
     try:
         async with deadline(clock, CLOSE_SECONDS):
             await _done(resources.close())

@@ -1,4 +1,4 @@
-"""Conversion of a plug-in's list of names to a checked and sorted listing.
+"""Conversion of the topic names returned by a plug-in to a checked and sorted listing.
 
 The list is untrusted. Long lists are converted in steps, and sorted by Arrow in a thread without
 the interpreter's lock, so that other connections proceed.
@@ -54,7 +54,7 @@ _MAY_BE_SYSTEM = "__|transaction_coordinator_assign"
 async def listing_of_names(
     answer: object, namespace: NamespaceName, mode: Mode, steps: Steps
 ) -> TopicListing:
-    """Build a listing of full topic names in any order; duplicates count once.
+    """Convert full topic names in any order to a sorted listing without duplicates.
 
     System topics are left out, as upstream does.
 
@@ -73,7 +73,10 @@ async def listing_of_names(
 
 
 def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
-    """Return the RE2 pattern of full names: a local name has no slash and is not blank."""
+    """Return the RE2 pattern of a namespace's valid full topic names.
+
+    A local name has no slash and is not blank.
+    """
     inside = re.escape(str(namespace))
     return rf"\A{_DOMAINS[mode]}://{inside}/[^/]*[^/{JAVA_WHITESPACE}][^/]*\z"
 
@@ -81,7 +84,7 @@ def _valid_name(namespace: NamespaceName, mode: Mode) -> str:
 def _checked(
     names: Sequence[object], valid_name: str, where: str
 ) -> Generator[None, None, list[pa.LargeBinaryArray]]:
-    """Return the names as columns, without system topics."""
+    """Check the names; return them as Arrow columns without system topics."""
     parts = []
     for start in range(0, len(names), NAMES_PER_STEP):
         part = _column(names[start : start + NAMES_PER_STEP])
@@ -129,7 +132,7 @@ def _without_system_topics(names: pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def _runs_in_java_order(parts: Sequence[pa.LargeBinaryArray]) -> list[pa.LargeBinaryArray]:
-    """Return distinct names in Java's order, in runs of a block each.
+    """Return distinct names sorted as Java sorts strings, split into runs of a block each.
 
     Arrow does nearly all the work, without the interpreter's lock.
     """
@@ -145,7 +148,7 @@ def _runs_in_java_order(parts: Sequence[pa.LargeBinaryArray]) -> list[pa.LargeBi
 
 
 def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Return texts whose bytewise order is Java's order of the names."""
+    """Convert names to keys whose bytewise order is the order in which Java sorts the names."""
     ascii_only = pc.string_is_ascii(names.cast(pa.large_string()))
     if pc.all(ascii_only, min_count=0).as_py():
         return names
@@ -159,7 +162,7 @@ def _sorting_as_java(names: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
 
 
 def _sequence(runs: Sequence[pa.LargeBinaryArray]) -> Generator[None, None, TopicSequence]:
-    """Pack sorted names into blocks."""
+    """Pack sorted names into the blocks of a TopicSequence, one block per step."""
     blocks = []
     for run in runs:
         blocks.append(Block.of_names(run.to_pylist()))

@@ -1,1 +1,1 @@
-"""Schemas of topics: versions and compatibility."""
+"""Topics' schemas: storing versions, and checking their compatibility."""

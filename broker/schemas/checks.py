@@ -1,4 +1,4 @@
-"""The rules for new versions of a schema: readable, new, compatible with earlier versions."""
+"""Checks of a new schema version: readable, not stored yet, compatible with earlier versions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALWAYS_INCOMPATIBLE = "ALWAYS_INCOMPATIBLE"
 
 
 class AvroJudge(Protocol):
-    """Judges Avro definitions, away from the event loop."""
+    """A checker of schemas with an Avro definition, which runs outside the event loop."""
 
     async def judge(
         self,
@@ -44,7 +44,7 @@ class AvroJudge(Protocol):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the index of an equal schema in ``alike``; None for a new schema.
+        """Check a schema; return the index of an equal one in ``alike``, or None if it is new.
 
         Args:
             schema: A definition of a type in AVRO_KINDS.
@@ -58,7 +58,7 @@ class AvroJudge(Protocol):
 
 
 class SchemaChecks:
-    """The rules for all types.
+    """The checks of schemas of all types.
 
     Args:
         avro: Judges the types whose definition is an Avro schema.
@@ -70,7 +70,7 @@ class SchemaChecks:
     async def version_of(
         self, schema: Schema, existing: Sequence[StoredSchema], strategy: str | None
     ) -> int | None:
-        """Return the version of the same schema; None for a new compatible schema.
+        """Return the version of an equal schema; None if the schema is new and compatible.
 
         Args:
             schema: The offered schema.
@@ -87,7 +87,7 @@ class SchemaChecks:
         return await self._judged(schema, existing, strategy, identical=True)
 
     async def check(self, schema: Schema, existing: Sequence[StoredSchema], strategy: str) -> None:
-        """Check that a schema is compatible with the effective versions.
+        """Check that a schema is compatible with the topic's versions in effect.
 
         Raises:
             SchemaRefusedError: The schema is unreadable or incompatible.
@@ -128,7 +128,7 @@ class SchemaChecks:
                 raise SchemaRefusedError(unreadable_native(reason))
 
     async def _compare(self, schema: Schema, existing: StoredSchema, strategy: str) -> None:
-        """Compare two schemas of the same type outside AVRO_KINDS."""
+        """Check compatibility of two schemas of a type without an Avro definition."""
         old = Schema(existing.kind, existing.data, existing.properties)
         if schema.kind == KEY_VALUE:
             before, now = halves(old), halves(schema)
@@ -149,7 +149,7 @@ def _root(schema: Schema) -> str:
 
 
 def check_readable(schema: Schema) -> None:
-    """Check a definition of a type outside AVRO_KINDS.
+    """Check that a schema's data is valid for its type, except Avro definitions.
 
     Raises:
         SchemaRefusedError: No schema of the type can have the definition.
@@ -187,7 +187,10 @@ def _same_bytes(existing: Sequence[StoredSchema], schema: Schema) -> int | None:
 def _refusal_of_kinds(
     schema: Schema, existing: Sequence[StoredSchema], strategy: str
 ) -> SchemaRefusal | None:
-    """Return a refusal that follows from the types alone, without parsing a definition."""
+    """Return a reason to refuse a schema that follows from its type alone.
+
+    None if the definitions must be compared.
+    """
     compared = _compared(existing, strategy)
     for one in compared:
         if one.kind != schema.kind:
@@ -208,7 +211,7 @@ _SET, _ROOT, _FILE = "fileDescriptorSet", "rootMessageTypeName", "rootFileDescri
 
 
 def unreadable(data: bytes) -> str:
-    """Return the reason why a definition is unreadable; empty for a readable definition."""
+    """Return why a PROTOBUF_NATIVE definition is invalid; empty if it is valid."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -227,6 +230,6 @@ def unreadable(data: bytes) -> str:
 
 
 def root_message(data: bytes) -> str:
-    """Return the message name of a readable definition."""
+    """Return the name of the root message of a valid PROTOBUF_NATIVE definition."""
     name: str = json.loads(data)[_ROOT]
     return name

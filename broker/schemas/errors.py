@@ -1,4 +1,4 @@
-"""Refusals of schemas, with the texts recorded from a real broker."""
+"""Reasons to refuse schemas, with error messages recorded from a Pulsar broker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class SchemaRefusal(NamedTuple):
-    """A reason to refuse a schema.
+    """The reason why a schema is refused: error message and cause.
 
     Attributes:
         text: A sentence, upstream's where clients may depend on it.
@@ -20,7 +20,7 @@ class SchemaRefusal(NamedTuple):
 
 
 class SchemaRefusedError(Exception):
-    """A schema is refused.
+    """A schema is refused as unreadable, incompatible or not allowed.
 
     Attributes:
         refusal: The reason.
@@ -35,7 +35,7 @@ _INCOMPATIBLE = "org.apache.pulsar.broker.service.schema.exceptions.Incompatible
 
 
 def producer_text(refusal: SchemaRefusal) -> str:
-    """Return a refusal in the form of PRODUCER's answer."""
+    """Format a reason for refusal as in a Pulsar broker's answer to PRODUCER."""
     if refusal.invalid:
         return caused_text(refusal)
     text = f"{_INCOMPATIBLE}: {refusal.text}"
@@ -43,37 +43,37 @@ def producer_text(refusal: SchemaRefusal) -> str:
 
 
 def plain_text(refusal: SchemaRefusal) -> str:
-    """Return a refusal in the form of SUBSCRIBE's answer."""
+    """Format a reason for refusal as in a Pulsar broker's answer to SUBSCRIBE."""
     return refusal.text
 
 
 def caused_text(refusal: SchemaRefusal) -> str:
-    """Return a refusal with its cause, if any."""
+    """Format a reason for refusal with its cause, if there is one."""
     return f"{refusal.text} caused by {refusal.cause}" if refusal.cause else refusal.text
 
 
 def other_kind(existing: str, new: str) -> SchemaRefusal:
-    """Return the refusal of a schema of another type than the topic's."""
+    """Create the reason to refuse a schema whose type differs from the topic's schema."""
     return SchemaRefusal(
         f"Incompatible schema: exists schema type {existing}, new schema type {new}"
     )
 
 
 def active_without_schema(kind: str) -> SchemaRefusal:
-    """Return the refusal of a consumer's schema on an active topic without a schema."""
+    """Create the reason to refuse a consumer's schema on a topic in use without schema."""
     return SchemaRefusal(
         f"Failed to add schema to an active topic with empty(BYTES) schema: new schema type {kind}"
     )
 
 
 def unreadable_native(reason: str) -> SchemaRefusal:
-    """Return the refusal of an unreadable PROTOBUF_NATIVE definition."""
+    """Create the reason to refuse an invalid PROTOBUF_NATIVE definition."""
     cause = f"org.apache.pulsar.client.api.SchemaSerializationException: {reason}"
     return SchemaRefusal("deserialize ProtobufNative Schema failed", cause, invalid=True)
 
 
 def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
-    """Return the refusal of a PROTOBUF_NATIVE schema of another message."""
+    """Create the reason to refuse a PROTOBUF_NATIVE schema with another root message."""
     return SchemaRefusal(
         f"Protobuf root message change is not allowed under the '{strategy}' strategy. "
         f"Original message name: '{existing}', new message name: '{new}'."
@@ -81,7 +81,10 @@ def other_root(strategy: str, existing: str, new: str) -> SchemaRefusal:
 
 
 def other_halves(key: tuple[str, str], value: tuple[str, str]) -> SchemaRefusal:
-    """Return the refusal of a KEY_VALUE schema, by the earlier and the new types."""
+    """Create the reason to refuse a KEY_VALUE schema whose key or value type has changed.
+
+    Each argument holds the earlier and the new type.
+    """
     return SchemaRefusal(
         "Key schemas or Value schemas are different schema type, from key schema type is "
         f"{key[0]} and to key schema is {key[1]}, from value schema is {value[0]} and to value "

@@ -1,4 +1,4 @@
-"""The registry of schemas: the versions of each topic, for producers and consumers.
+"""The schema registry: each topic's schema versions, checked for producers and consumers.
 
 Source: upstream SchemaRegistryServiceImpl.
 """
@@ -49,7 +49,7 @@ _CONSUMERS_CHECK_BACKWARD = ("BACKWARD", "FORWARD", "FORWARD_TRANSITIVE", "FULL"
 
 
 class SchemaRegistry:
-    """The schemas of all topics. Partitions share their topic's schemas.
+    """The schema versions of all topics. Partitions share their topic's schemas.
 
     Attributes:
         rules: The profile's rules.
@@ -81,7 +81,7 @@ class SchemaRegistry:
     async def for_producer(
         self, topic: TopicName, schema: pb.Schema | None, policies: EffectivePolicies
     ) -> bytes:
-        """Return the schema version of a producer's messages; empty without a schema.
+        """Return the version of a producer's schema, added if new; empty without schema.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -102,7 +102,7 @@ class SchemaRegistry:
     async def for_request(
         self, topic: TopicName, schema: pb.Schema, policies: EffectivePolicies
     ) -> bytes:
-        """Return the version of a schema, added if missing: GET_OR_CREATE_SCHEMA.
+        """Answer GET_OR_CREATE_SCHEMA: return a schema's version, added if it is new.
 
         Raises:
             RequestError: The schema is refused, or the store failed.
@@ -126,7 +126,7 @@ class SchemaRegistry:
         *,
         active: bool,
     ) -> None:
-        """Check a consumer's schema; it becomes the first version of a topic without schemas.
+        """Check a consumer's schema, or add it as the first version of a topic's schema.
 
         Args:
             topic: The topic.
@@ -174,36 +174,42 @@ class SchemaRegistry:
     # -- versions -----------------------------------------------------------------------------
 
     async def in_force(self, topic: TopicName) -> Sequence[StoredSchema]:
-        """Return the versions added since the last deletion, in order."""
+        """Return the versions added since the schema was last deleted, the oldest first."""
         return _in_force(await self._store.schemas_of(schema_name(topic)))
 
     async def get(self, topic: TopicName, version: int | None = None) -> StoredSchema | None:
-        """Return a version, None for the newest; None if missing or deleted."""
+        """Return one version of a topic's schema, or the newest if ``version`` is None.
+
+        The result is None if the version does not exist or was deleted.
+        """
         known = await self.in_force(topic)
         if version is None:
             return known[-1] if known else None
         return next((one for one in known if one.version == version), None)
 
     async def asked_for(self, topic: TopicName, version: int | None) -> StoredSchema | None:
-        """Return a version in the form of GET_SCHEMA, None for the newest; None if missing."""
+        """Return the version of a topic's schema with which to answer GET_SCHEMA.
+
+        A ``version`` of None means the newest; the result is None if there is none.
+        """
         if version is None and self.rules.shows_deletion:
             known = await self.history(topic)
             return known[-1] if known else None
         return await self.get(topic, version)
 
     async def history(self, topic: TopicName) -> Sequence[StoredSchema]:
-        """Return all versions, deletions included, in order."""
+        """Return all versions of a topic's schema with deletion marks, the oldest first."""
         return await self._store.schemas_of(schema_name(topic))
 
     async def version_of(self, topic: TopicName, schema: Schema) -> int | None:
-        """Return the version of the same schema; None if missing or unreadable."""
+        """Return the version of an equal schema; None if there is none or it is unreadable."""
         try:
             return await self._checks.version_of(schema, await self.in_force(topic), None)
         except (SchemaRefusedError, TruncatedKeyValueError):
             return None
 
     async def test(self, topic: TopicName, schema: Schema, policies: EffectivePolicies) -> None:
-        """Check whether a schema could become a version.
+        """Check whether a schema could become a topic's next version, without adding it.
 
         Raises:
             SchemaRefusedError: The schema is unreadable or incompatible.
@@ -220,7 +226,7 @@ class SchemaRegistry:
         *,
         may_add: bool | None = None,
     ) -> int:
-        """Return the version of a schema, which is added if new and compatible.
+        """Return a schema's version; add the schema if it is new and compatible.
 
         Args:
             topic: The topic.
@@ -247,7 +253,7 @@ class SchemaRegistry:
     async def _version(
         self, known: Sequence[StoredSchema], schema: Schema, strategy: str, allowed: bool
     ) -> int | StoredSchema:
-        """Return the version of the same schema, or the new version to add."""
+        """Return the version of an equal schema, or the new version to store."""
         existing = _in_force(known)
         same = await self._checks.version_of(schema, existing, strategy if allowed else None)
         if same is not None:
@@ -260,7 +266,7 @@ class SchemaRegistry:
         return new
 
     async def remove(self, topic: TopicName) -> int:
-        """Mark the schemas as deleted; return the version of the deletion.
+        """Mark all versions as deleted; return the version number of the deletion mark.
 
         Raises:
             SchemaRefusedError: The topic has too many versions.
@@ -276,12 +282,12 @@ class SchemaRegistry:
                     return gone.version
 
     async def forget(self, topic: TopicName) -> None:
-        """Delete the schemas of a deleted topic; a partition's are kept for its topic."""
+        """Delete a deleted topic's schemas; keep them if only a partition was deleted."""
         if topic.partition_index < 0:
             await self.delete(topic)
 
     async def delete(self, topic: TopicName) -> None:
-        """Delete all versions; the next version is 0.
+        """Delete all versions of a topic's schema; numbering restarts at 0.
 
         Raises:
             StoreError: The store failed.
@@ -302,7 +308,7 @@ def _refusals(text_of: Callable[[SchemaRefusal], str]) -> Iterator[None]:
 
 
 def schema_name(topic: TopicName) -> str:
-    """Return the stored name of a topic's schemas: ``tenant/namespace/topic``."""
+    """Return the name under which a topic's schemas are stored: ``tenant/namespace/topic``."""
     return f"{topic.namespace}/{topic.partitioned_name.local_name}"
 
 

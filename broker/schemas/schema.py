@@ -1,4 +1,4 @@
-"""A client's schema: types, versions, halves of a KEY_VALUE schema, the profiles' rules."""
+"""Schemas as clients send them: types, version encoding and the KEY_VALUE format."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REST_KINDS = {**{kind: kind for kind in TYPES}, "BYTES": "NONE"} | {
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An offered schema.
+    """A schema that a client offers for a topic.
 
     Attributes:
         kind: The type's name in the REST API.
@@ -64,13 +64,13 @@ class Schema:
 
     @staticmethod
     def of(sent: pb.Schema) -> Schema:
-        """Return the schema of a command."""
+        """Convert the schema of a client's command."""
         properties = {pair.key: pair.value for pair in sent.properties}
         return Schema(KINDS[sent.type], sent.schema_data, properties)
 
 
 def as_sent(name: str, stored: StoredSchema) -> pb.Schema:
-    """Return a stored schema as a command's field."""
+    """Convert a stored schema to the protobuf field of a command."""
     properties = [pb.KeyValue(key=key, value=value) for key, value in stored.properties.items()]
     return pb.Schema(
         name=name, schema_data=stored.data, type=TYPES[stored.kind], properties=properties
@@ -83,12 +83,12 @@ NO_VERSION = b""
 
 
 def version_bytes(version: int) -> bytes:
-    """Return a version as on the wire: 8 bytes, big-endian."""
+    """Encode a schema version as on the wire: 8 bytes, big-endian."""
     return _VERSION.pack(version)
 
 
 def version_of_bytes(data: bytes) -> int:
-    """Return the version in the first 8 bytes; further bytes are ignored, as recorded.
+    """Decode a schema version from the first 8 bytes; ignore any others, as Pulsar does.
 
     Raises:
         RequestError: Fewer than 8 bytes.
@@ -100,7 +100,7 @@ def version_of_bytes(data: bytes) -> int:
 
 
 class SchemaRules(NamedTuple):
-    """The rules of a profile.
+    """How schemas are checked and answered in a profile: floodgate or pulsar.
 
     Attributes:
         refuses_by_name: A truncated KEY_VALUE schema is refused with a reason, like unreadable
@@ -130,11 +130,11 @@ _LENGTH = struct.Struct(">i")
 
 
 class TruncatedKeyValueError(Exception):
-    """The data of a KEY_VALUE schema ends before the end of its two definitions."""
+    """The data of a KEY_VALUE schema ends before its two definitions are complete."""
 
 
 def halves(schema: Schema) -> tuple[Schema, Schema]:
-    """Return the two schemas within a KEY_VALUE schema: of the key and of the value.
+    """Split a KEY_VALUE schema into the schema of the key and the schema of the value.
 
     Raises:
         TruncatedKeyValueError: The data ends too early.
@@ -159,12 +159,12 @@ def _half(schema: Schema, which: str, data: bytes) -> Schema:
 
 
 def joined(key: bytes, value: bytes) -> bytes:
-    """Return the data of a KEY_VALUE schema with two definitions."""
+    """Encode the definitions of key and value as the data of a KEY_VALUE schema."""
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value))
 
 
 def as_text(schema: Schema) -> str:
-    """Return the data in the REST API's form.
+    """Format a KEY_VALUE schema's data as the JSON text that the REST API uses.
 
     Raises:
         TruncatedKeyValueError: The data ends too early.
@@ -182,7 +182,7 @@ def _json(data: bytes) -> object:
 
 
 def of_text(text: str) -> bytes:
-    """Return the data of a schema given in the REST API's form.
+    """Parse a KEY_VALUE schema's data from the JSON text that the REST API uses.
 
     Raises:
         ValueError: The text is no JSON with ``key`` and ``value``.

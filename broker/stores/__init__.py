@@ -1,1 +1,1 @@
-"""Stores of topics: one interface, in memory, in SQLite, in PostgreSQL."""
+"""Stores of namespaces and topics in memory, SQLite or PostgreSQL, behind one interface."""

@@ -1,4 +1,4 @@
-"""The database stores' cache of snapshots, bounded in bytes, and their reads of it."""
+"""The base class of the database stores: a size-limited cache of namespace snapshots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CachedStore(ABC):
-    """A store with a cache of recently used snapshots. See MetadataStore.
+    """A database store with a cache of recently used namespace snapshots. See MetadataStore.
 
     Args:
         cache_bytes: Limit for cached snapshots in bytes; the least recently used is evicted first.
@@ -32,36 +32,36 @@ class CachedStore(ABC):
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of the cached snapshots."""
+        """Total size of the cached snapshots in bytes."""
         return self._cache.held_bytes
 
     @abstractmethod
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None if missing."""
+        """Return the newest snapshot of a namespace; None if the namespace does not exist."""
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate if the namespace's snapshot is cached, else None."""
+        """Estimate a topic listing's heap bytes; None if no snapshot is cached."""
         cached = self._cache.peek(namespace)
         return cached.listing(mode).estimated_bytes if cached is not None else None
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest listing of a mode if its snapshot is cached, else None."""
+        """Return a mode's newest listing of topics; None if no snapshot is cached."""
         cached = self._cache.get(namespace)
         return cached.listing(mode) if cached is not None else None
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version; 0 for a missing namespace."""
+        """Return a namespace's newest version; 0 if the namespace does not exist."""
         cached = self._cache.peek(namespace)
         return cached.version if cached is not None else await self._version(namespace)
 
     @abstractmethod
     async def _version(self, namespace: NamespaceName) -> int:
-        """Read the newest version from the database."""
+        """Read a namespace's newest version from the database."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode that have every given property."""
+        """Return the user topics of a mode, such as PERSISTENT, that have all given properties."""
         if not properties:
             snapshot = await self.snapshot(namespace)
             return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
@@ -74,10 +74,13 @@ class CachedStore(ABC):
     async def _names_with(
         self, namespace: NamespaceName, properties: Mapping[str, str]
     ) -> list[bytes]:
-        """Select topics, system topics included, by the database's index; in order."""
+        """Return the names of topics that have every given property, in bytewise order.
+
+        The database's index finds them; system topics are included.
+        """
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of all later changes, in order."""
+        """Return a new feed of all changes committed from now on, in commit order."""
         return self._feeds.open()
 
 
@@ -88,7 +91,7 @@ PARTITIONED_BYTES = 60
 
 
 class SnapshotCache:
-    """The most recently used snapshots.
+    """A cache of the most recently used namespace snapshots.
 
     Bound: ``max_bytes`` (floodgateSnapshotCacheMB); the least recently used is evicted first. One
     snapshot stays, however large.
@@ -104,22 +107,22 @@ class SnapshotCache:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the snapshots in the cache."""
+        """Total size of the cached snapshots in bytes."""
         return self._bytes
 
     def peek(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a snapshot without marking it as used."""
+        """Return a namespace's cached snapshot without marking it as recently used."""
         return self._snapshots.get(namespace)
 
     def get(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return a snapshot and mark it as used."""
+        """Return a namespace's cached snapshot and mark it as recently used."""
         snapshot = self._snapshots.get(namespace)
         if snapshot is not None:
             self._snapshots.move_to_end(namespace)
         return snapshot
 
     def keep(self, namespace: NamespaceName, snapshot: NamespaceSnapshot) -> None:
-        """Replace a namespace's snapshot by the newest version."""
+        """Cache a namespace's newest snapshot in place of an older one."""
         self.forget(namespace)
         self._bytes += _weight(snapshot)
         self._snapshots[namespace] = snapshot
@@ -128,7 +131,7 @@ class SnapshotCache:
             self._bytes -= _weight(oldest)
 
     def forget(self, namespace: NamespaceName) -> None:
-        """Drop a namespace's snapshot. Idempotent."""
+        """Remove a namespace's snapshot from the cache. Idempotent."""
         before = self._snapshots.pop(namespace, None)
         self._bytes -= _weight(before) if before is not None else 0
 

@@ -1,4 +1,4 @@
-"""Changes of a namespace, the errors that refuse a change, and the feed of committed changes.
+"""Changes of a namespace's topics, errors that reject a change, and feeds of committed changes.
 
 The feed is in order, and bounded for each reader.
 """
@@ -26,20 +26,20 @@ class StoreError(Exception):
 
 
 class TopicExistsError(Exception):
-    """A name required to be absent exists; no change was made."""
+    """A change is rejected: a name that it requires to be absent exists."""
 
 
 class TopicMissingError(Exception):
-    """A name required to be present does not exist; no change was made."""
+    """A change is rejected: a name that it requires to exist does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """The state of a topic at the time of reading.
+    """A topic's partition count and properties at the time of reading.
 
     Attributes:
         name: Full name.
-        partitions: Number of partitions; 0 for a topic without.
+        partitions: Number of partitions; 0 for a topic that is not partitioned.
         properties: All properties.
     """
 
@@ -49,7 +49,7 @@ class TopicState:
 
 
 class TopicChangedError(Exception):
-    """A topic differs from its state when the change was decided; no change was made.
+    """A change is rejected: its topic was modified after the caller read the topic's state.
 
     Attributes:
         found: The current state.
@@ -61,19 +61,19 @@ class TopicChangedError(Exception):
 
 
 class NamespaceMissingError(Exception):
-    """A required namespace does not exist; no change was made."""
+    """A change is rejected: its namespace does not exist and must not be created."""
 
 
 class NamespaceNotEmptyError(Exception):
-    """A namespace to be deleted holds user topics; no change was made."""
+    """A deletion is rejected: the namespace holds user topics, or the tenant has namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicChanges:
-    """Topics to add and remove in one namespace, all or nothing.
+    """Topics to add to and remove from one namespace; either all are applied or none.
 
     Attributes:
-        added: Full names as UTF-8; partitions of partitioned topics one by one.
+        added: Full names as UTF-8; each partition of a partitioned topic is listed.
         removed: Full names as UTF-8; removal wins over addition of the same name.
         partitioned: Partition counts by full base name; 0 removes the entry.
         properties: New properties of some topics, replacing all earlier properties; None without
@@ -110,7 +110,7 @@ MAX_TOLD_NAMES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One committed change, as published in the feed.
+    """A committed change of a namespace, as published to the readers of a feed.
 
     Changes of a namespace have rising versions, each published at most once. A reader at version v
     applies a complete change of version v + 1. After any other change above v the reader requests
@@ -136,7 +136,7 @@ class Change:
 
 
 class ChangeFeed:
-    """One reader's changes, in order.
+    """A bounded queue of committed changes for one reader, in commit order.
 
     Versions of a namespace count up: a gap between two changes means dropped changes, and the
     reader must list again.
@@ -164,20 +164,23 @@ class ChangeFeed:
         return self._queued.popleft()
 
     def push(self, change: Change) -> None:
-        """Queue a change; called by the store."""
+        """Queue a committed change; called by the store.
+
+        A full queue drops its oldest change.
+        """
         self.dropped += len(self._queued) == self._queued.maxlen
         self._queued.append(change)
         self._arrived.set()
 
     def close(self) -> None:
-        """Stop reading after the queued changes."""
+        """Close the feed; the reader still receives the changes already queued."""
         self._closed = True
         self._arrived.set()
         self._feeds.discard(self)
 
 
 class ChangeFeeds:
-    """All readers of one store."""
+    """The change feeds of all readers of one store."""
 
     def __init__(self) -> None:
         self._feeds: dict[ChangeFeed, None] = {}
@@ -186,21 +189,21 @@ class ChangeFeeds:
         return len(self._feeds)
 
     def open(self) -> ChangeFeed:
-        """Add a reader."""
+        """Open a change feed for a new reader."""
         feed = ChangeFeed(self)
         self._feeds[feed] = None
         return feed
 
     def discard(self, feed: ChangeFeed) -> None:
-        """Drop a reader. Idempotent."""
+        """Stop publishing to a reader's feed. Idempotent."""
         self._feeds.pop(feed, None)
 
     def publish(self, change: Change) -> None:
-        """Queue a change for every reader."""
+        """Queue a committed change in every reader's feed."""
         for feed in self._feeds:
             feed.push(change)
 
     def close(self) -> None:
-        """End every reader."""
+        """Close every reader's feed; readers first receive the changes already queued."""
         for feed in list(self._feeds):
             feed.close()

@@ -1,4 +1,4 @@
-"""Decisions about changes, shared by all stores: conditions, feed entries, properties to keep.
+"""Decisions about topic changes that all stores share: conditions, feed entries, properties.
 
 The functions are pure; the stores wait and write.
 """
@@ -38,7 +38,7 @@ COUNTED_TOPICS = (1_000, 50_000)
 
 
 def is_large(changes: TopicChanges) -> bool:
-    """Tell whether a change must be computed off the event loop."""
+    """Tell whether a change has so many names that it must be computed off the event loop."""
     properties = changes.properties.pairs if changes.properties is not None else 0
     names = len(changes.added) + len(changes.removed) + len(changes.partitioned)
     return names + properties > MANY_NAMES
@@ -47,7 +47,7 @@ def is_large(changes: TopicChanges) -> bool:
 def parted(
     changes: Sequence[NamespaceChanges],
 ) -> tuple[list[NamespaceChanges], list[NamespaceChanges]]:
-    """Split changes into separate commits and a joint commit.
+    """Split changes into those to commit one by one and those to commit together.
 
     Small pure additions are committed jointly.
     """
@@ -60,7 +60,7 @@ def parted(
 
 
 def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges) -> None:
-    """Refuse a change with unmet conditions.
+    """Reject a change whose conditions on existing and absent names are not met.
 
     Args:
         exists: Tells whether a full name belongs to a topic or partitioned topic; None for a
@@ -83,7 +83,7 @@ def check_conditions(exists: Callable[[str], bool] | None, changes: TopicChanges
 
 
 def check_unchanged(changes: TopicChanges, found: TopicState) -> None:
-    """Refuse a change whose topic has changed since the decision.
+    """Reject a change if its topic was modified after the caller read the topic's state.
 
     Raises:
         TopicChangedError: The topic has changed.
@@ -97,7 +97,10 @@ def settled(
     changes: TopicChanges,
     properties_of: Callable[[str], Mapping[str, str]],
 ) -> TopicChanges:
-    """Return a change; an ``adds_only`` change without the parts that exist already."""
+    """Drop what already exists from an ``adds_only`` change; return any other change as is.
+
+    Any other change is returned as is.
+    """
     if not changes.adds_only:
         return changes
     counts: Mapping[str, int] = before.partitioned or {}
@@ -109,7 +112,7 @@ def settled(
 def growing(
     changes: TopicChanges, counts: Mapping[str, int], there: AbstractSet[bytes]
 ) -> AbstractSet[str]:
-    """Return the existing partitioned topics that get new partitions; see what_is_new."""
+    """Return the existing partitioned topics to which a change adds partitions."""
     known = [base for base in changes.partitioned if base in counts]
     if not known:
         return frozenset()
@@ -118,12 +121,15 @@ def growing(
 
 
 def looked_up(changes: TopicChanges) -> Iterator[bytes]:
-    """Yield the names whose existence decides what an addition changes."""
+    """Yield the topics and partitioned topics that a change adds; some may already exist."""
     return chain(changes.added, (base.encode() for base in changes.partitioned))
 
 
 def _names_there(before: NamespaceSnapshot, changes: TopicChanges) -> AbstractSet[bytes]:
-    """Return which of the names of ``looked_up`` exist, or all existing names."""
+    """Return the names of ``looked_up`` that exist.
+
+    The set may hold all names of the namespace instead, if collecting them is cheaper.
+    """
     if before.holds_nothing and not before.partitioned:
         return frozenset()
     count = len(before.persistent) + len(before.non_persistent) + len(before.partitioned)
@@ -139,7 +145,7 @@ def what_is_new(
     there: AbstractSet[bytes],
     kept: Mapping[str, Mapping[str, str]],
 ) -> TopicChanges:
-    """Return the new part of an addition: missing names, their properties, more partitions.
+    """Reduce an addition to missing names, their properties and increased partition counts.
 
     An existing topic never becomes a partitioned topic, even if partitions are added beside it.
 
@@ -172,7 +178,10 @@ def what_is_new(
 def _as_their_topics(
     added: Sequence[bytes], own: PropertyRows | None, kept: Mapping[str, Mapping[str, str]]
 ) -> PropertyRows:
-    """Return properties of new names; partitions without properties inherit from their topic."""
+    """Return new names' properties; partitions without properties inherit from their topic.
+
+    A partition without properties of its own inherits its partitioned topic's.
+    """
     of_topics = (kept.get(without_partition(name.decode()), {}) for name in added)
     owned: Iterable[Mapping[str, str]] = own.rows() if own is not None else repeat({})
     return PropertyRows.from_rows(
@@ -183,7 +192,7 @@ def _as_their_topics(
 def feed_change(
     namespace: NamespaceName, before: NamespaceSnapshot, version: int, changes: TopicChanges
 ) -> Change:
-    """Return the feed's form of a change: the names really added and removed."""
+    """Convert a change to a feed entry with the names that it really added and removed."""
     if len(changes.added) + len(changes.removed) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
     gone = frozenset(changes.removed)
@@ -199,7 +208,7 @@ def feed_change(
 
 
 def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
-    """Return the feed's form of a namespace's deletion."""
+    """Convert the deletion of a namespace to a feed entry."""
     version, sequences = last.version + 1, (last.non_persistent, last.persistent)
     if sum(len(one) for one in sequences) + len(last.system) > MAX_TOLD_NAMES:
         return Change(namespace, version, complete=False)
@@ -208,19 +217,19 @@ def end_of(namespace: NamespaceName, last: NamespaceSnapshot) -> Change:
 
 
 def properties_to_delete(changes: TopicChanges) -> list[bytes]:
-    """Return the names whose properties a change deletes."""
+    """Return the names of topics whose properties a change deletes."""
     forgotten = [name.encode() for name, count in changes.partitioned.items() if not count]
     return [*changes.removed, *forgotten]
 
 
 def keeps_all_properties(changes: TopicChanges) -> bool:
-    """Tell whether a change keeps all given properties: the names are exactly those added."""
+    """Tell whether all properties of a change are stored: they belong to added names."""
     rows = changes.properties
     return rows is None or (rows.names is changes.added and not changes.removed)
 
 
 def properties_to_keep(exists: Callable[[str], bool], changes: TopicChanges) -> PropertyRows | None:
-    """Return the properties of names existing after the change.
+    """Return a change's properties without those of names that do not exist afterwards.
 
     Args:
         exists: Tells whether a full name exists after the change.
@@ -234,7 +243,7 @@ def properties_to_keep(exists: Callable[[str], bool], changes: TopicChanges) -> 
 
 
 def storable(properties: Mapping[str, str]) -> bool:
-    """Tell whether a topic can have these properties: UTF-8 holds no lone surrogate."""
+    """Tell whether properties can be stored as UTF-8: they contain no lone surrogate."""
     try:
         "".join([*properties, *properties.values()]).encode()
     except UnicodeEncodeError:

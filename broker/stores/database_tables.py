@@ -1,4 +1,4 @@
-"""Tables beside topics in a database: tenants, imports, policies, schemas, configuration.
+"""Access to the database tables of tenants, imports, policies, schemas and configuration.
 
 The statements are the same in SQLite and PostgreSQL: ``{}`` stands for the schema of the tables,
 ``$1``, ``$2`` and so on, in order, for the values. A store runs them.
@@ -22,21 +22,24 @@ T = TypeVar("T")
 
 
 class DatabaseTables(ABC):
-    """The part of a database store beside topics. See MetadataStore."""
+    """A database store's methods for tenants, policies, schemas and the like. See MetadataStore."""
 
     @abstractmethod
     async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        """Return the results of ``make`` for each row, all of whose values are texts."""
+        """Call ``make`` with each row's texts; return the results.
+
+        A value of another type is an error.
+        """
 
     @abstractmethod
     async def _rows(self, query: str, *values: object) -> Sequence[Sequence[Any]]:
-        """Return the rows of a query."""
+        """Run a query and return its rows."""
 
     @abstractmethod
     async def _change(
         self, query: str, *values: object, tells: tuple[str, str | None] | None = None
     ) -> int:
-        """Change rows, and return their number.
+        """Run a statement that changes rows; return the number of changed rows.
 
         Args:
             query: The statement.
@@ -47,45 +50,45 @@ class DatabaseTables(ABC):
     @staticmethod
     @abstractmethod
     def _stored(text: str) -> str | bytes:
-        """Return the form in which the database stores a text with any characters."""
+        """Convert a text of any characters to the type that the database stores."""
 
     # -- tenants and imports ------------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order."""
+        """Return all tenants by name, sorted by name."""
         query = "SELECT name, roles, clusters FROM {}tenants ORDER BY name"
         return dict(await self._texts(_named_tenant, query))
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None if missing."""
+        """Return a tenant; None if the tenant does not exist."""
         query = "SELECT roles, clusters FROM {}tenants WHERE name = $1"
         found = await self._texts(TenantInfo.of_json, query, self._stored(name))
         return found[0] if found else None
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false if present."""
+        """Create a tenant; return False if the tenant exists."""
         query = "INSERT INTO {}tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
         return await self._change(query, self._stored(name), *info.as_json()) > 0
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false if missing."""
+        """Replace a tenant's roles and clusters; return False if the tenant does not exist."""
         query = "UPDATE {}tenants SET roles = $1, clusters = $2 WHERE name = $3"
         return await self._change(query, *info.as_json(), self._stored(name)) > 0
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported completely."""
+        """Tell whether a file with this content hash was imported completely."""
         query = "SELECT 1 FROM {}marks WHERE name = $1"
         return bool(await self._rows(query, f"import {fingerprint}"))
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Record the complete import of a file with this content."""
+        """Record that a file with this content hash was imported completely."""
         query = "INSERT INTO {}marks VALUES ($1, 1) ON CONFLICT DO NOTHING"
         await self._change(query, f"import {fingerprint}")
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of all namespaces and topics, or of one name."""
+        """Return the message policies of all namespaces and topics, or of one of them."""
         query, names = "SELECT name, key, value FROM {}message_policies", list[str | bytes]()
         if name is not None:
             query, names = f"{query} WHERE name = $1", [self._stored(name)]
@@ -97,7 +100,7 @@ class DatabaseTables(ABC):
     async def set_policy(
         self, name: str, key: str, value: object | None, before: object | None = None
     ) -> bool:
-        """Replace one policy; false if its value is not ``before``."""
+        """Replace one policy; return False if the stored value is not ``before``."""
         of, new, old = (self._stored(name), key), json.dumps(value), json.dumps(before)
         query = "INSERT INTO {}message_policies VALUES ($1, $2, $3)"
         values: tuple[object, ...] = (*of, new)
@@ -117,7 +120,7 @@ class DatabaseTables(ABC):
     # -- schemas ------------------------------------------------------------------------------
 
     async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
-        """Return all versions of a topic, in order."""
+        """Return all versions of a topic's schema, the oldest first."""
         query = (
             "SELECT version, kind, data, properties, stored_at, deleted FROM {}schemas"
             " WHERE namespace = $1 AND topic = $2 ORDER BY version"
@@ -125,7 +128,7 @@ class DatabaseTables(ABC):
         return [StoredSchema.of_row(*row) for row in await self._rows(query, *self._key_of(topic))]
 
     async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false if present."""
+        """Add a schema version to a topic; return False if that version exists."""
         query = (
             "INSERT INTO {}schemas VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING"
         )
@@ -134,7 +137,7 @@ class DatabaseTables(ABC):
         return await self._change(query, *self._key_of(topic), *values) > 0
 
     async def delete_schemas(self, topic: str) -> None:
-        """Delete all versions of a topic."""
+        """Delete all versions of a topic's schema."""
         query = "DELETE FROM {}schemas WHERE namespace = $1 AND topic = $2"
         await self._change(query, *self._key_of(topic))
 
@@ -145,12 +148,12 @@ class DatabaseTables(ABC):
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values set at run time, by key."""
+        """Return the dynamic configuration: values set at run time, by key."""
         query = "SELECT key, value FROM {}configuration ORDER BY key"
         return dict(await self._texts(lambda key, value: (key, value), query))
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Set a run-time value; None removes the key."""
+        """Set a value of the dynamic configuration; None removes the key."""
         query, values = "DELETE FROM {}configuration WHERE key = $1", [self._stored(key)]
         if value is not None:
             values.append(self._stored(value))
@@ -166,7 +169,7 @@ def _named_tenant(name: str, roles: str, clusters: str) -> tuple[str, TenantInfo
 
 
 def _policy(name: str, key: str, value: str) -> tuple[str, str, object]:
-    """Return a policy of a namespace or topic.
+    """Parse a row of the policies table; return its namespace or topic, key and value.
 
     Raises:
         ValueError: The name or value is invalid.

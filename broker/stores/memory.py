@@ -1,4 +1,4 @@
-"""The store of ``memory:local``, lost when the process ends."""
+"""The store ``memory:local``, whose contents are lost when the process ends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NameT = TypeVar("NameT", bound="str | NamespaceName")
 
 
 class MemoryStore:
-    """Namespaces as immutable snapshots in a dict. See MetadataStore.
+    """A store in memory: a dict of immutable namespace snapshots. See MetadataStore.
 
     Bound: none; memory is about the bytes of all names + 10 %.
     """
@@ -77,49 +77,49 @@ class MemoryStore:
 
     @property
     def cached_bytes(self) -> int:
-        """0: no snapshot is a copy."""
+        """Always 0: the snapshots are the data, not cached copies."""
         return 0
 
     async def open(self) -> None:
-        """Do nothing."""
+        """Do nothing: a store in memory is always open."""
 
     async def close(self) -> None:
-        """End every feed."""
+        """Close the feed of every reader."""
         self._feeds.close()
 
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order."""
+        """Return all tenants by name, sorted by name."""
         kept = dict(self._tenants)
         return {name: kept[name] async for name in in_turns(await _in_order(kept))}
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None if missing."""
+        """Return a tenant; None if the tenant does not exist."""
         return self._tenants.get(name)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false if present."""
+        """Create a tenant; return False if the tenant exists."""
         if name in self._tenants:
             return False
         self._tenants[name] = info
         return True
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false if missing."""
+        """Replace a tenant's roles and clusters; return False if the tenant does not exist."""
         if name not in self._tenants:
             return False
         self._tenants[name] = info
         return True
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false if missing."""
+        """Delete a tenant without namespaces; return False if the tenant does not exist."""
         if self._of_tenants.get(name):
             raise NamespaceNotEmptyError
         return self._tenants.pop(name, None) is not None
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return all namespaces, or the namespaces of a tenant, in order."""
+        """Return all namespaces, or those of one tenant, sorted by name."""
         return await _in_order(
             self._snapshots if tenant is None else self._of_tenants.get(tenant, {})
         )
@@ -130,7 +130,10 @@ class MemoryStore:
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and a missing tenant; false if the namespace exists."""
+        """Create an empty namespace; return False if it exists.
+
+        A missing tenant is created.
+        """
         async with self._locks.of(namespace):
             if namespace in self._snapshots:
                 return False
@@ -150,11 +153,11 @@ class MemoryStore:
         self._snapshots[namespace] = first
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None if missing."""
+        """Return a namespace's policies; None if the namespace does not exist."""
         return self._policies.get(namespace)
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false if missing."""
+        """Delete a namespace without user topics; return False if it does not exist."""
         async with self._locks.of(namespace):
             snapshot = self._snapshots.get(namespace)
             if snapshot is None:
@@ -167,7 +170,7 @@ class MemoryStore:
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces with all topics, each in one step; return the last snapshots."""
+        """Delete namespaces with all their topics; return their last snapshots."""
         found: dict[NamespaceName, NamespaceSnapshot] = {}
         async for namespace in in_turns(namespaces):
             async with self._locks.of(namespace):
@@ -191,28 +194,28 @@ class MemoryStore:
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None if missing."""
+        """Return the newest snapshot of a namespace; None if the namespace does not exist."""
         return self._snapshots.get(namespace)
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version; 0 for a missing namespace."""
+        """Return a namespace's newest version; 0 if the namespace does not exist."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.version if snapshot is not None else 0
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate; 0 for a missing namespace."""
+        """Estimate a topic listing's heap bytes; 0 if the namespace does not exist."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode).estimated_bytes if snapshot is not None else 0
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return the newest listing of a mode; empty for a missing namespace."""
+        """Return a mode's newest listing of topics; empty if the namespace does not exist."""
         snapshot = self._snapshots.get(namespace)
         return snapshot.listing(mode) if snapshot is not None else EMPTY_LISTING
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode that have every given property."""
+        """Return the user topics of a mode, such as PERSISTENT, that have all given properties."""
         snapshot = self._snapshots.get(namespace)
         if snapshot is None:
             return EMPTY_LISTING
@@ -222,14 +225,14 @@ class MemoryStore:
         return await self._steps.take(selecting)
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
-        """Return the properties of a topic or partitioned topic; empty without any."""
+        """Return a topic's or partitioned topic's properties; empty if it has none."""
         snapshot = self._snapshots.get(namespace)
         if snapshot is None:
             return {}
         return self._properties[namespace].of(snapshot, name.encode())
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply changes in one step: readers see the old version or the new version."""
+        """Apply a namespace's change at once: readers never see a part of the change."""
         compared = changes.adds_only and namespace in self._snapshots
         if is_large(changes) or compared or namespace in self._locks:
             return await to_its_end(self._apply_locked(namespace, changes))
@@ -242,7 +245,7 @@ class MemoryStore:
             return self._show(namespace, made)
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces in one computation."""
+        """Apply changes of several namespaces, computed together in one thread."""
         return await to_its_end(self._apply_all(changes))
 
     async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
@@ -278,21 +281,21 @@ class MemoryStore:
         return made.after.version
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of all later changes, in order."""
+        """Return a new feed of all changes committed from now on, in commit order."""
         return self._feeds.open()
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported completely."""
+        """Tell whether a file with this content hash was imported completely."""
         return fingerprint in self._imported
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Record the complete import of a file with this content, until the process ends."""
+        """Record, until the process ends, that a file with this content hash was imported."""
         self._imported.add(fingerprint)
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of all namespaces and topics, or of one name."""
+        """Return the message policies of all namespaces and topics, or of one of them."""
         kept = self._documents
         names = kept if name is None else kept.keys() & {name}
         return {one: dict(kept[one]) for one in names}
@@ -300,7 +303,7 @@ class MemoryStore:
     async def set_policy(
         self, name: str, key: str, value: object | None, before: object | None = None
     ) -> bool:
-        """Replace one policy; false if its value is not ``before``."""
+        """Replace one policy; return False if the stored value is not ``before``."""
         document = self._documents.setdefault(name, {})
         found = document.get(key) == before
         if found and value is not None:
@@ -312,7 +315,7 @@ class MemoryStore:
         return found
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Delete all policies of some namespaces and topics."""
+        """Delete all message policies of the given namespaces and topics."""
         for name in names:
             self._documents.pop(name, None)
 
@@ -320,17 +323,20 @@ class MemoryStore:
         """Do nothing: no other process shares the store."""
 
     async def next_instance(self) -> int:
-        """Return the number of earlier calls."""
+        """Return how many times this method was called before."""
         return next(self._instances)
 
     # -- schemas ------------------------------------------------------------------------------
 
     async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
-        """Return all versions of a topic, in order."""
+        """Return all versions of a topic's schema, the oldest first."""
         return tuple(self._schemas.get(topic, ()))
 
     async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false if present. Bound: that of SchemaRegistry, for each topic."""
+        """Add a schema version to a topic; return False if that version exists.
+
+        Bound: SchemaRegistry limits the versions of each topic.
+        """
         known = self._schemas.setdefault(topic, [])
         if schema.version != len(known):
             return False
@@ -338,17 +344,17 @@ class MemoryStore:
         return True
 
     async def delete_schemas(self, topic: str) -> None:
-        """Delete all versions of a topic."""
+        """Delete all versions of a topic's schema."""
         self._schemas.pop(topic, None)
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values set at run time, by key."""
+        """Return the dynamic configuration: values set at run time, by key."""
         return dict(sorted(self._configuration.items()))
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Set a run-time value; None removes the key."""
+        """Set a value of the dynamic configuration; None removes the key."""
         if value is None:
             self._configuration.pop(key, None)
         else:
@@ -359,7 +365,7 @@ class MemoryStore:
 
 
 async def _in_order(names: Collection[NameT]) -> Sequence[NameT]:
-    """Return names in text order; many are sorted off the loop."""
+    """Sort names as text; large lists are sorted off the event loop."""
     if len(names) <= MANY_NAMES:
         return sorted(names, key=str)
     return await asyncio.to_thread(sorted_in_runs, tuple(names))

@@ -1,4 +1,4 @@
-"""Locks by namespace or topic name, keeping changes and their feed in order."""
+"""Locks for a namespace or topic name, so that changes and their publication stay in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class NameLocks(Generic[Name]):
-    """Locks by name, each existing only while held or awaited."""
+    """An asyncio lock for each name; a lock exists only while it is held or awaited."""
 
     def __init__(self) -> None:
         self._locks: dict[Name, asyncio.Lock] = {}
@@ -31,7 +31,7 @@ class NameLocks(Generic[Name]):
 
     @asynccontextmanager
     async def of(self, name: Name) -> AsyncIterator[None]:
-        """Hold a name's lock for the block."""
+        """Hold the lock of a name during the ``with`` block."""
         lock = self._locks.setdefault(name, asyncio.Lock())
         self._users[name] = self._users.get(name, 0) + 1
         try:
@@ -44,7 +44,10 @@ class NameLocks(Generic[Name]):
 
 
 async def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """Await work that completes even if the caller is cancelled: a commit and its publication."""
+    """Await a coroutine that runs to its end even if the caller is canceled.
+
+    Used for a commit and its publication.
+    """
     task = asyncio.get_running_loop().create_task(work)
     try:
         return await asyncio.shield(task)
@@ -54,6 +57,6 @@ async def to_its_end(work: Coroutine[object, object, T]) -> T:
 
 
 def _ended_alone(task: asyncio.Task[T]) -> None:
-    """Log the error of work whose caller was cancelled; most errors are refusals."""
+    """Log the error of a task whose caller was canceled and can no longer receive it."""
     if not task.cancelled() and (error := task.exception()) is not None:
         logger.info("the caller was cancelled before the error: %s", error)

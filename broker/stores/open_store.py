@@ -1,4 +1,4 @@
-"""The choice of a store by ``metadataStoreUrl``."""
+"""Creation of the store that ``metadataStoreUrl`` names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def store_for_url(url: str, cache_bytes: int, clock: Clock | None = None) -> MetadataStore:
-    """Return the store of a URL, not yet opened.
+    """Create the store that a URL names, without opening it.
 
     Args:
         url: ``memory:local``, ``sqlite:///path`` (four slashes for an absolute path), or

@@ -1,4 +1,4 @@
-"""Properties of topics as mappings, without Arrow: for thousands of topics, not for millions.
+"""Topic properties as Python dicts, used without Arrow: for thousands of topics, not millions.
 
 The classes have the methods of PropertyRows and NamespaceProperties.
 """
@@ -23,7 +23,7 @@ _PAIR_BYTES = 100
 
 
 class PlainRows:
-    """Properties of some topics: row i belongs to the i-th name; see PropertyRows."""
+    """Topics' names and properties: row i belongs to the i-th name; see PropertyRows."""
 
     texts: Sequence[bytes] | None = None
 
@@ -33,46 +33,49 @@ class PlainRows:
 
     @staticmethod
     def from_rows(names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> PlainRows:
-        """See PropertyRows."""
+        """Combine names with the properties of each; see PropertyRows."""
         return PlainRows(names, rows)
 
     @staticmethod
     def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PlainRows:
-        """See PropertyRows."""
+        """Give all names the same properties; see PropertyRows."""
         return PlainRows(names, list(repeat(properties, len(names))))
 
     @property
     def pairs(self) -> int:
-        """Number of properties of all topics."""
+        """Total number of properties of all topics."""
         return sum(map(len, self._rows))
 
     def of(self, row: int) -> Mapping[str, str]:
-        """Return one topic's properties."""
+        """Return the properties of the topic in a row."""
         return self._rows[row]
 
     def rows(self) -> Iterator[Mapping[str, str]]:
-        """Yield the properties of each topic."""
+        """Yield the properties of each topic, row by row."""
         yield from self._rows
 
     def filter(self, kept: Sequence[bool]) -> PlainRows:
-        """Return the rows where ``kept`` is true."""
+        """Return only the rows for which ``kept`` is true."""
         return PlainRows(list(compress(self.names, kept)), list(compress(self._rows, kept)))
 
     def triples(self) -> Iterator[tuple[bytes, str, str]]:
-        """Yield name, key and value of every property, each key of a name once."""
+        """Yield each property as name, key and value.
+
+        For a repeated name, only the last row counts.
+        """
         for name, row in dict(zip(self.names, self._rows, strict=True)).items():
             yield from ((name, key, value) for key, value in row.items())
 
 
 class PlainProperties:
-    """An immutable version of a namespace's properties; see NamespaceProperties."""
+    """An immutable version of the properties of a namespace's topics; see NamespaceProperties."""
 
     def __init__(self, by_name: Mapping[bytes, Mapping[str, str]] | None = None) -> None:
         self._by_name = by_name or {}
 
     @property
     def nbytes(self) -> int:
-        """Approximate bytes of the mappings."""
+        """Approximate memory of all properties in bytes."""
         return sum(
             _PAIR_BYTES + len(key) + len(value)
             for row in self._by_name.values()
@@ -82,7 +85,7 @@ class PlainProperties:
     def changed(
         self, _: NamespaceSnapshot, after: NamespaceSnapshot, changes: TopicChanges
     ) -> PlainProperties:
-        """Return the properties of the next version; see NamespaceProperties."""
+        """Return the properties after a change; see NamespaceProperties."""
         given = changes.properties
         if given is None and not self._by_name:
             return self
@@ -98,13 +101,13 @@ class PlainProperties:
         return PlainProperties(kept)
 
     def of(self, _: NamespaceSnapshot, name: bytes) -> dict[str, str]:
-        """Return the properties of a topic or partitioned topic."""
+        """Return the properties of a topic or partitioned topic; empty if it has none."""
         return dict(self._by_name.get(name, ()))
 
     def select(
         self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
     ) -> Generator[None, None, TopicListing]:
-        """Return the user topics with all given properties, in steps."""
+        """Return the user topics with all given properties; yield between steps."""
         wanted = properties.items()
         found: set[bytes] = set()
         for count, (name, row) in enumerate(self._by_name.items(), start=1):

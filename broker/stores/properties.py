@@ -1,4 +1,4 @@
-"""Properties of topics: columns of Arrow where it is installed, mappings otherwise."""
+"""Classes for topic properties: Arrow columns if Arrow is installed, otherwise Python dicts."""
 
 from __future__ import annotations
 

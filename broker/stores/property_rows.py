@@ -1,4 +1,4 @@
-"""Properties of topics to store: Arrow's map<string,string> beside the names."""
+"""Topics' properties on the way to a store: an Arrow map<string,string> beside the names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST = (pa.array([b""]), pa.array(np.zeros(1)))
 
 
 class PropertyRows:
-    """Properties of some topics: row i belongs to the i-th name.
+    """Topics' names and properties: row i of the Arrow column belongs to the i-th name.
 
     For a repeated name the last row counts; for a repeated key in a row, the last value.
 
@@ -42,47 +42,53 @@ class PropertyRows:
     def from_map_column(
         names: Sequence[bytes], column: pa.MapArray, texts: Sequence[bytes] | None = None
     ) -> PropertyRows:
-        """Wrap an Arrow map<string,string> without conversion."""
+        """Combine names with an Arrow map<string,string> of properties, without copying."""
         return PropertyRows(names, column, texts)
 
     @staticmethod
     def from_mappings(rows: Mapping[bytes, Mapping[str, str]]) -> PropertyRows:
-        """Convert the properties of a few topics to rows."""
+        """Convert the properties of a few topics to an Arrow column."""
         return PropertyRows.from_rows(list(rows), list(rows.values()))
 
     @staticmethod
     def from_rows(names: Sequence[bytes], rows: Sequence[Mapping[str, str]]) -> PropertyRows:
-        """Convert the properties of each name."""
+        """Combine names with the properties of each, converted to an Arrow column."""
         return PropertyRows(names, pa.array([list(row.items()) for row in rows], PROPERTIES_TYPE))
 
     @staticmethod
     def same_for_all(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows:
-        """Give several topics the same properties."""
+        """Give all names the same properties."""
         one = pa.array([list(properties.items())], PROPERTIES_TYPE)
         return PropertyRows(names, one.take(pa.array(np.zeros(len(names), np.int64))))
 
     @property
     def pairs(self) -> int:
-        """Number of properties of all topics; the column may be a slice of a longer column."""
+        """Total number of properties of all topics.
+
+        The column may be a slice of a longer column.
+        """
         offsets = self.column.offsets
         return int(offsets[-1].as_py() - offsets[0].as_py())
 
     def of(self, row: int) -> dict[str, str]:
-        """Return one topic's properties."""
+        """Return the properties of the topic in a row."""
         return _valid(self.column[row].as_py())
 
     def filter(self, kept: Sequence[bool]) -> PropertyRows:
-        """Return the rows where ``kept`` is true."""
+        """Return only the rows for which ``kept`` is true."""
         names = [name for name, keeps in zip(self.names, kept, strict=True) if keeps]
         return PropertyRows(names, self.column.filter(pa.array(kept, pa.bool_())))
 
     def followed_by(self, others: PropertyRows) -> PropertyRows:
-        """Return these rows followed by ``others``."""
+        """Return these rows followed by the rows of ``others``."""
         column = others.column.cast(self.column.type)
         return PropertyRows([*self.names, *others.names], pa.concat_arrays([self.column, column]))
 
     def triples(self) -> Iterator[tuple[bytes, str, str]]:
-        """Yield name, key and value of every property, each key of a name once."""
+        """Yield each property as name, key and value.
+
+        For a repeated name, only the last row counts.
+        """
         last = {name: row for row, name in enumerate(self.names)}
         for row, properties in enumerate(self.rows()):
             name = self.names[row]
@@ -90,7 +96,7 @@ class PropertyRows:
                 yield from ((name, key, value) for key, value in properties.items())
 
     def rows(self) -> Iterator[Mapping[str, str]]:
-        """Yield the properties of each topic."""
+        """Yield the properties of each topic, row by row."""
         for start in range(0, len(self.names), _ROWS_AT_ONCE):
             yield from map(_valid, self.column.slice(start, _ROWS_AT_ONCE).to_pylist())
 
@@ -100,7 +106,7 @@ def _valid(pairs: Sequence[tuple[str, str | None]] | None) -> dict[str, str]:
 
 
 def pair_text(key: str, value: str) -> bytes | None:
-    """Encode a property as a unique text; None for invalid Unicode.
+    """Encode a property's key and value as one byte string; None for invalid Unicode.
 
     The key's length comes first, so that key and value cannot be confused.
     """
@@ -112,14 +118,17 @@ def pair_text(key: str, value: str) -> bytes | None:
 
 
 def pair_of_text(text: bytes) -> tuple[str, str]:
-    """Return key and value of a pair's text."""
+    """Decode the key and value of a property encoded by ``pair_text``."""
     length, rest = text.split(b":", 1)
     size = int(length)
     return rest[:size].decode(), rest[size + 1 :].decode()
 
 
 def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
-    """Return the property count of each row, and the texts of all properties in order."""
+    """Return the number of properties of each row, and all properties encoded in row order.
+
+    The encoding is that of ``pair_text``.
+    """
     column = _without_nulls(column)
     offsets = column.offsets.to_numpy().astype(np.int64)
     keys = column.keys.slice(offsets[0], offsets[-1] - offsets[0]).cast(pa.string())
@@ -135,7 +144,7 @@ def pair_texts(column: pa.MapArray) -> tuple[np.ndarray, pa.BinaryArray]:
 
 
 def row_texts(column: pa.MapArray) -> list[bytes]:
-    """Return the texts of each row's properties joined by PAIR_END."""
+    """Return each row's encoded properties joined by PAIR_END."""
     counts, pairs = pair_texts(column)
     ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     rows = pa.ListArray.from_arrays(pa.array(ends), pairs)
@@ -155,7 +164,7 @@ def _without_nulls(column: pa.MapArray) -> pa.MapArray:
 
 
 def _last_of_each_key(rows: np.ndarray, keys: pa.Array) -> np.ndarray:
-    """Mark the pairs with the last occurrence of their key in their row."""
+    """Return a mask that is true for a row's last value of each key."""
     codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     both = rows * (int(codes.max(initial=0)) + 1) + codes
     # Not np.unique: freeing millions of small blocks makes glibc's mallinfo2 take 0.3 s.

@@ -1,4 +1,6 @@
-"""The interface of topic stores, with tenants and policies; changes.py defines the changes.
+"""The interface of a store of topics, namespaces, tenants, policies and schemas.
+
+changes.py defines the changes of topics.
 
 Stores are asynchronous; snapshots are immutable; changes are numbered per namespace without a gap,
 so that a reader can detect a missed change and list again.
@@ -29,7 +31,7 @@ DEFAULT_BUNDLES = 4
 
 @dataclass(frozen=True, slots=True)
 class TenantInfo:
-    """A tenant (upstream: TenantInfo).
+    """A tenant's administrator roles and allowed clusters (Pulsar's TenantInfo).
 
     Attributes:
         admin_roles: Administrators, with authorization on; None for a tenant created without the
@@ -42,19 +44,19 @@ class TenantInfo:
     allowed_clusters: tuple[str, ...] = ()
 
     def as_json(self) -> tuple[str, str]:
-        """Return roles and clusters as texts for a database."""
+        """Return the roles and the clusters as JSON texts for a database."""
         return json.dumps(self.admin_roles), json.dumps(self.allowed_clusters)
 
     @staticmethod
     def of_json(roles: str, clusters: str) -> TenantInfo:
-        """Return the tenant written by ``as_json``."""
+        """Create the tenant from JSON texts written by ``as_json``."""
         named: list[str] | None = json.loads(roles)
         return TenantInfo(None if named is None else tuple(named), tuple(json.loads(clusters)))
 
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """The stored part of a namespace's policies (upstream: Policies).
+    """The part of a namespace's policies that a store keeps (Pulsar's Policies).
 
     Attributes:
         bundles: Number of bundles (``bundles.numBundles``).
@@ -69,45 +71,51 @@ NO_DOCUMENT: Mapping[str, object] = {}
 
 
 class MetadataStore(Protocol):
-    """A store of topics (``metadataStoreUrl``)."""
+    """A store of topics and other metadata, chosen by ``metadataStoreUrl``."""
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of cached snapshots (floodgateSnapshotCacheMB); 0 for a store in memory."""
+        """Total size in bytes of cached snapshots (floodgateSnapshotCacheMB).
+
+        0 for a store in memory.
+        """
 
     async def open(self) -> None:
-        """Make the store ready.
+        """Open the store: its file or its database connections.
 
         Raises:
             StoreError: The store cannot be opened; one sentence.
         """
 
     async def close(self) -> None:
-        """Release files, connections and threads; applied changes stay."""
+        """Release the store's files, connections and threads; committed changes stay."""
 
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def tenants(self) -> Mapping[str, TenantInfo]:
-        """Return the tenants by name, in order, including tenants created with a namespace."""
+        """Return all tenants by name, sorted by name.
+
+        Tenants created together with a namespace are included.
+        """
 
     async def tenant(self, name: str) -> TenantInfo | None:
-        """Return a tenant; None if missing."""
+        """Return a tenant; None if the tenant does not exist."""
 
     async def create_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Create a tenant; false if present."""
+        """Create a tenant; return False if the tenant exists."""
 
     async def change_tenant(self, name: str, info: TenantInfo) -> bool:
-        """Replace a tenant's values; false if missing."""
+        """Replace a tenant's roles and clusters; return False if the tenant does not exist."""
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant; false if missing.
+        """Delete a tenant without namespaces; return False if the tenant does not exist.
 
         Raises:
             NamespaceNotEmptyError: The tenant has namespaces.
         """
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return all namespaces, or the namespaces of a tenant, in order."""
+        """Return all namespaces, or those of one tenant, sorted by name."""
 
     async def create_namespace(
         self,
@@ -115,16 +123,18 @@ class MetadataStore(Protocol):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and a missing tenant; false if the namespace exists.
+        """Create an empty namespace; return False if it exists.
+
+        A missing tenant is created.
 
         The document holds the namespace's message policies by key, stored with the same durability.
         """
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None if missing."""
+        """Return a namespace's policies; None if the namespace does not exist."""
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace with its system topics; false if missing.
+        """Delete a namespace and its system topics; return False if it does not exist.
 
         Raises:
             NamespaceNotEmptyError: The namespace holds user topics or partitioned topics.
@@ -133,7 +143,7 @@ class MetadataStore(Protocol):
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces, each with all topics in one step; return the last snapshots.
+        """Delete namespaces with all their topics; return their last snapshots.
 
         Missing namespaces are left out. Bulk deletion is cheap for each namespace.
         """
@@ -141,31 +151,34 @@ class MetadataStore(Protocol):
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None if missing."""
+        """Return the newest snapshot of a namespace; None if the namespace does not exist."""
 
     async def version(self, namespace: NamespaceName) -> int:
-        """Return the newest version without reading names; 0 for a missing namespace."""
+        """Return a namespace's newest version; 0 if it does not exist.
+
+        The topics are not read.
+        """
 
     def estimated_bytes(self, namespace: NamespaceName, mode: Mode) -> int | None:
-        """Return a listing's heap estimate if known without waiting, else None."""
+        """Estimate a topic listing's heap bytes; None if this would require waiting."""
 
     def listing_at_once(self, namespace: NamespaceName, mode: Mode) -> TopicListing | None:
-        """Return a mode's listing of ``snapshot`` if available without waiting, else None."""
+        """Return a mode's newest listing of topics; None if this would require waiting."""
 
     async def select(
         self, namespace: NamespaceName, mode: Mode, properties: Mapping[str, str]
     ) -> TopicListing:
-        """Return the user topics of a mode with all given properties (equality, AND).
+        """Return the user topics of a mode, such as PERSISTENT, that have all given properties.
 
         The store's index finds the topics without a scan. Without properties the result is the
         whole listing; for a missing namespace, an empty listing.
         """
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
-        """Return the properties of a topic or partitioned topic; empty without any."""
+        """Return a topic's or partitioned topic's properties; empty if it has none."""
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Apply changes in one step; return the namespace's new version.
+        """Apply a namespace's change, all or nothing; return the namespace's new version.
 
         On return the change is as durable as the store, and in the feed. Conditions and change are
         one step: of two callers requiring the same name to be absent, even in two processes sharing
@@ -179,7 +192,7 @@ class MetadataStore(Protocol):
         """
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces, each as ``apply`` does, in no order.
+        """Apply changes of several namespaces in any order, each as ``apply`` does.
 
         An addition to a new namespace costs little beside its names, however many.
 
@@ -188,18 +201,21 @@ class MetadataStore(Protocol):
         """
 
     def changes(self) -> ChangeFeed:
-        """Return a new feed of all later changes, in order."""
+        """Return a new feed of all changes committed from now on, in commit order."""
 
     async def has_imported(self, fingerprint: str) -> bool:
-        """Tell whether a file with this content was imported completely."""
+        """Tell whether a file with this content hash was imported completely."""
 
     async def remember_import(self, fingerprint: str) -> None:
-        """Record the complete import of a file with this content, as durably as topics."""
+        """Record that a file with this content hash was imported completely.
+
+        The record is as durable as topics.
+        """
 
     # -- policies about messages --------------------------------------------------------------
 
     async def policy_documents(self, name: str | None = None) -> dict[str, dict[str, object]]:
-        """Return the policies of namespaces and topics: JSON values by key, by full name.
+        """Return the message policies of namespaces and topics, by full name and policy key.
 
         Args:
             name: A namespace or topic, to read only its policies.
@@ -208,53 +224,56 @@ class MetadataStore(Protocol):
     async def set_policy(
         self, name: str, key: str, value: object | None, before: object | None = None
     ) -> bool:
-        """Replace one policy of a namespace or topic, existing or not.
+        """Replace one message policy of a namespace or topic, even if neither exists.
 
         Return False, without a change, if its stored value is not ``before``. None stands for no
         policy; the two values differ.
         """
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Delete all policies of some namespaces and topics."""
+        """Delete all message policies of the given namespaces and topics."""
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policy changes by another process.
+        """Register a callback for changes of message policies made by other processes.
 
         The argument is the full name of the namespace or topic; "" stands for any name.
         """
 
     async def next_instance(self) -> int:
-        """Return the number of earlier calls: a unique number for each start of a broker."""
+        """Return how many times this method was called before.
+
+        So each start of a broker gets a unique number.
+        """
 
     # -- schemas, by topic name tenant/namespace/topic ----------------------------------------
 
     async def schemas_of(self, topic: str) -> Sequence[StoredSchema]:
-        """Return all versions of a topic's schema, in order; none for a topic without a schema.
+        """Return all versions of a topic's schema, the oldest first; empty without a schema.
 
         Deleting a namespace deletes its schemas. Topics without messages may have schemas.
         """
 
     async def add_schema(self, topic: str, schema: StoredSchema) -> bool:
-        """Add a version; false if present, because another caller added it first."""
+        """Add a schema version to a topic; return False if another caller added that version."""
 
     async def delete_schemas(self, topic: str) -> None:
-        """Delete all versions of a topic; the next version is 0."""
+        """Delete all versions of a topic's schema; numbering restarts at 0."""
 
     # -- dynamic configuration ----------------------------------------------------------------
 
     async def configuration(self) -> Mapping[str, str]:
-        """Return the values set at run time, by key."""
+        """Return the dynamic configuration: values set at run time, by key."""
 
     async def set_configuration(self, key: str, value: str | None) -> None:
-        """Set a run-time value; None removes the key."""
+        """Set a value of the dynamic configuration; None removes the key."""
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for configuration changes by another process."""
+        """Register a callback for dynamic configuration changes made by other processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSchema:
-    """One version of a topic's schema.
+    """One version of a topic's schema, as stored.
 
     Attributes:
         version: 0, 1, 2... within the topic, deleted versions included.
@@ -274,12 +293,12 @@ class StoredSchema:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the client's data and properties in bytes, or characters."""
+        """Approximate size of the schema: bytes of its data plus characters of its properties."""
         texts = (text for pair in self.properties.items() for text in pair)
         return len(self.data) + sum(map(len, texts))
 
     def as_row(self) -> tuple[int, str, bytes, str, int, bool]:
-        """Return the values for a database."""
+        """Return the schema as values of a database row."""
         properties = json.dumps(dict(self.properties))
         return self.version, self.kind, self.data, properties, self.stored_at, self.deleted
 
@@ -287,12 +306,12 @@ class StoredSchema:
     def of_row(
         version: int, kind: str, data: bytes, properties: str, stored_at: int, deleted: int
     ) -> StoredSchema:
-        """Return the schema written by ``as_row``."""
+        """Create the schema from the values of a row written by ``as_row``."""
         found = json.loads(properties)
         return StoredSchema(version, kind, data, found, stored_at, bool(deleted))
 
 
 def schema_key(topic: str) -> tuple[str, str]:
-    """Return namespace and name of a topic."""
+    """Split a topic's name ``tenant/namespace/topic`` into namespace and local name."""
     tenant, namespace, name = topic.split("/", 2)
     return f"{tenant}/{namespace}", name

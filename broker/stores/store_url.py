@@ -1,4 +1,4 @@
-"""URLs of stores: validation, and display without passwords."""
+"""Checks of store URLs, and their display without passwords."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PASSWORD = re.compile(r"([?&]\w*password=)[^&#]*", re.IGNORECASE)
 
 
 def without_password(url: str, mask: str = "***") -> str:
-    """Return a URL without its password, for logs and errors."""
+    """Return a store URL with its password masked, for logs and errors."""
     return _PASSWORD.sub(rf"\1{mask}", _USER_INFO.sub(rf"\1:{mask}@", url))
 
 
 def usable_store_url(url: str) -> bool:
-    """Tell whether a URL names a store and is well formed; the store may still be unreachable."""
+    """Tell whether a store URL is well formed; its database may still be unreachable."""
     if url.startswith(POSTGRESQL_SCHEMES):
         return _well_formed(url)
     return any(

@@ -1,1 +1,1 @@
-"""Topics and namespaces: naming rules, creation, deletion, properties, lookups."""
+"""Naming rules, creation, deletion, properties and lookups of topics."""

@@ -1,4 +1,4 @@
-"""The handler of LOOKUP and PARTITIONED_METADATA: a topic's broker, and its partitions.
+"""The handler of LOOKUP and PARTITIONED_METADATA: a topic's broker and its partition count.
 
 Outcomes and durations of lookups are counted.
 """
@@ -31,7 +31,7 @@ NAMESPACE_NOT_FOUND = "Namespace not found"
 
 
 class LookupHandler:
-    """The handler of lookups: finds the broker serving a topic.
+    """The handler of clients' lookups of a topic's broker and number of partitions.
 
     Args:
         store: The topics.
@@ -66,7 +66,9 @@ class LookupHandler:
         )
 
     async def lookup(self, request: pb.CommandLookupTopic) -> pb.CommandLookupTopicResponse:
-        """Return the broker of a topic, existing or not; the namespace must exist.
+        """Answer which broker serves a topic.
+
+        The topic need not exist; its namespace must.
 
         Raises:
             RequestError: InvalidTopicName, TopicNotFound, an unknown listener, or no serving
@@ -105,7 +107,7 @@ class LookupHandler:
     async def partitions(
         self, request: pb.CommandPartitionedTopicMetadata
     ) -> pb.CommandPartitionedTopicMetadataResponse:
-        """Return the number of partitions of a topic, 0 for none.
+        """Answer how many partitions a topic has; 0 if it is not partitioned.
 
         Raises:
             RequestError: InvalidTopicName, or TopicNotFound.
@@ -136,7 +138,10 @@ class LookupHandler:
         return snapshot
 
     async def _missing(self, topic: TopicName, *, create: bool) -> int:
-        """Create a missing topic if partitioned; a plain topic is created by its first producer."""
+        """Create a missing topic if it will be partitioned; return its number of partitions.
+
+        A topic without partitions is created later, by its first producer.
+        """
         try:
             return await self._topics.partitions(topic, create=create)
         except RefusedError as error:
@@ -157,7 +162,7 @@ def _parse(text: str) -> TopicName:
 
 
 def _partition_of_nothing(text: str, topic: TopicName) -> str:
-    """Return the error text for a name that is only ``-partition-0``; empty for valid names."""
+    """Return the error text if a name is only ``-partition-0``; empty for other names."""
     if not is_blank(topic.partitioned_name.local_name):
         return ""
     base = without_partition(text if "://" in text else str(topic))
@@ -173,7 +178,7 @@ def _is_loopback(url: str) -> bool:
 
 
 class LookupOutcomes:
-    """Counts lookups of both protocols in existing namespaces.
+    """The numbers and durations of lookups, in namespaces that exist.
 
     Args:
         stopwatch: Seconds; an event loop's time may be in whole milliseconds.
@@ -195,7 +200,7 @@ class LookupOutcomes:
         self._stopwatch = stopwatch
 
     async def counted(self, finding: Awaitable[Owner]) -> Owner:
-        """Await the owner of a topic, and count the outcome."""
+        """Await the owner of a topic; count the lookup's outcome and duration."""
         began = self._stopwatch()
         try:
             owner = await finding

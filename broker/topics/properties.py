@@ -1,4 +1,4 @@
-"""The properties of topics: reading, changing, rows for a store, and partitions that carry them.
+"""Reading and changing topic properties; partitions have the properties of their topic.
 
 Partitions carry the properties of their partitioned topic, so that a listing by properties finds
 them. Source: upstream PersistentTopicsBase.internalUpdatePropertiesAsync. Differs: upstream keeps a
@@ -41,12 +41,12 @@ that all accept the same properties. Differs: upstream has no bound.
 
 
 def property_rows(names: Sequence[bytes], properties: Mapping[str, str]) -> PropertyRows | None:
-    """Return the same properties for each of some names; None without any."""
+    """Return rows that give every name the same properties; None if there are no properties."""
     return PropertyRows.same_for_all(names, properties) if properties else None
 
 
 def check_properties(name: str, properties: Mapping[str, str]) -> None:
-    """Refuse too many or too large properties of a topic.
+    """Raise an error if a topic's properties are too many or too large.
 
     Raises:
         RefusedError: A bound is exceeded.
@@ -65,7 +65,7 @@ def check_properties(name: str, properties: Mapping[str, str]) -> None:
 
 
 class TopicProperties:
-    """The reader and writer of existing topics' properties."""
+    """Access to the properties of existing topics: reading, replacing and removing."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
@@ -93,7 +93,7 @@ class TopicProperties:
         await self._change(topic, lambda kept: {**kept, **properties})
 
     async def remove(self, topic: TopicName, key: str) -> None:
-        """Remove one property; a missing property is ignored.
+        """Remove one property of a topic; do nothing if the topic lacks the property.
 
         Raises:
             RefusedError: The topic does not exist, or cannot have properties.
@@ -127,7 +127,10 @@ class TopicProperties:
                 seen = await self._set(topic, seen, partial(_as_topic, names))
 
     async def _partitions(self, topic: TopicName) -> int:
-        """Return the number of partitions, which have the same properties as their topic."""
+        """Return a topic's number of partitions; check that the topic can have properties.
+
+        Partitions have the same properties as their topic.
+        """
         if not topic.persistent:
             reason = "Need to provide a persistent topic name"
             raise RefusedError(Refusal.NOT_ACCEPTABLE, reason)
@@ -139,7 +142,7 @@ class TopicProperties:
     async def _set(
         self, topic: TopicName, seen: TopicState, rows: Callable[[TopicState], PropertyRows]
     ) -> TopicState:
-        """Set a topic's properties, derived from its current state; return the state.
+        """Store properties computed from a topic's current state; return the state before.
 
         An overtaken change is retried without limit: each retry means progress of a competing
         change.
@@ -171,7 +174,7 @@ def _refused(reason: str) -> RefusedError:
 async def add_partitions(
     store: MetadataStore, topic: TopicName, parts: Sequence[range], seen: TopicState
 ) -> None:
-    """Add partitions already included in a topic's count, one change for each part.
+    """Create partitions that the topic's partition count already includes, range by range.
 
     Raises:
         RefusedError: The topic was deleted, or recreated with fewer partitions.
@@ -185,7 +188,7 @@ async def add_partitions(
 async def _add_part(
     store: MetadataStore, topic: TopicName, indices: range, seen: TopicState
 ) -> TopicState:
-    """Add some partitions with the topic's current properties; return the topic's new state."""
+    """Create a range of partitions with the topic's current properties; return its new state."""
     while True:
         try:
             await store.apply(topic.namespace, addition(topic, indices, seen))
@@ -200,7 +203,7 @@ async def _add_part(
 
 
 def addition(topic: TopicName, indices: range, seen: TopicState) -> TopicChanges:
-    """Return the change that adds partitions to a topic whose state was read."""
+    """Return the change that creates partitions, valid only if the topic's state is unchanged."""
     names = partition_names(topic, indices)
     return TopicChanges(
         names,

@@ -1,4 +1,4 @@
-"""An operator's rules for topics, and the refusals of violating changes.
+"""The operator's limits and rules for topics, and the errors for violating changes.
 
 Pure decisions; ``broker.topics.service`` waits for the store. Sentences known to clients are
 upstream's.
@@ -41,7 +41,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """The rules of an operator.
+    """The operator's settings about the creation and the number of topics and partitions.
 
     Attributes:
         auto_creation: allowAutoTopicCreation.
@@ -64,7 +64,7 @@ class TopicRules:
 
     @staticmethod
     def of(config: BrokerConfig, policies: EffectivePolicies) -> TopicRules:
-        """Return the rules of a configuration, with the policies of a namespace."""
+        """Create the rules from the broker's configuration and a namespace's policies."""
         as_pulsar = config.profile is Profile.PULSAR
         return TopicRules(
             *policies.auto_topic_creation,
@@ -76,25 +76,27 @@ class TopicRules:
 
     @property
     def most_partitions(self) -> int:
-        """Most partitions of one topic."""
+        """The maximum number of partitions of one topic."""
         return (
             min(self.max_partitions, MAX_PARTITIONS) if self.max_partitions > 0 else MAX_PARTITIONS
         )
 
 
 def partition_name(topic: TopicName, index: int) -> str:
-    """Return the full name of one partition."""
+    """Return the full name of a topic's partition with the given index."""
     return f"{topic}{PARTITION_SEPARATOR}{index}"
 
 
 def partition_names(topic: TopicName, indices: range) -> list[bytes]:
-    """Return the full names of some partitions, as UTF-8."""
+    """Return the full names of a topic's partitions with the given indexes, as UTF-8."""
     start = f"{topic}{PARTITION_SEPARATOR}"
     return [f"{start}{index}".encode() for index in indices]
 
 
 def in_changes(indices: range, properties: int = 0) -> list[range]:
-    """Split partitions into at least one part, each created or removed in one change.
+    """Split partition indexes into ranges that are each created or removed in one change.
+
+    There is at least one range.
 
     Args:
         indices: Indexes of the partitions.
@@ -107,7 +109,7 @@ def in_changes(indices: range, properties: int = 0) -> list[range]:
 
 
 def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
-    """Return the partitioned topic and the number in a name that ends in a number.
+    """Split a name such as ``t-partition-7`` into the partitioned topic's name and the number.
 
     Differs from TopicName.partitioned_name: here ``-partition-007`` and ``-partition--1`` end in a
     number, too, and the text behind the first ``-partition-`` decides (upstream:
@@ -125,7 +127,7 @@ def numbered(topic: TopicName) -> tuple[TopicName, int] | None:
 
 
 def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | None:
-    """Return the number of partitions of the topic to which a partition belongs.
+    """Return the number of partitions of a partition's partitioned topic.
 
     Returns:
         None if the name is not a partition's, or the partitioned topic is missing.
@@ -139,7 +141,7 @@ def partitions_around(topic: TopicName, snapshot: NamespaceSnapshot) -> int | No
 
 
 def check_name(topic: TopicName) -> None:
-    """Refuse a name that a store may be unable to keep.
+    """Raise an error if a topic's name is too long or has control characters.
 
     Raises:
         RefusedError: The name is too long, has a control character, or is a transaction system
@@ -159,7 +161,7 @@ def check_name(topic: TopicName) -> None:
 
 
 def check_new_partitioned(topic: TopicName, rules: TopicRules) -> None:
-    """Refuse a partitioned topic with a partition's name.
+    """Raise an error if a new partitioned topic's name looks like a partition's.
 
     For non-persistent topics a real broker creates any, and deletes none with a partition's name.
 
@@ -173,7 +175,7 @@ def check_new_partitioned(topic: TopicName, rules: TopicRules) -> None:
 
 
 def check_not_a_partition(topic: TopicName) -> None:
-    """Refuse to treat a partition as a partitioned topic.
+    """Raise an error if a topic expected to be partitioned is a partition.
 
     Raises:
         RefusedError: The name is a partition's.
@@ -187,7 +189,7 @@ def _like_a_partition() -> RefusedError:
 
 
 def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Refuse a name whose partition number is outside its partitioned topic.
+    """Raise an error if a name's partition number exceeds its partitioned topic's partitions.
 
     Raises:
         RefusedError: The partitioned topic is missing, or has fewer partitions.
@@ -204,7 +206,7 @@ def check_number(topic: TopicName, snapshot: NamespaceSnapshot) -> None:
 
 
 def check_partition(topic: TopicName, base: TopicName, snapshot: NamespaceSnapshot) -> None:
-    """Refuse a partition outside its partitioned topic.
+    """Raise an error if a partition does not belong to an existing partitioned topic.
 
     Raises:
         RefusedError: The partitioned topic is missing, or has fewer partitions.
@@ -224,7 +226,7 @@ def _too_high(topic: TopicName, base: TopicName) -> RefusedError:
 
 
 def check_count(partitions: int, rules: TopicRules) -> None:
-    """Refuse a partitioned topic with too few or too many partitions.
+    """Raise an error if a new partitioned topic has too few or too many partitions.
 
     Raises:
         RefusedError: The count is out of bounds.
@@ -237,7 +239,7 @@ def check_count(partitions: int, rules: TopicRules) -> None:
 
 
 def check_growth(topic: TopicName, count: int, partitions: int, rules: TopicRules) -> None:
-    """Refuse a partition count that is smaller than before, or too large.
+    """Raise an error if a new partition count is too large, or below the current count.
 
     Args:
         topic: The partitioned topic.
@@ -267,7 +269,9 @@ def check_room(
     rules: TopicRules,
     refusal: Refusal = Refusal.CONFLICT,
 ) -> None:
-    """Refuse topics beyond maxTopicsPerNamespace; system topics do not count.
+    """Raise an error if new topics would exceed maxTopicsPerNamespace.
+
+    System topics do not count.
 
     Args:
         topic: The topic created or grown.
@@ -292,17 +296,17 @@ def check_room(
 
 
 def no_namespace() -> RefusedError:
-    """Return the refusal of a change in a missing namespace."""
+    """Return the error for a change in a namespace that does not exist."""
     return RefusedError(Refusal.NOT_FOUND, "Namespace not found")
 
 
 def not_found(topic: TopicName) -> RefusedError:
-    """Return the refusal of a query about a missing topic."""
+    """Return the error for a request about a topic that does not exist."""
     return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found")
 
 
 def no_partition(topic: TopicName, count: int) -> RefusedError:
-    """Return upstream's refusal of a missing partition of a topic with ``count``."""
+    """Return Pulsar's error for a missing partition, given its topic's number of partitions."""
     if topic.persistent:
         nothing = f"Partitioned Topic not found: {topic} has zero partitions"
         reason = "Topic partitions were not yet created" if count else nothing
@@ -314,23 +318,23 @@ def no_partition(topic: TopicName, count: int) -> RefusedError:
 
 
 def no_metadata(topic: TopicName) -> RefusedError:
-    """Return the refusal of a partition with an impossible or missing partitioned topic."""
+    """Return the error for a partition whose partitioned topic is missing or cannot exist."""
     reason = f"Partition metadata not found for the partitioned topic: {topic}"
     return RefusedError(Refusal.CONFLICT, reason)
 
 
 def already_exists() -> RefusedError:
-    """Return the refusal of a topic whose name is taken."""
+    """Return the error for creating a topic whose name is already in use."""
     return RefusedError(Refusal.CONFLICT, "This topic already exists")
 
 
 def overtaken(topic: TopicName) -> RefusedError:
-    """Return the refusal of a change that other changes overtook repeatedly."""
+    """Return the error for a change that failed repeatedly because of concurrent changes."""
     return RefusedError(Refusal.CONFLICT, f"{topic} is being changed concurrently: retry")
 
 
 def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
-    """Return the refusal of a partition whose partitioned topic does not exist."""
+    """Return the error for creating a partition whose partitioned topic does not exist."""
     return _precondition(
         f'Can\'t create topic {topic.local_name} with "{PARTITION_SEPARATOR}" followed by numeric '
         f"value if there isn't a partitioned topic {base.local_name} created."
@@ -338,7 +342,7 @@ def no_such_partition(topic: TopicName, base: TopicName) -> RefusedError:
 
 
 def is_partitioned(topic: TopicName) -> RefusedError:
-    """Return the refusal to delete a partitioned topic as a topic without partitions."""
+    """Return the error for deleting a partitioned topic as if it had no partitions."""
     reason = (
         f"{topic} is a partitioned topic, instead of calling delete topic, please call "
         "delete-partitioned-topic."
@@ -347,7 +351,7 @@ def is_partitioned(topic: TopicName) -> RefusedError:
 
 
 def not_partitioned(topic: TopicName, snapshot: NamespaceSnapshot | None) -> RefusedError:
-    """Return the refusal to delete a topic without partitions as a partitioned topic."""
+    """Return the error for deleting as partitioned a topic without partitions or a missing one."""
     if snapshot is None or not snapshot.contains(topic):
         return RefusedError(Refusal.NOT_FOUND, f"Topic {topic} not found.")
     reason = (

@@ -1,4 +1,4 @@
-"""The service that creates, grows and deletes topics, for REST and for clients.
+"""The service that creates, enlarges and deletes topics, for the REST API and for clients.
 
 Conditions are part of the change (``TopicChanges.absent`` and ``present``), so that of two
 concurrent creations of a topic one succeeds, even on two brokers sharing a store. Every change is
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class TopicService:
-    """The service that creates, changes and deletes topics.
+    """The service that creates topics, adds partitions, and deletes topics.
 
     Source: upstream PersistentTopicsBase, BrokerService.checkMaxTopicsPerNamespace.
     """
@@ -67,20 +67,20 @@ class TopicService:
         self._made: list[Callable[[TopicName, int], None]] = []
 
     def on_made(self, callback: Callable[[TopicName, int], None]) -> None:
-        """Register a callback for topics created otherwise than for their first client.
+        """Register a callback for each created topic, except those created for a first client.
 
         The callback receives the topic and its number of partitions, 0 for none.
         """
         self._made.append(callback)
 
     def on_deleted(self, callback: Callable[[TopicName], Awaitable[None]]) -> None:
-        """Register a function that deletes other data of a deleted topic."""
+        """Register a function that deletes a deleted topic's data outside the store."""
         self._deleted.append(callback)
 
     # -- topics without partitions ------------------------------------------------------------
 
     async def create(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Create a topic, or a missing partition of a partitioned topic.
+        """Create a topic without partitions, or a missing partition of a partitioned topic.
 
         Raises:
             RefusedError: The namespace is missing, the topic exists, the name is an impossible
@@ -102,7 +102,7 @@ class TopicService:
             callback(topic, partitions)
 
     async def create_for_client(self, topic: TopicName) -> None:
-        """Create a topic, or a partition, for a producer or consumer.
+        """Create a topic or a partition on first use by a producer or consumer.
 
         An invalid partition name is an ordinary name here (recorded).
 
@@ -145,7 +145,7 @@ class TopicService:
             raise no_such_partition(topic, base or topic) from None
 
     async def check_there(self, topic: TopicName) -> None:
-        """Refuse to delete a missing or partitioned topic.
+        """Raise an error if a topic cannot be deleted: it is missing, or is partitioned.
 
         Raises:
             RefusedError: The topic is missing, or is a partitioned topic.
@@ -159,7 +159,7 @@ class TopicService:
             raise not_found(topic)
 
     async def delete(self, topic: TopicName) -> None:
-        """Delete a topic.
+        """Delete a topic without partitions, or a single partition.
 
         Raises:
             RefusedError: See ``check_there``.
@@ -177,7 +177,7 @@ class TopicService:
     async def create_partitioned(
         self, topic: TopicName, partitions: int, properties: Mapping[str, str]
     ) -> None:
-        """Create a partitioned topic with its partitions, which carry its properties.
+        """Create a partitioned topic and its partitions, all with the same properties.
 
         Raises:
             RefusedError: The namespace is missing, the topic exists, the name ends like a
@@ -214,7 +214,7 @@ class TopicService:
         await add_partitions(self._store, topic, rest, TopicState(name, partitions, properties))
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
-        """Add partitions to a partitioned topic; new partitions carry its properties.
+        """Increase a topic's partition count; new partitions get the topic's properties.
 
         Raises:
             RefusedError: The topic is not partitioned, already has more, or there are too many
@@ -246,7 +246,7 @@ class TopicService:
         return TopicState(str(topic), count, properties)
 
     async def _grow(self, topic: TopicName, seen: TopicState, partitions: int) -> None:
-        """Add partitions to a topic whose state was read.
+        """Increase a topic's partition count, if the topic is still in the given state.
 
         Raises:
             TopicChangedError, TopicMissingError, NamespaceMissingError: The state has changed.
@@ -261,7 +261,7 @@ class TopicService:
         await add_partitions(self._store, topic, rest, replace(seen, partitions=partitions))
 
     async def create_missing(self, topic: TopicName) -> None:
-        """Create the missing partitions of a partitioned topic.
+        """Create those partitions of a partitioned topic that do not exist yet.
 
         Raises:
             RefusedError: There are too many topics.
@@ -284,11 +284,11 @@ class TopicService:
         self._tell_made(partition, 0)
 
     def _lazy(self, topic: TopicName) -> bool:
-        """Tell whether partitions are created only on first use."""
+        """Tell whether a topic's partitions are created only on their first use."""
         return self._rules(topic.namespace).lazy_non_persistent and not topic.persistent
 
     async def delete_partitioned(self, topic: TopicName) -> None:
-        """Delete a partitioned topic with its partitions.
+        """Delete a partitioned topic and all its partitions.
 
         Raises:
             RefusedError: The topic is missing, or has no partitions.
@@ -306,7 +306,7 @@ class TopicService:
         raise overtaken(topic)
 
     async def delete_without_partitions(self, topic: TopicName) -> None:
-        """Delete a partitioned topic if all its partitions are missing.
+        """Delete a partitioned topic if none of its partitions exists.
 
         Raises:
             StoreError: The store failed.
@@ -359,7 +359,7 @@ class TopicService:
     # -- queries ------------------------------------------------------------------------------
 
     async def partitions(self, topic: TopicName, *, create: bool) -> int:
-        """Return the number of partitions of a topic, 0 for none.
+        """Return a topic's number of partitions; 0 if it is not partitioned.
 
         Args:
             topic: A topic, a partitioned topic or a partition.
@@ -420,7 +420,7 @@ class TopicService:
             raise already_exists() from None
 
     async def _applied(self, topic: TopicName, changes: TopicChanges) -> bool:
-        """Apply a change; return false if a condition fails."""
+        """Apply a change to the store; return False if a condition of the change is not met."""
         try:
             await self._store.apply(topic.namespace, changes)
         except (TopicExistsError, TopicMissingError, NamespaceMissingError):

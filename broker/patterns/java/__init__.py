@@ -1,1 +1,1 @@
-"""The syntax of java.util.regex, parsed and translated for Python's engine."""
+"""A translator of java.util.regex patterns for Python's ``regex`` module."""

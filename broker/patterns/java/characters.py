@@ -1,4 +1,4 @@
-"""Characters of a java.util.regex pattern: escapes and character classes.
+"""The parser of characters in java.util.regex patterns: escapes and character classes.
 
 Source: the documentation of java.util.regex.Pattern and observations of Java 17.
 """
@@ -35,7 +35,7 @@ _UNSUPPORTED = "Illegal/unsupported escape sequence"
 
 
 class CharacterReader:
-    """A reader of a pattern's characters."""
+    """A parser of the characters, escapes and character classes of a Java pattern."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -73,7 +73,7 @@ class CharacterReader:
     # -- escapes ------------------------------------------------------------------------------
 
     def _class_of(self, char: str) -> str | None:
-        r"""Return the class of \d, \W and so on; None for other escapes."""
+        r"""Translate a class escape such as \d or \W; None for other escapes."""
         kind = char.lower()
         if kind not in PREDEFINED:
             return None
@@ -81,7 +81,10 @@ class CharacterReader:
         return known if char == kind else negated(known)
 
     def _escaped_char(self, char: str) -> str:
-        """Return the character of an escape, after the backslash and ``char``."""
+        """Read the rest of an escape, after the backslash and ``char``.
+
+        Return the character that it stands for.
+        """
         if not char:
             self._at -= 1
             raise self._error("Unexpected internal error")
@@ -121,7 +124,10 @@ class CharacterReader:
             raise self._error(f"Unknown character name [{name}]", -1) from None
 
     def _code_units(self) -> str:
-        """Return the character of one code unit, or of a surrogate pair."""
+        """Read the digits of a Unicode escape, or of two that form a surrogate pair.
+
+        Return the character.
+        """
         unit = self._code_unit()
         after = self._at
         if "\ud800" <= unit <= "\udbff" and self._text.startswith("\\u", after):
@@ -240,7 +246,7 @@ class CharacterReader:
         return self._from(char)
 
     def _from(self, first: str) -> str:
-        """Return a character of a class, or a range starting at the character."""
+        """Translate a class's character, or the range of characters that it begins."""
         if self._peek() != "-" or self._text[self._at + 1 : self._at + 2] in ("[", "]"):
             return self._single(first)
         self._at += 1

@@ -1,4 +1,4 @@
-"""Character classes of java.util.regex, in the syntax of the ``regex`` module.
+"""Character classes of java.util.regex, translated to the syntax of the ``regex`` module.
 
 Each translation consumes one character: a union is a choice, an intersection a lookahead, and a
 negation a lookahead before any character.
@@ -101,22 +101,22 @@ _CATEGORY_OF = {
 
 
 def negated(one: str) -> str:
-    """Return the class of all characters outside ``one``."""
+    """Return the class of all characters that are not in the given class."""
     return f"(?:(?!{one}){ANY})"
 
 
 def union(members: Sequence[str]) -> str:
-    """Return the union of classes."""
+    """Return the class of all characters that are in any of the given classes."""
     return members[0] if len(members) == 1 else f"(?:{'|'.join(members)})"
 
 
 def intersection(first: str, second: str) -> str:
-    """Return the intersection of two classes."""
+    """Return the class of all characters that are in both classes."""
     return f"(?:(?={first}){second})"
 
 
 def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return the class of one character."""
+    """Return the class that contains one character, or both its cases."""
     literal = regex.escape(char, special_only=False) if char.isascii() else char
     if "\ud800" <= char <= "\udfff":
         literal = f"\\u{ord(char):04x}"
@@ -128,7 +128,7 @@ def single(char: str, *, any_case: bool, unicode_case: bool) -> str:
 
 
 def span(first: str, last: str, *, any_case: bool, unicode_case: bool) -> str:
-    """Return the class of a character range."""
+    """Return the class of all characters from ``first`` to ``last``, or of both their cases."""
     group = f"\\U{ord(first):08x}-\\U{ord(last):08x}"
     if any_case and unicode_case:
         return f"(?i:[{group}])"
@@ -149,7 +149,7 @@ _EITHER_CASE = {
 
 
 def property_class(name: str, *, any_case: bool) -> str | None:
-    """Return the class of a character property; None if unknown to Java."""
+    """Translate a character property such as ``Lu`` or ``IsGreek``; None if unknown to Java."""
     if any_case and (either := _EITHER_CASE.get(name) or _EITHER_CASE.get(name.lower())):
         return either
     key, equals, value = name.partition("=")

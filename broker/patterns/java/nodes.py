@@ -1,4 +1,4 @@
-"""Parts of a java.util.regex pattern, with their length in Java and their weight.
+"""Nodes of a parsed java.util.regex pattern: translation, longest match, estimated cost.
 
 Source: java.util.regex.Pattern of Java 17; its look-behinds need the maximum consumed length.
 """
@@ -14,7 +14,7 @@ MOST_REPEATS = 2**31 - 1
 
 
 class Node(NamedTuple):
-    """A part of a pattern.
+    """A translated part of a pattern, with the properties needed to combine parts.
 
     Attributes:
         text: The translation.
@@ -38,23 +38,23 @@ class Node(NamedTuple):
 
 
 def one(text: str) -> Node:
-    """Return a part consuming one character."""
+    """Return a node that matches one character."""
     return Node(text, plain=True, weight=instructions(text))
 
 
 def nothing_consumed(text: str) -> Node:
-    """Return a part consuming no character."""
+    """Return a node that consumes no character, such as an anchor."""
     return Node(text, 0, weight=instructions(text))
 
 
 def instructions(text: str) -> int:
-    """Return the weight of a translation without repetitions."""
+    """Estimate the number of engine instructions of a translation without repetitions."""
     # A class is one set, however many characters; each property is a separate lookup.
     return 1 + text.count("(") + text.count(r"\p")
 
 
 def joined(nodes: Sequence[Node]) -> Node:
-    """Return the concatenation of parts."""
+    """Return a node that matches the given nodes one after the other."""
     return Node(
         "".join(node.text for node in nodes),
         _longest(nodes),
@@ -65,7 +65,7 @@ def joined(nodes: Sequence[Node]) -> Node:
 
 
 def either(branches: Sequence[Node]) -> Node:
-    """Return a choice between parts."""
+    """Return a node that matches any one of the given branches."""
     lengths = [branch.longest for branch in branches]
     known = [length for length in lengths if length is not None]
     return Node(
@@ -78,14 +78,14 @@ def either(branches: Sequence[Node]) -> Node:
 
 
 def grouped(opening: str, node: Node) -> Node:
-    """Return a part in brackets."""
+    """Return a node in brackets, which begin with ``opening``."""
     # A repeated empty group takes the engine quadratic time for an empty choice.
     text = f"{opening}{node.text or '|'})"
     return Node(text, node.longest, node.fixed, choice=node.choice, weight=node.weight + 1)
 
 
 def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
-    """Return a part repeated ``least`` to ``most`` times; None is unbounded.
+    """Return a node repeated ``least`` to ``most`` times; None means without limit.
 
     A ``kind`` of ``?`` is lazy, ``+`` possessive.
     """
@@ -105,7 +105,9 @@ def repeated(node: Node, least: int, most: int | None, kind: str) -> Node:
 
 
 def _longest(nodes: Sequence[Node]) -> int | None:
-    """Return the most characters consumed by consecutive parts, counted in an int as Java does.
+    """Return the most characters that consecutive nodes consume, with Java's int overflow.
+
+    None if unbounded.
 
     The count restarts after a choice.
     """
@@ -126,5 +128,5 @@ def _longest(nodes: Sequence[Node]) -> int | None:
 
 
 def as_int(number: int) -> int:
-    """Wrap a number to a Java int."""
+    """Reduce a number to the range of a Java int, as an overflow does."""
     return (number + 2**31) % 2**32 - 2**31

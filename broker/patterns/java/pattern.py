@@ -1,4 +1,4 @@
-"""Patterns of java.util.regex, translated for the ``regex`` module.
+"""The translation of java.util.regex patterns to the syntax of the ``regex`` module.
 
 A real broker passes patterns refused by RE2/J to Java's own engine. The translator parses such a
 pattern as Java does, reports mistakes in Java's words, and writes the pattern for an engine with
@@ -70,7 +70,7 @@ def translated(pattern: str) -> str:
 
 
 def _without_quotes(pattern: str) -> str:
-    r"""Return a pattern with each character between \Q and \E escaped."""
+    r"""Return a pattern with \Q...\E quotations replaced by escaped characters."""
     if "\\Q" not in pattern:
         return pattern
     out: list[str] = []

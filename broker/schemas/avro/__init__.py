@@ -1,1 +1,1 @@
-"""Avro definitions, parsed and compared in separate processes."""
+"""Avro schema definitions, parsed and compared in separate processes."""

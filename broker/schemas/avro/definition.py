@@ -1,4 +1,4 @@
-"""Definitions parsed by the library, written as by Avro's Java library, and compared.
+"""Avro definitions: parsed by the avro package, written and compared like Avro's Java library.
 
 The library parses and validates; its classes are read here. Names are checked here, by Java's rule:
 any letter, digit, ``_`` or ``$``. Compatibility has the library's rules with Java's differences.
@@ -44,11 +44,11 @@ _WRITTEN_APART = frozenset(("aliases", "default", "order"))
 
 
 class UnreadableDefinitionError(Exception):
-    """A definition is no Avro schema; the text is a sentence."""
+    """A definition is not a valid Avro schema; the text is a sentence."""
 
 
 def read(data: bytes) -> Schema:
-    """Parse a definition.
+    """Parse and validate an Avro definition.
 
     Raises:
         UnreadableDefinitionError: The data is no Avro schema.
@@ -68,7 +68,9 @@ def read(data: bytes) -> Schema:
 
 
 def written(schema: Schema, *, comparable: bool = False) -> object:
-    """Return a definition as JSON, in Java's order of keys; each name is defined once.
+    """Return a parsed definition as JSON with keys in the order of Avro's Java library.
+
+    Each named type is defined once; later uses have only the name.
 
     Args:
         schema: The parsed definition.
@@ -158,7 +160,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def check_name(name: str) -> None:
-    """Check a name, or a part of a name, as Avro's Java library does.
+    """Check a name, or one dotted part of a name, by the rules of Avro's Java library.
 
     Raises:
         UnreadableDefinitionError: The name is invalid.
@@ -176,7 +178,7 @@ def _may_begin(character: str) -> bool:
 
 
 def shown(schema: Schema) -> str:
-    """Return a definition as Java's library prints it, over many lines."""
+    """Format a parsed definition as indented JSON, exactly like Avro's Java library."""
     return _lines(written(schema), "")
 
 
@@ -198,7 +200,7 @@ COMPATIBLE = SchemaCompatibilityType.compatible
 
 
 class IncompatibleDefinitionsError(Exception):
-    """A reader's definition does not read a writer's data.
+    """Data written with one Avro definition cannot be read with another.
 
     Attributes:
         writer: The writer's definition.
@@ -214,7 +216,7 @@ class IncompatibleDefinitionsError(Exception):
 
 
 def check(new: Schema, existing: Sequence[Schema], strategy: str) -> None:
-    """Check a new definition against earlier definitions, the newest first.
+    """Check a new definition's compatibility with earlier definitions, the newest first.
 
     Raises:
         IncompatibleDefinitionsError: The first incompatible pair.
@@ -227,7 +229,7 @@ def check(new: Schema, existing: Sequence[Schema], strategy: str) -> None:
 def _pairs(
     new: Schema, existing: Sequence[Schema], direction: str
 ) -> Iterator[tuple[Schema, Schema]]:
-    """Yield writers and their readers in the order of Java's library."""
+    """Yield the pairs of writer and reader definitions to compare, ordered as in Java's library."""
     for old in existing:
         if direction in ("FORWARD", "FULL"):
             yield new, old
@@ -238,12 +240,12 @@ def _pairs(
 
 
 def reads(reader: Schema, writer: Schema) -> bool:
-    """Return True if a reader's definition reads data of a writer's definition."""
+    """Return True if data written with ``writer`` can be read with ``reader``."""
     return _Checker().get_compatibility(reader, writer).compatibility is COMPATIBLE
 
 
 class _Checker(ReaderWriterCompatibilityChecker):
-    """The library's checker with Java's observed differences.
+    """The avro package's compatibility checker, changed to decide like the Java library.
 
     Names of records and symbols missing from a reader's enum do not count. The checker is faster
     than the library, which searches all fields for each field, and whose cache has a single hash
@@ -261,7 +263,7 @@ class _Checker(ReaderWriterCompatibilityChecker):
         reference_token: str = ReaderWriterCompatibilityChecker.ROOT_REFERENCE_TOKEN,
         location: list[str] | None = None,
     ) -> SchemaCompatibilityResult:
-        """Compare two definitions; a pair that is already being compared counts as compatible."""
+        """Compare two definitions; a recursive pair under comparison counts as compatible."""
         pair = (id(reader), id(writer))
         if pair not in self._found:
             self._found[pair] = SchemaCompatibilityResult(COMPATIBLE)
@@ -281,7 +283,7 @@ class _Checker(ReaderWriterCompatibilityChecker):
     def check_reader_writer_record_fields(
         self, reader: RecordSchema, writer: RecordSchema, location: list[str]
     ) -> SchemaCompatibilityResult:
-        """Compare the fields of two records; the first incompatible field decides."""
+        """Compare the fields of two records; return the first incompatibility."""
         written = writer.fields_dict
         for field in reader.fields:
             names = (field.name, *(field.props.get("aliases") or ()))

@@ -1,4 +1,4 @@
-"""Jobs and answers of the processes that judge definitions, as bytes.
+"""The byte format of requests to, and results from, processes that check Avro definitions.
 
 A job is its length, a line of JSON, and the definitions; an answer is JSON.
 """
@@ -18,7 +18,7 @@ LENGTH = struct.Struct(">I")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A definition to judge.
+    """A request to parse an Avro definition and compare it with earlier definitions.
 
     Attributes:
         definition: The new definition.
@@ -33,7 +33,7 @@ class Job:
     strategy: str
 
     def packed(self) -> bytes:
-        """Return the job's bytes, with their length in front."""
+        """Encode the request as bytes, with the length in front."""
         definitions = (self.definition, *self.alike, *self.compared)
         sizes = [len(one) for one in definitions]
         head = json.dumps([self.strategy, len(self.alike), sizes]).encode() + b"\n"
@@ -42,7 +42,7 @@ class Job:
 
     @staticmethod
     def of(data: bytes) -> Job:
-        """Parse a job, without its length."""
+        """Decode a request, without the length in front."""
         head, _, rest = data.partition(b"\n")
         strategy, alike, sizes = json.loads(head)
         definitions, begin = [], 0
@@ -54,7 +54,7 @@ class Job:
 
 
 class Answer(NamedTuple):
-    """The judgement of a definition.
+    """The result of checking an Avro definition.
 
     Attributes:
         same: Index of the same definition in ``alike``; None for a new definition.
@@ -69,10 +69,10 @@ class Answer(NamedTuple):
     is_union: bool = False
 
     def packed(self) -> bytes:
-        """Return the answer's bytes."""
+        """Encode the result as bytes."""
         return json.dumps(self).encode()
 
     @staticmethod
     def of(data: bytes) -> Answer:
-        """Parse an answer."""
+        """Decode a result."""
         return Answer(*json.loads(data))

@@ -1,4 +1,4 @@
-"""The judge of Avro definitions, in separate processes."""
+"""Checks of Avro definitions, delegated to separate processes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ _CODE = f"import sys; sys.path.append({_ROOT!r}); from {__package__}.worker impo
 
 
 class SchemaWorker(WorkerProcess):
-    """A process for a judgement at a time."""
+    """A process that checks one Avro definition at a time."""
 
     called = "schema worker"
 
 
 class ProcessJudge(WorkerProcesses[SchemaWorker]):
-    """The broker's judge: ``async with ProcessJudge(clock)``. See AvroJudge.
+    """The checker of Avro definitions in processes: ``async with ProcessJudge(clock)``.
+
+    See AvroJudge.
 
     Bound: WorkerProcesses; a judgement longer than SECONDS is a refusal.
     """
@@ -51,7 +53,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
         compared: Sequence[StoredSchema],
         strategy: str,
     ) -> int | None:
-        """Return the index of an equal schema in ``alike``; None for a new schema."""
+        """Check a schema; return the index of an equal one in ``alike``, or None."""
         definitions = [one.data for one in alike], [one.data for one in compared]
         job = Job(schema.data, *definitions, strategy)
         answer = await self._answer(schema.kind, job) if HAS_AVRO else without_avro(job)
@@ -70,7 +72,7 @@ class ProcessJudge(WorkerProcesses[SchemaWorker]):
 
 
 def without_avro(job: Job) -> Answer:
-    """Judge what needs no package: whether a definition is JSON, and is the same as another."""
+    """Check a definition without the avro package: is it JSON, and equal to an earlier one?"""
     try:
         new, *alike = map(json.loads, (job.definition, *job.alike))
     except (ValueError, RecursionError) as error:
@@ -82,7 +84,7 @@ def without_avro(job: Job) -> Answer:
 
 
 def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
-    """Return the index of an equal schema; None for a new schema.
+    """Return the index of an equal schema, or None for a new one; raise an error if refused.
 
     Raises:
         SchemaRefusedError: The answer is a refusal.
@@ -98,13 +100,13 @@ def judgement(kind: str, strategy: str, answer: Answer) -> int | None:
 
 
 def unreadable(kind: str, reason: str) -> SchemaRefusal:
-    """Return the refusal of an unreadable definition."""
+    """Create the reason to refuse a schema whose Avro definition is invalid."""
     cause = f"org.apache.avro.SchemaParseException: {reason}"
     return SchemaRefusal(f"Invalid schema definition data for {kind} schema", cause, invalid=True)
 
 
 def incompatible(strategy: str, reason: str) -> SchemaRefusal:
-    """Return the refusal of an incompatible definition."""
+    """Create the reason to refuse a schema that is incompatible with earlier versions."""
     return SchemaRefusal(
         f"Error during schema compatibility check with strategy {strategy}: "
         f"org.apache.avro.SchemaValidationException: {reason}"

@@ -1,4 +1,4 @@
-"""Judgements of Avro definitions: read, compared with the same, checked with earlier ones."""
+"""The check of an Avro definition: parse, look for an equal one, compare with earlier ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def judged(job: Job) -> Answer:
-    """Do a job."""
+    """Parse a definition, look for an equal one, and check its compatibility."""
     try:
         new = read(job.definition)
     except UnreadableDefinitionError as error:

@@ -1,4 +1,4 @@
-"""A process that judges definitions: jobs from standard input, answers to standard output.
+"""A process that checks Avro definitions: requests from standard input, results to output.
 
 The broker kills the process at a deadline: a malicious definition can take forever to compare.
 """
@@ -20,7 +20,7 @@ MAX_MEMORY_BYTES = 1 << 30
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until the end of the input."""
+    """Check definitions and write the results, until the input ends."""
     while head := jobs.read(LENGTH.size):
         result = _answer(jobs.read(LENGTH.unpack(head)[0])).packed()
         answers.write(LENGTH.pack(len(result)) + result)
@@ -37,6 +37,6 @@ def _answer(data: bytes) -> Answer:
 
 
 def main() -> None:
-    """Answer jobs from standard input, with less memory than the broker."""
+    """Check definitions from standard input, in a process with limited memory."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,1 +1,1 @@
-"""Topics in a PostgreSQL database shared by several brokers."""
+"""The store of topics in a PostgreSQL database that several brokers can share."""

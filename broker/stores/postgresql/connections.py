@@ -1,4 +1,4 @@
-"""A bounded pool of PostgreSQL connections, with errors of one sentence.
+"""A size-limited pool of PostgreSQL connections that reports each error as one sentence.
 
 The driver asyncpg is mostly untyped: the Protocols are the used part of it.
 """
@@ -27,34 +27,37 @@ Row: TypeAlias = Sequence[Any]
 
 
 class Cursor(Protocol):
-    """Rows fetched in batches."""
+    """The used part of asyncpg's cursor: query results fetched in batches."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """Return the next rows; empty at the end."""
+        """Return up to ``n`` further rows; an empty list at the end."""
 
 
 class Connection(Protocol):
-    """A connection for one statement at a time. Values are bound, $1 and up."""
+    """The used part of asyncpg's connection, which runs one statement at a time.
+
+    Values are bound to the placeholders $1, $2 and so on.
+    """
 
     async def execute(self, query: str, *values: object) -> str:
-        """Return the command's status, such as ``DELETE 3``."""
+        """Run a statement; return its status, such as ``DELETE 3``."""
 
     async def fetch(self, query: str, *values: object) -> list[Row]:
-        """Return all rows."""
+        """Run a query; return all its rows."""
 
     async def fetchrow(self, query: str, *values: object) -> Row | None:
-        """Return the first row."""
+        """Run a query; return its first row, or None without rows."""
 
     async def fetchval(self, query: str, *values: object) -> Value:
-        """Return the first column of the first row; None without one."""
+        """Run a query; return the first column of its first row, or None without rows."""
 
     def cursor(self, query: str, *values: object) -> Awaitable[Cursor]:
-        """Open a cursor, within a transaction."""
+        """Open a cursor for a query, within a transaction."""
 
     def transaction(
         self, *, isolation: str | None = None, readonly: bool = False
     ) -> AbstractAsyncContextManager[object]:
-        """Commit the block's statements, or roll back on an exception."""
+        """Commit the statements of the ``with`` block; roll back on an exception."""
 
     async def copy_records_to_table(
         self,
@@ -64,34 +67,34 @@ class Connection(Protocol):
         columns: Sequence[str] | None = None,
         schema_name: str | None = None,
     ) -> str:
-        """Send rows with COPY."""
+        """Insert rows into a table with COPY."""
 
     async def add_listener(
         self, channel: str, callback: Callable[[Connection, int, str, str], None]
     ) -> None:
-        """Call ``callback`` for every notification of a channel."""
+        """Call ``callback`` for every notification on a channel."""
 
     def add_termination_listener(self, callback: Callable[[Connection], None]) -> None:
-        """Call ``callback`` when the connection ends."""
+        """Call ``callback`` when the connection is closed or lost."""
 
     def is_closed(self) -> bool:
-        """Return whether the connection has ended."""
+        """Tell whether the connection is closed."""
 
     def terminate(self) -> None:
-        """End the connection immediately."""
+        """Close the connection immediately, without waiting for the server."""
 
 
 class Pool(Protocol):
-    """A bounded number of connections."""
+    """The used part of asyncpg's pool: a limited number of connections."""
 
     def acquire(self, *, timeout: float) -> AbstractAsyncContextManager[Connection]:
-        """Hold a connection for the block."""
+        """Hold a connection during the ``with`` block."""
 
     async def close(self) -> None:
-        """Close all connections; connections in use close on release."""
+        """Close all connections; those in use are closed when they are released."""
 
     def terminate(self) -> None:
-        """End all connections immediately."""
+        """Close all connections immediately, even those in use."""
 
 
 POOL_CONNECTIONS = 10
@@ -114,7 +117,7 @@ FAILURES = (
 
 
 class PostgresqlConnections:
-    """The connection pool of a store.
+    """A store's pool of database connections.
 
     Args:
         url: ``postgresql://user:password@host:port/database``, or another form accepted by libpq.
@@ -128,7 +131,7 @@ class PostgresqlConnections:
         self.shown_url = without_password(url)
 
     async def open(self) -> None:
-        """Connect.
+        """Connect to the server.
 
         Raises:
             StoreError: The server is unreachable, or refuses the role.
@@ -139,7 +142,7 @@ class PostgresqlConnections:
             )
 
     async def close(self) -> None:
-        """Close the connections; connections in use close on release."""
+        """Close all connections; those in use are closed when they are released."""
         pool, self._pool = self._pool, None
         if pool is None:
             return
@@ -150,7 +153,7 @@ class PostgresqlConnections:
             pool.terminate()
 
     async def connect(self) -> Connection:
-        """Return a connection outside the pool.
+        """Open a connection that does not belong to the pool.
 
         Raises:
             StoreError: The server is unreachable.
@@ -161,7 +164,7 @@ class PostgresqlConnections:
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Connection]:
-        """Hold a pooled connection for the block.
+        """Hold a connection of the pool during the ``with`` block.
 
         Raises:
             StoreError: No connection is available, or a statement failed.
@@ -174,7 +177,7 @@ class PostgresqlConnections:
 
     @asynccontextmanager
     async def _acquired(self, pool: Pool) -> AsyncIterator[Connection]:
-        """Acquire a connection; at the server's limit, wait for a released connection."""
+        """Acquire a connection; wait up to CONNECT_SECONDS if the server has no free one."""
         give_up = self._clock.now() + CONNECT_SECONDS
         async with AsyncExitStack() as exits:
             connection: Connection | None = None
@@ -189,7 +192,7 @@ class PostgresqlConnections:
             yield connection
 
     def refuse(self) -> NoReturn:
-        """Raise the error of a server known to be unreachable.
+        """Raise the error for a request while the server is known to be unreachable.
 
         Raises:
             StoreError: Always.
@@ -198,14 +201,14 @@ class PostgresqlConnections:
 
     @contextmanager
     def _failures(self, what: str) -> Iterator[None]:
-        """Convert database errors to one sentence."""
+        """Convert database errors raised in the ``with`` block to a StoreError of one sentence."""
         try:
             yield
         except FAILURES as error:
             raise StoreError(self.sentence(what, str(error) or type(error).__name__)) from None
 
     def sentence(self, what: str, reason: object) -> str:
-        """Return an error's sentence, without passwords."""
+        """Format an error as one sentence that shows no password."""
         return " ".join(f"metadataStoreUrl: {self.shown_url} {what}: {reason}".split())
 
 

@@ -1,4 +1,7 @@
-"""A listener for database notifications, reconnecting after every loss, and tasks that catch up."""
+"""A listener to database notifications, and tasks that catch up with missed changes.
+
+The listener reconnects whenever its connection is lost.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ LONGEST_RETRY_SECONDS = 5.0
 
 
 class NotificationListener:
-    """Listens until closed, and reconnects after every loss.
+    """A listener to database notifications, which reconnects whenever its connection is lost.
 
     Notifications sent without a connection are lost: ``connected_again`` is called after each
     reconnection and must look for changes.
@@ -59,11 +62,11 @@ class NotificationListener:
 
     @property
     def connected(self) -> bool:
-        """True while connected."""
+        """True while the listener has a database connection."""
         return self._connection is not None
 
     async def open(self) -> None:
-        """Connect, and reconnect from now on.
+        """Connect, and from now on reconnect after each loss of the connection.
 
         Raises:
             StoreError: The database is unreachable.
@@ -72,7 +75,7 @@ class NotificationListener:
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening and close the connection."""
         await ended(self._task)
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -128,7 +131,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class ResyncTasks(Generic[KeyT]):
-    """Tasks that bring keys up to date, each repeated if requested again while running.
+    """One task for each key that is out of date, repeated if requested again while running.
 
     Bound: one task for each key.
 
@@ -147,14 +150,14 @@ class ResyncTasks(Generic[KeyT]):
         return len(self._tasks)
 
     def request(self, key: KeyT) -> None:
-        """Bring a key up to date with its state from now on."""
+        """Start to bring a key up to date, or repeat this after the running attempt."""
         self._requested.add(key)
         if key not in self._tasks:
             work = self._run(key)
             self._tasks[key] = asyncio.get_running_loop().create_task(work)
 
     async def close(self) -> None:
-        """Cancel all tasks."""
+        """Cancel all tasks and wait for their end."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

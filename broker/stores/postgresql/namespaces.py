@@ -1,4 +1,4 @@
-"""Namespaces of a PostgreSQL store, created and deleted.
+"""Creation and deletion of namespaces in a PostgreSQL store.
 
 Creating a namespace takes a shared lock of the row ``first_version`` of ``marks``; deleting a
 namespace takes an exclusive lock. So a recreated namespace continues above its old versions.
@@ -35,7 +35,7 @@ async def create_namespace(
     document: Mapping[str, object],
     sender: str,
 ) -> KnownNamespace | None:
-    """Create an empty namespace with message policies, and notify other brokers.
+    """Create an empty namespace with its message policies, and notify other brokers.
 
     Return the namespace's number and version; None when the namespace exists.
     """
@@ -54,7 +54,9 @@ async def create_namespace(
 async def insert_namespace(
     connection: Connection, namespace: NamespaceName, policies: NamespacePolicies
 ) -> int | None:
-    """Insert a namespace and its tenant; return the namespace's number, None if present.
+    """Insert rows for a namespace and, if missing, its tenant.
+
+    Return the namespace's number; None if the namespace exists.
 
     The caller's transaction holds the row's lock.
     """
@@ -91,7 +93,7 @@ SELECT pg_notify('floodgate_topics', id || ' ' || version + 1) FROM gone
 
 
 class DeletedNamespace(NamedTuple):
-    """A deleted namespace.
+    """The last version and the topics of a deleted namespace.
 
     Attributes:
         version: Last version.
@@ -105,7 +107,7 @@ class DeletedNamespace(NamedTuple):
 async def delete_namespaces(
     connection: Connection, namespaces: Sequence[str], *, with_topics: bool
 ) -> Mapping[str, DeletedNamespace]:
-    """Delete namespaces; return the deleted namespaces by name.
+    """Delete namespaces; return the last version and topics of each that existed, by name.
 
     Raises:
         NamespaceNotEmptyError: A namespace holds user topics or partitioned topics, and
@@ -129,7 +131,7 @@ async def delete_namespaces(
 async def _read_topics(
     connection: Connection, found: Mapping[int, DeletedNamespace], *, with_topics: bool
 ) -> None:
-    """Read the topics of namespaces into ``found``, by the namespaces' numbers.
+    """Read the topics of namespaces into ``found``, which is keyed by namespace number.
 
     Raises:
         NamespaceNotEmptyError: A namespace holds user topics, and ``with_topics`` is false.
@@ -146,7 +148,7 @@ async def _read_topics(
 
 
 async def _delete_rows(connection: Connection, table: str, numbers: Collection[int]) -> None:
-    """Delete the rows of namespaces in batches, each within the statement time limit."""
+    """Delete a table's rows of namespaces in batches that respect the statement time limit."""
     inside = "namespace = ANY($1::bigint[])"
     some = f"SELECT ctid FROM floodgate.{table} WHERE {inside} LIMIT {_ROWS_PER_DELETE}"
     query = f"DELETE FROM floodgate.{table} WHERE ctid = ANY(ARRAY({some}))"

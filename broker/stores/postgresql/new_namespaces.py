@@ -1,4 +1,4 @@
-"""Additions to many new namespaces, written to PostgreSQL in one transaction.
+"""Writing of many new namespaces' topics to PostgreSQL, in one transaction.
 
 The additions have no log entry: a broker that has recorded such a namespace as missing lists again.
 """
@@ -49,7 +49,7 @@ _COLUMNS = {
 async def write_new(
     connection: Connection, changes: Sequence[NamespaceChanges]
 ) -> Mapping[NamespaceName, WrittenChange]:
-    """Commit additions to new namespaces, skipping existing namespaces.
+    """Commit topics of new namespaces; changes of existing namespaces are skipped.
 
     Args:
         connection: A connection without concurrent users.
@@ -94,7 +94,7 @@ async def _insert_namespaces(
 def _written(
     numbers: Mapping[str, int], changes: Sequence[NamespaceChanges], version: int
 ) -> tuple[dict[NamespaceName, WrittenChange], dict[str, list[tuple[object, ...]]]]:
-    """Return the change of each namespace, and the rows of each table."""
+    """Return the change to write for each namespace, and the rows to insert into each table."""
     written: dict[NamespaceName, WrittenChange] = {}
     rows: dict[str, list[tuple[object, ...]]] = {table: [] for table in _COLUMNS}
     for name, change in changes:

@@ -1,4 +1,4 @@
-"""Queries of a PostgreSQL store. Every value is bound; query texts contain no values."""
+"""Queries of a PostgreSQL store; values are always bound, never part of the query text."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _SOME_TOPICS = "SELECT name FROM floodgate.topics WHERE namespace = $1 AND name 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRows:
-    """A namespace as read from the database.
+    """The topics, partition counts and log entries of a namespace, read from the database.
 
     Attributes:
-        known: Number and version.
+        known: The namespace's number in the database, and its version.
         names: Topics in bytewise order.
         partitioned: Partition counts by full base name.
-        log: Log entries since the requested version.
+        log: Changes logged after the version that the caller knew.
     """
 
     known: KnownNamespace
@@ -65,7 +65,7 @@ class NamespaceRows:
 
 
 async def read_version(connection: Connection, namespace: str) -> KnownNamespace | None:
-    """Return a namespace's number and version; None if missing."""
+    """Return a namespace's number and version; None if the namespace does not exist."""
     query = "SELECT id, version FROM floodgate.namespaces WHERE name = $1"
     row = await connection.fetchrow(query, namespace)
     return KnownNamespace(*row) if row is not None else None
@@ -74,20 +74,23 @@ async def read_version(connection: Connection, namespace: str) -> KnownNamespace
 async def read_versions(
     connection: Connection, namespaces: Sequence[str]
 ) -> Mapping[str, KnownNamespace]:
-    """Return number and version of each namespace that exists."""
+    """Return the numbers and versions of the given namespaces, without missing ones."""
     query = "SELECT name, id, version FROM floodgate.namespaces WHERE name = ANY($1::text[])"
     rows = await connection.fetch(query, list(namespaces))
     return {row[0]: KnownNamespace(row[1], row[2]) for row in rows}
 
 
 async def read_server_start(connection: Connection) -> str:
-    """Return the server's start time; a different time means a restart or another server."""
+    """Return the time when the database server started.
+
+    A different time means that the server restarted, or is another server.
+    """
     start: str = await connection.fetchval("SELECT pg_postmaster_start_time()::text")
     return start
 
 
 async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[str]:
-    """Return the names of namespaces, by number."""
+    """Return the names of the namespaces that have the given numbers."""
     query = "SELECT name FROM floodgate.namespaces WHERE id = ANY($1::bigint[])"
     return [row[0] for row in await connection.fetch(query, list(numbers))]
 
@@ -95,7 +98,10 @@ async def read_names_of(connection: Connection, numbers: Iterable[int]) -> list[
 async def read_log(
     connection: Connection, known: KnownNamespace, newest: KnownNamespace
 ) -> list[LoggedChange]:
-    """Return the log between two versions, up to MAX_CAUGHT_UP_CHANGES."""
+    """Return a namespace's logged changes between two versions.
+
+    At most MAX_CAUGHT_UP_CHANGES are returned.
+    """
     log, after = list[LoggedChange](), known.version
     while len(log) < MAX_CAUGHT_UP_CHANGES:
         rows = await connection.fetch(_LOG, newest.id, after, newest.version, CHANGES_PER_FETCH)
@@ -115,7 +121,7 @@ def _logged(row: Row) -> LoggedChange:
 async def read_namespace(
     connection: Connection, namespace: str, known: KnownNamespace | None
 ) -> NamespaceRows | None:
-    """Read a namespace in a consistent state; None if missing.
+    """Read a namespace's topics in one consistent state; None if it does not exist.
 
     Args:
         connection: A connection without concurrent users.
@@ -144,7 +150,10 @@ async def _fetched(connection: Connection, query: str, number: int) -> AsyncIter
 async def select_names(
     connection: Connection, namespace: str, properties: Mapping[str, str]
 ) -> list[bytes]:
-    """Return the topics with all given properties, system topics included, in order."""
+    """Return the names of topics that have every given property, in bytewise order.
+
+    System topics are included.
+    """
     names = list[bytes]()
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         known = await read_version(connection, namespace)
@@ -162,7 +171,7 @@ async def select_names(
 async def _selection(
     connection: Connection, number: int, pairs: Sequence[tuple[bytes, bytes]]
 ) -> tuple[str, tuple[object, ...]]:
-    """Return the query for topics with some properties, and the query's values.
+    """Return the SQL query that selects topics by properties, and the values to bind.
 
     The rarest property limits the topics examined, in any order of the properties; if even the
     rarest is frequent, all topics are read and compared.
@@ -182,7 +191,7 @@ async def _selection(
 
 
 async def _topics_among(connection: Connection, number: int, names: list[bytes]) -> list[bytes]:
-    """Remove names of partitioned topics, unless a topic has the same name."""
+    """Return the names without those that belong only to partitioned topics."""
     partitioned = {row[0] for row in await connection.fetch(_SOME_PARTITIONED, number, names)}
     if not partitioned:
         return names
@@ -191,7 +200,7 @@ async def _topics_among(connection: Connection, number: int, names: list[bytes])
 
 
 async def read_properties(connection: Connection, namespace: str, name: str) -> dict[str, str]:
-    """Return one topic's properties, by key in order."""
+    """Return a topic's properties, sorted by key."""
     query = (
         "SELECT p.key, p.value FROM floodgate.properties p JOIN floodgate.namespaces n"
         " ON n.id = p.namespace WHERE n.name = $1 AND p.name = $2 ORDER BY p.key"

@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL store, in a separate schema, and the sizes of their rows.
+"""Table definitions of a PostgreSQL store, in a separate schema, and limits of row sizes.
 
 Names, keys and values are bytea: any UTF-8 fits, NUL included, and compares bytewise under every
 database collation. Foreign keys are absent: every writer locks the namespace's row, and a check for
@@ -66,11 +66,14 @@ CREATE TABLE IF NOT EXISTS floodgate.schemas (
 
 
 class UnknownSchemaError(Exception):
-    """The tables belong to another version of Floodgate; the text is one sentence."""
+    """The database's tables were made by an incompatible version of Floodgate.
+
+    The text is one sentence.
+    """
 
 
 async def make_tables(connection: Connection) -> None:
-    """Create missing tables.
+    """Create the tables that the database lacks.
 
     Raises:
         UnknownSchemaError: The tables belong to another version.
@@ -102,14 +105,14 @@ T = TypeVar("T")
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield values in lists of at most a size."""
+    """Split values into lists of at most ``size`` values."""
     remaining = iter(values)
     while batch := list(islice(remaining, size)):
         yield batch
 
 
 def check_names(changes: TopicChanges) -> None:
-    """Refuse names too long for an index, before sending."""
+    """Reject names that are too long for an index, before anything is sent to the database."""
     for part in batched(changes.added, ROWS_PER_STATEMENT):
         longest = max(part, key=len)
         _check_size(longest, len(longest))
@@ -118,7 +121,7 @@ def check_names(changes: TopicChanges) -> None:
 
 
 def property_records(number: int, rows: PropertyRows) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-    """Yield table rows for a namespace's properties; refuse oversized properties."""
+    """Yield rows of the properties table; reject properties too long for an index."""
     for name, key, value in rows.triples():
         key_bytes, value_bytes = key.encode(), value.encode()
         _check_size(name, len(name) + len(key_bytes) + len(value_bytes))

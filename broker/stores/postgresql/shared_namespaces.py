@@ -1,4 +1,4 @@
-"""One broker's view of namespaces shared with other brokers through one database.
+"""A broker's copies of namespaces that it shares with other brokers through one database.
 
 A broker keeps snapshots of requested namespaces. On a notification the broker reads the names from
 the log, changes the snapshot, and publishes the change in the feed, in order and once. Missed
@@ -48,14 +48,14 @@ NAMESPACES_AT_ONCE = 1_000
 
 
 class Chore(Enum):
-    """A resynchronization that concerns more than one namespace."""
+    """A task that searches several namespaces for changes made by other brokers."""
 
     NEW_NAMESPACES = "new namespaces"
     MISSED_NOTIFICATIONS = "missed notifications"
 
 
 class SharedNamespaces:
-    """One broker's view of the namespaces, synchronized with the database."""
+    """A broker's copies of the database's namespaces, updated when other brokers change them."""
 
     def __init__(
         self,
@@ -77,17 +77,17 @@ class SharedNamespaces:
         self._server_start = ""
 
     async def opened(self, connection: Connection) -> None:
-        """Remember the start time of the server behind the snapshots."""
+        """Record the database server's start time, to detect restarts later."""
         self._server_start = await reading.read_server_start(connection)
 
     async def close(self) -> None:
-        """Stop resynchronizing."""
+        """Cancel the tasks that catch up with changes."""
         await self._resyncs.close()
 
     # -- reading ------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version this broker was notified of; None for a missing namespace."""
+        """Return the newest snapshot known to this broker; None for a missing namespace."""
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
@@ -107,7 +107,7 @@ class SharedNamespaces:
         return snapshot
 
     def _gone(self, namespace: NamespaceName) -> None:
-        """Record that a namespace is missing, so that a later creation is published."""
+        """Record that a namespace does not exist, so that its later creation is published."""
         known = self._view.known(namespace)
         version = known.version if known is not None else -1
         if known is not None and known.id != NOT_THERE:
@@ -124,7 +124,7 @@ class SharedNamespaces:
         document: Mapping[str, object],
         sender: str,
     ) -> bool:
-        """Create an empty namespace with message policies; false when the namespace exists."""
+        """Create an empty namespace with its message policies; return False if it exists."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
                 created = await create_namespace(connection, namespace, policies, document, sender)
@@ -133,13 +133,13 @@ class SharedNamespaces:
             return created is not None
 
     async def delete(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false if missing."""
+        """Delete a namespace without user topics; return False if it does not exist."""
         return bool(await self._delete([namespace], with_topics=False))
 
     async def delete_all(
         self, namespaces: Sequence[NamespaceName]
     ) -> Mapping[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces with their topics, in batches; return the last snapshots."""
+        """Delete namespaces with their topics, in batches; return their last snapshots."""
         found: dict[NamespaceName, NamespaceSnapshot] = {}
         for some in batched(sorted(namespaces, key=str), NAMESPACES_AT_ONCE):
             found |= await self._delete(some, with_topics=True)
@@ -165,14 +165,17 @@ class SharedNamespaces:
 
     @asynccontextmanager
     async def _locked(self, namespaces: Sequence[NamespaceName]) -> AsyncIterator[None]:
-        """Hold the locks of namespaces, given in order, for the block."""
+        """Hold the locks of all given namespaces during the ``with`` block.
+
+        The namespaces are sorted, so that two callers cannot block each other.
+        """
         async with AsyncExitStack() as locks:
             async for namespace in in_turns(namespaces):
                 await locks.enter_async_context(self._locks.of(namespace))
             yield
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit a change, then publish."""
+        """Commit a namespace's change, then publish it to readers of the feeds."""
         async with self._locks.of(namespace):
             async with self._use() as connection:
                 written = await write_change(connection, namespace, changes)
@@ -180,7 +183,7 @@ class SharedNamespaces:
             return written.known.version
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Commit additions to new namespaces in batches, all other changes one by one."""
+        """Commit changes of several namespaces: new namespaces in batches, others one by one."""
         apart, together = parted(changes)
         for some in batched(sorted(together, key=_name_of), NAMESPACES_AT_ONCE):
             apart += await self._apply_new(some)
@@ -188,7 +191,10 @@ class SharedNamespaces:
             await self.apply(namespace, change)
 
     async def _apply_new(self, changes: Sequence[NamespaceChanges]) -> list[NamespaceChanges]:
-        """Commit and publish additions to new namespaces; return changes of existing namespaces."""
+        """Commit and publish topics of new namespaces.
+
+        Return the changes of namespaces that exist already, which are not committed.
+        """
         async with self._locked([namespace for namespace, _ in changes]):
             async with self._use() as connection:
                 written = await write_new(connection, changes)
@@ -224,7 +230,10 @@ class SharedNamespaces:
     # -- changes by other brokers ------------------------------------------------------------
 
     def notified(self, payload: str) -> None:
-        """Bring a changed namespace up to date; ``payload`` is its number and version."""
+        """Catch up with a namespace that another broker changed.
+
+        ``payload`` holds the namespace's number and its new version.
+        """
         number, version = map(int, payload.split())
         namespace = self._view.name_of(number)
         if namespace is None and self._feeds:
@@ -238,7 +247,7 @@ class SharedNamespaces:
             self._resyncs.request(namespace)
 
     def reconnected(self) -> None:
-        """Look for changes missed while disconnected."""
+        """Start to look for changes that were missed while the database was disconnected."""
         self._resyncs.request(Chore.MISSED_NOTIFICATIONS)
 
     async def _resync(self, what: NamespaceName | Chore) -> None:
@@ -299,7 +308,7 @@ class SharedNamespaces:
                 self._resyncs.request(namespace)
 
     def _distrust(self, namespace: NamespaceName, newest: KnownNamespace | None) -> None:
-        """Drop a namespace's snapshot, which may be stale, and make all readers list again."""
+        """Drop a namespace's snapshot, which may be stale; make all readers list again."""
         if newest is None:
             self._gone(namespace)
             return
@@ -314,7 +323,7 @@ def _name_of(change: NamespaceChanges) -> str:
 async def _built(
     version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
 ) -> NamespaceSnapshot:
-    """Build a snapshot; a large one off the loop."""
+    """Build a namespace snapshot; a large one is built off the event loop."""
     build = NamespaceSnapshot.from_rows
     if len(names) + len(partitioned) > MANY_NAMES:
         return await asyncio.to_thread(build, version, names, partitioned)
@@ -324,7 +333,7 @@ async def _built(
 async def _changed(
     before: NamespaceSnapshot, changes: TopicChanges, version: int
 ) -> NamespaceSnapshot:
-    """Change a snapshot; by a large change off the loop."""
+    """Return a snapshot after a change; a large change is computed off the event loop."""
     if is_large(changes):
         return await asyncio.to_thread(before.changed, changes, version)
     return before.changed(changes, version)

@@ -1,4 +1,4 @@
-"""The store of ``postgresql://...``: one database shared by several brokers.
+"""The store ``postgresql://...``: one database that several brokers can share.
 
 The database is authoritative, and its index selects topics by properties. shared_namespaces.py
 follows the changes of other brokers.
@@ -70,11 +70,11 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
 
     @property
     def connected(self) -> bool:
-        """True while the database is believed reachable."""
+        """True while the connection that receives notifications is open."""
         return self._listener.connected
 
     async def connect(self) -> Connection:
-        """Return a separate connection, outside the pool.
+        """Open a separate database connection that does not belong to the pool.
 
         Raises:
             StoreError: The database is unreachable.
@@ -82,7 +82,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
         return await self._connections.connect()
 
     async def open(self) -> None:
-        """Connect, and create missing tables.
+        """Connect, and create the tables that the database lacks.
 
         Raises:
             StoreError: The database is unreachable, or holds tables of another version.
@@ -101,7 +101,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
             raise StoreError(self._connections.sentence("cannot be opened", error)) from None
 
     async def close(self) -> None:
-        """End every feed, and close the connections."""
+        """Close the feeds of all readers and the database connections."""
         self._feeds.close()
         await self._listener.close()
         await self._namespaces.close()
@@ -109,7 +109,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Connection]:
-        """Hold a connection; fail immediately if the database is known to be unreachable."""
+        """Hold a connection; raise an error if the database is known to be unreachable."""
         if not self._listener.connected:
             self._connections.refuse()
         async with self._connections.use() as connection:
@@ -123,11 +123,14 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and a missing tenant; false if the namespace exists."""
+        """Create an empty namespace; return False if it exists.
+
+        A missing tenant is created.
+        """
         return await to_its_end(self._namespaces.create(namespace, policies, document, self._name))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false if missing."""
+        """Delete a namespace without user topics; return False if it does not exist."""
         return await to_its_end(self._namespaces.delete(namespace))
 
     async def delete_all(
@@ -139,7 +142,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version this broker was notified of; None for a missing namespace."""
+        """Return the newest snapshot known to this broker; None for a missing namespace."""
         return await self._namespaces.snapshot(namespace)
 
     async def _version(self, namespace: NamespaceName) -> int:
@@ -154,16 +157,16 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
             return await select_names(connection, str(namespace), properties)
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
-        """Return the properties of a topic or partitioned topic; empty without any."""
+        """Return a topic's or partitioned topic's properties; empty if it has none."""
         async with self.use() as connection:
             return await read_properties(connection, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit changes, then publish: an acknowledged change survives the process."""
+        """Commit a namespace's change, then publish it to readers of the feeds."""
         return await to_its_end(self._namespaces.apply(namespace, changes))
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces; changes of new namespaces are committed together."""
+        """Apply changes of several namespaces; those of new namespaces share a commit."""
         await to_its_end(self._namespaces.apply_all(changes))
 
     def _reconnected(self) -> None:
@@ -173,7 +176,7 @@ class PostgresqlStore(CachedStore, PostgresqlTables):
 
 
 def _remedy(error: StoreError) -> str:
-    """Return the remedy for a failed start if the server names none."""
+    """Return advice for a failed start; empty if the server's error needs none."""
     if "permission denied" in str(error):
         return "; the role has to make tables: GRANT CREATE ON DATABASE, or an owner's role"
     return ""

@@ -1,4 +1,4 @@
-"""Tables of a PostgreSQL store beside topics, with notifications of other brokers.
+"""PostgreSQL tables of tenants, policies, schemas and configuration, with notifications.
 
 Deleting a tenant takes an exclusive lock of the row ``first_version`` of ``marks``, of which the
 creation of a namespace takes a shared lock: no namespace enters a tenant under deletion.
@@ -30,7 +30,7 @@ MAX_NOTIFIED_CHARACTERS = 1_000
 
 
 class PostgresqlTables(DatabaseTables):
-    """The part of a store beside topics. See MetadataStore."""
+    """The PostgreSQL store's methods for tenants, policies and the like. See MetadataStore."""
 
     def __init__(self) -> None:
         self._name = uuid.uuid4().hex
@@ -39,7 +39,7 @@ class PostgresqlTables(DatabaseTables):
 
     @abstractmethod
     def use(self) -> AbstractAsyncContextManager[Connection]:
-        """Hold a connection; fail immediately if the database is known to be unreachable."""
+        """Hold a connection; raise an error if the database is known to be unreachable."""
 
     async def _texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
         rows = await self._rows(query, *values)
@@ -63,7 +63,7 @@ class PostgresqlTables(DatabaseTables):
         return text.encode()
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false if missing."""
+        """Delete a tenant without namespaces; return False if it does not exist."""
         async with self.use() as connection, connection.transaction():
             await connection.execute(f"{FIRST_VERSION} FOR UPDATE")
             inside = "SELECT 1 FROM floodgate.namespaces WHERE tenant = $1 LIMIT 1"
@@ -73,7 +73,7 @@ class PostgresqlTables(DatabaseTables):
             return changed_rows(await connection.execute(query, name.encode())) > 0
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return all namespaces, or the namespaces of a tenant, in order."""
+        """Return all namespaces, or those of one tenant, sorted by name."""
         query, values = "SELECT name FROM floodgate.namespaces", tuple[bytes, ...]()
         if tenant is not None:
             query, values = f"{query} WHERE tenant = $1", (tenant.encode(),)
@@ -82,14 +82,14 @@ class PostgresqlTables(DatabaseTables):
             return [NamespaceName.parse(row[0]) async for row in rows]
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None if missing."""
+        """Return a namespace's policies; None if the namespace does not exist."""
         query = "SELECT bundles FROM floodgate.namespaces WHERE name = $1"
         async with self.use() as connection:
             bundles = await connection.fetchval(query, str(namespace))
         return NamespacePolicies(bundles) if bundles is not None else None
 
     async def next_instance(self) -> int:
-        """Return the number of earlier calls by all brokers."""
+        """Return how many times any broker called this method before."""
         query = (
             "INSERT INTO floodgate.marks AS mark VALUES ('instances', 1)"
             " ON CONFLICT (name) DO UPDATE SET value = mark.value + 1 RETURNING value"
@@ -98,12 +98,15 @@ class PostgresqlTables(DatabaseTables):
             return int(await connection.fetchval(query)) - 1
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Delete all policies of some namespaces and topics."""
+        """Delete all message policies of the given namespaces and topics."""
         async with self.use() as connection:
             await delete_policies(connection, names, self._name)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
-        """Register a callback for policy changes by other brokers, certain or possibly missed."""
+        """Register a callback for policy changes that other brokers made or may have made.
+
+        After a lost connection, changes may have been missed: the callback then gets "".
+        """
         self._policy_callbacks.append(callback)
 
     def _policies_changed(self, payload: str) -> None:
@@ -113,7 +116,10 @@ class PostgresqlTables(DatabaseTables):
                 callback(name)
 
     def on_configuration(self, callback: Callable[[], None]) -> None:
-        """Register a callback for configuration changes by others, certain or possibly missed."""
+        """Register a callback for configuration changes that others made or may have made.
+
+        After a lost connection, changes may have been missed: the callback is called, too.
+        """
         self._configuration_callbacks.append(callback)
 
     def _configured(self, sender: str) -> None:
@@ -123,13 +129,13 @@ class PostgresqlTables(DatabaseTables):
 
 
 async def insert_tenant(connection: Connection, name: str) -> None:
-    """Add a tenant, unless present."""
+    """Insert a tenant without roles and clusters, unless the tenant exists."""
     query = "INSERT INTO floodgate.tenants VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
     await connection.execute(query, name.encode(), *TenantInfo().as_json())
 
 
 async def delete_policies(connection: Connection, names: Sequence[str], sender: str) -> None:
-    """Delete all policies of some names, and notify other brokers."""
+    """Delete all message policies of the given names, and notify other brokers."""
     async with connection.transaction():
         query = "DELETE FROM floodgate.message_policies WHERE name = ANY($1::bytea[])"
         status = await connection.execute(query, [name.encode() for name in names])
@@ -146,7 +152,7 @@ async def _notify(connection: Connection, sender: str, channel: str, name: str |
 
 
 async def delete_all_schemas(connection: Connection, namespaces: Sequence[str]) -> None:
-    """Delete the schemas of namespaces, within the caller's transaction."""
+    """Delete the schemas of namespaces' topics, within the caller's transaction."""
     query = "DELETE FROM floodgate.schemas WHERE namespace = ANY($1::text[])"
     await connection.execute(query, namespaces)
 
@@ -156,5 +162,5 @@ def _as_text(value: bytes | str) -> str:
 
 
 def changed_rows(status: str) -> int:
-    """Return the number of rows a command changed, which ends its status."""
+    """Parse the number of changed rows from a statement's status, such as ``DELETE 3``."""
     return int(status.rpartition(" ")[2])

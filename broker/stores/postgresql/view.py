@@ -1,4 +1,4 @@
-"""One broker's known versions and snapshots of shared namespaces, and the changes to publish.
+"""A broker's last known versions and snapshots of shared namespaces, and what to publish next.
 
 The module never reads the database: the store passes the results of reads. Versions rise, each
 change is published once, and snapshots keep step with the feed.
@@ -27,11 +27,11 @@ NOT_THERE = 0
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """An entry of the database's log.
+    """A change of a namespace, as recorded in the database's log of changes.
 
     Attributes:
         version: The namespace's version with the change.
-        complete: Whether the names are known; see feed.Change.
+        complete: Whether the names are known; see changes.Change.
         added: Newly created names.
         removed: Deleted names.
         partitioned: Partition counts set; 0 for a removed partitioned topic.
@@ -46,7 +46,7 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True)
 class KnownNamespace:
-    """A namespace already read by this broker.
+    """The database number and the version of a namespace, as last read by this broker.
 
     Attributes:
         id: Number in the database, different after deletion and recreation. NOT_THERE for a missing
@@ -59,7 +59,9 @@ class KnownNamespace:
 
 
 class NamespaceView:
-    """Known namespaces, snapshots and feed, changed together in one event-loop iteration.
+    """The namespaces known to this broker: versions, cached snapshots and published changes.
+
+    All are updated together in one event-loop iteration.
 
     Bound: MAX_KNOWN_NAMESPACES beside the cache's own.
     """
@@ -75,18 +77,18 @@ class NamespaceView:
         return len(self._known)
 
     def known(self, namespace: NamespaceName) -> KnownNamespace | None:
-        """Return the last version of a namespace read by this broker; None if never read."""
+        """Return the last known version of a namespace; None if this broker never read it."""
         # After an eviction, a namespace without an entry may have had one: its readers must list
         # again.
         forgotten = KnownNamespace(NOT_THERE, -1) if self._forgot_some else None
         return self._known.get(namespace, forgotten)
 
     def all_known(self) -> Mapping[NamespaceName, KnownNamespace]:
-        """Return the last versions of all namespaces read by this broker."""
+        """Return the last known version of every namespace that this broker has read."""
         return dict(self._known)
 
     def name_of(self, number: int) -> NamespaceName | None:
-        """Return the namespace with a number, if this broker has read it."""
+        """Return the name of the namespace with a number; None if this broker never read it."""
         return self._by_id.get(number)
 
     def show(
@@ -96,7 +98,10 @@ class NamespaceView:
         snapshot: NamespaceSnapshot | None,
         changes: Iterable[Change] = (),
     ) -> None:
-        """Advance a namespace to a version: replace or drop its snapshot, publish changes."""
+        """Record a namespace's new version and snapshot, and publish its changes.
+
+        Without a snapshot, the cached one is dropped.
+        """
         self._forget(namespace)
         self._known[namespace] = known
         if known.id != NOT_THERE:
@@ -122,7 +127,7 @@ def changes_to_publish(
     newest: KnownNamespace,
     log: Sequence[LoggedChange],
 ) -> list[Change]:
-    """Return the changes to publish for a namespace's step to another version.
+    """Return the changes to publish when a broker learns of a namespace's newer version.
 
     Args:
         namespace: Name of the namespace.
@@ -139,7 +144,7 @@ def changes_to_publish(
 
 
 def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[LoggedChange]) -> bool:
-    """Tell whether a log has all changes from one version to another."""
+    """Tell whether a log has every change from one version of a namespace to a newer one."""
     versions = [change.version for change in log]
     return (
         known.id == newest.id
@@ -149,7 +154,7 @@ def in_sequence(known: KnownNamespace, newest: KnownNamespace, log: Sequence[Log
 
 
 def net_changes(log: Sequence[LoggedChange]) -> TopicChanges:
-    """Merge several changes; later entries override earlier entries."""
+    """Merge logged changes into one change; later changes override earlier ones."""
     names: dict[bytes, bool] = {}
     partitioned: dict[str, int] = {}
     for change in log:

@@ -1,4 +1,4 @@
-"""Topic changes written to PostgreSQL, each in one transaction holding the namespace's row lock.
+"""Writing of topic changes to PostgreSQL, each in one transaction that locks the namespace's row.
 
 The lock makes conditions and change one step, and versions gapless. A notification carries only the
 namespace's number and version; the names are in the log.
@@ -86,7 +86,7 @@ SELECT version, pg_notify('floodgate_topics', $1 || ' ' || version) FROM bumped
 
 @dataclass(frozen=True, slots=True)
 class WrittenChange:
-    """A committed change.
+    """A change of a namespace after its commit: the new version and what was really changed.
 
     Attributes:
         known: The namespace's number, and version with the change.
@@ -104,7 +104,7 @@ class WrittenChange:
 async def write_change(
     connection: Connection, namespace: NamespaceName, changes: TopicChanges
 ) -> WrittenChange:
-    """Commit a change in one transaction.
+    """Commit a change of a namespace's topics in one transaction.
 
     Raises:
         TopicExistsError, TopicMissingError, TopicChangedError, NamespaceMissingError: See
@@ -131,7 +131,10 @@ async def write_change(
 async def _locked_namespace(
     connection: Connection, namespace: NamespaceName, changes: TopicChanges
 ) -> tuple[int, bool]:
-    """Lock a namespace's row; return its number, and whether the transaction created the row."""
+    """Lock a namespace's row, creating a missing one.
+
+    Return the namespace's number, and whether this transaction created the row.
+    """
     query = "SELECT id FROM floodgate.namespaces WHERE name = $1 FOR UPDATE"
     while True:
         number: int | None = await connection.fetchval(query, str(namespace))
@@ -164,7 +167,7 @@ async def _existing(connection: Connection, number: int, names: Sequence[bytes])
 async def _what_is_new(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> TopicChanges:
-    """Return the new part of an addition, read under the namespace's lock."""
+    """Reduce an addition to what does not exist yet, under the namespace's lock."""
     there, counts, kept = NameSet(), dict[str, int](), dict[str, dict[str, str]]()
     for part in () if fresh else batched(looked_up(changes), ROWS_PER_STATEMENT):
         there.add(await _existing(connection, number, part))
@@ -202,7 +205,7 @@ async def _write_topics(
 async def _fetched(
     connection: Connection, query: str, number: int, names: Sequence[bytes]
 ) -> list[bytes]:
-    """Return the names that a query finds, in the given order."""
+    """Run a query on names; return the names in its result, in the order of ``names``."""
     if not names:
         return []
     found = {row[0] for row in await connection.fetch(query, number, names)}
@@ -212,7 +215,10 @@ async def _fetched(
 async def _write_many(
     connection: Connection, number: int, changes: TopicChanges, *, fresh: bool
 ) -> None:
-    """Write in batches, so that no statement exceeds its time limit or blocks the loop."""
+    """Write a large change in batches.
+
+    So no statement exceeds its time limit or blocks the event loop.
+    """
     for part in batched(changes.removed, ROWS_PER_STATEMENT):
         await connection.execute(_DELETE_TOPICS, number, part)
     wanted = await asyncio.to_thread(_to_add, changes)
@@ -226,7 +232,7 @@ async def _write_many(
 
 
 def _to_add(changes: TopicChanges) -> list[bytes]:
-    """Return the names to add that are not also removed, without duplicates."""
+    """Return a change's added names without duplicates and without names also removed."""
     seen = NameSet()
     seen.add(changes.removed)
     wanted = list(seen.new(changes.added))
@@ -283,7 +289,7 @@ async def _copy_properties(connection: Connection, number: int, rows: PropertyRo
 
 
 async def _log(connection: Connection, number: int, logged: LoggedChange) -> int:
-    """Increment the version, write the log, and notify other brokers on commit."""
+    """Increase the namespace's version, log the change, and notify other brokers on commit."""
     partitioned = logged.partitioned
     version: int = await connection.fetchval(
         _COMMITTED,
@@ -305,7 +311,7 @@ PARTS = 256
 
 
 class NameSet(AbstractSet[bytes]):
-    """A set of names, divided into parts. Mutable."""
+    """A mutable set of names, stored in 256 small sets so that growing one takes little time."""
 
     def __init__(self) -> None:
         self._parts: list[set[bytes]] = [set() for _ in range(PARTS)]
@@ -320,7 +326,7 @@ class NameSet(AbstractSet[bytes]):
         return sum(map(len, self._parts))
 
     def new(self, names: Iterable[bytes]) -> Iterator[bytes]:
-        """Add names, and yield those that were missing."""
+        """Add names, and yield those that were not in the set."""
         for name in names:
             part = self._parts[hash(name) % PARTS]
             if name not in part:
@@ -328,11 +334,11 @@ class NameSet(AbstractSet[bytes]):
                 yield name
 
     def add(self, names: Iterable[bytes]) -> None:
-        """Add names."""
+        """Add names to the set."""
         for _ in self.new(names):
             pass
 
     def clear(self) -> None:
-        """Remove all names part by part; other threads can run in between."""
+        """Empty the small sets one by one, so that other threads can run in between."""
         for part in self._parts:
             part.clear()

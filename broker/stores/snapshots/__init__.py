@@ -1,1 +1,1 @@
-"""In-memory versions of a namespace: topics, partition counts and properties."""
+"""Immutable in-memory versions of a namespace: topics, partition counts and properties."""

@@ -1,4 +1,4 @@
-"""The properties of a namespace's topics: an immutable version for each snapshot."""
+"""The properties of a namespace's topics, as an immutable version beside each snapshot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FEW_OF_A_BLOCK = 32
 
 
 class NamespaceProperties:
-    """An immutable version of a namespace's properties.
+    """An immutable version of the properties of a namespace's topics.
 
     Properties of listed topics are columns beside the names, see PropertyColumns; properties of
     system topics and partitioned topics, absent from all lists, have a separate sequence of names.
@@ -71,14 +71,14 @@ class NamespaceProperties:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns."""
+        """Total memory of all properties in bytes."""
         few = self._few.nbytes if self._few is not None else 0
         return few + self._persistent.nbytes + self._non_persistent.nbytes + self._others.nbytes
 
     def changed(
         self, before: NamespaceSnapshot, after: NamespaceSnapshot, changes: TopicChanges
     ) -> NamespaceProperties:
-        """Return the properties of the next version.
+        """Return the properties after a change of the namespace's topics.
 
         Args:
             before: The snapshot of this version.
@@ -106,7 +106,7 @@ class NamespaceProperties:
         )
 
     def _with_promoted(self, changes: TopicChanges) -> PropertyRows:
-        """Return the properties that a change sets.
+        """Return the properties that a change sets, inherited properties included.
 
         A new topic with the name of a partitioned topic inherits the partitioned topic's
         properties.
@@ -123,7 +123,7 @@ class NamespaceProperties:
         return rows.followed_by(PropertyRows.from_mappings(promoted)) if promoted else rows
 
     def of(self, snapshot: NamespaceSnapshot, name: bytes) -> dict[str, str]:
-        """Return the properties of a topic or partitioned topic."""
+        """Return the properties of a topic or partitioned topic; empty if it has none."""
         if self._few is not None:
             row = snapshot.persistent.row_of(name)
             return self._few.of(row) if row is not None else {}
@@ -140,7 +140,7 @@ class NamespaceProperties:
     def select(
         self, snapshot: NamespaceSnapshot, mode: Mode, properties: Mapping[str, str]
     ) -> Generator[None, None, TopicListing]:
-        """Return the user topics with all given properties, in steps."""
+        """Return the user topics with all given properties; yield between steps."""
         texts = [pair_text(key, value) for key, value in properties.items()]
         wanted = [text for text in texts if text is not None]
         few = self._few
@@ -171,12 +171,12 @@ def _selected(
 
 
 def forgotten_by(changes: TopicChanges) -> list[bytes]:
-    """Return the partitioned topics that a change removes."""
+    """Return the names of the partitioned topics that a change removes."""
     return [name.encode() for name, count in changes.partitioned.items() if not count]
 
 
 class _Located(NamedTuple):
-    """Names of a change that a sequence holds, with their rows, ascending.
+    """Changed names found in a sequence of topics: their rows, ascending, and their ids.
 
     Attributes:
         rows: Rows in the sequence.
@@ -188,7 +188,7 @@ class _Located(NamedTuple):
 
 
 class _Step:
-    """The effect of one change on properties.
+    """The effect of one change of topics on a namespace's properties.
 
     Each name of the change has an id: for a name with new properties the row, for any other name a
     higher number. Ids below ``_replaced`` lose their old properties.
@@ -224,7 +224,7 @@ class _Step:
     def other_names(
         self, before: TopicSequence, after: NamespaceSnapshot, listed: Iterable[_Located]
     ) -> TopicSequence:
-        """Return the names that have properties but are in no listed sequence."""
+        """Return the names of system and partitioned topics with properties, after the change."""
         unlisted = np.zeros(self._given + len(self._ids), bool)
         unlisted[np.fromiter(self._ids.values(), np.int64, len(self._ids))] = True
         for located in listed:
@@ -243,7 +243,10 @@ class _Step:
     def columns(
         self, columns: PropertyColumns, before: TopicSequence, after: _Located
     ) -> PropertyColumns:
-        """Return the columns of a sequence's next version; ``after`` locates the changed names."""
+        """Return the properties of a sequence of topics after the change.
+
+        ``after`` locates the changed names in the sequence after the change.
+        """
         given = after.ids < self._given
         if not columns:
             if not given.any():
@@ -263,7 +266,10 @@ def _edited(
     sources: np.ndarray,
     column: pa.MapArray,
 ) -> PropertyColumns:
-    """Remove and insert rows; ``rows`` are the final positions of inserted rows."""
+    """Return columns with rows removed and new rows inserted.
+
+    ``rows`` are the positions of the inserted rows in the result.
+    """
     # Remaining rows keep their order: before the i-th new row come (rows[i] - i) remaining rows,
     # and the removed rows among them.
     staying = rows - np.arange(len(rows))
@@ -272,7 +278,9 @@ def _edited(
 
 
 def names_at_rows(names: TopicSequence, rows: np.ndarray) -> Generator[None, None, TopicSequence]:
-    """Return the names of some rows, in steps; for all rows, the given sequence.
+    """Return the names at the given rows of a sequence; a generator that yields between steps.
+
+    For all rows, the result is the given sequence.
 
     Args:
         names: The sequence indexed by the rows.
@@ -307,7 +315,7 @@ def _picked(blocks: Sequence[Block], rows: np.ndarray) -> Generator[None, None, 
 
 
 def _cut(entries: Sequence[bytes]) -> list[Block]:
-    """Pack entries into blocks."""
+    """Pack encoded names into blocks."""
     return cut_entries(b"".join(entries), offsets_of(map(len, entries)))
 
 

@@ -1,4 +1,4 @@
-"""Partition counts of a namespace's partitioned topics: one immutable version.
+"""An immutable, compact map from a namespace's partitioned topics to their partition counts.
 
 Names and counts are stored in order, in leaves of some kilobytes, and a leaf stores the names'
 common prefix once: an entry costs about half of its name, a quarter of a dict's memory. A change
@@ -34,7 +34,7 @@ _COUNT, _END = b"\xfe", b"\xff"
 
 
 class PartitionCounts(Mapping[str, int]):
-    """Partition counts by full base name, in bytewise order of the names.
+    """Partition counts by full name of the partitioned topic, sorted bytewise by name.
 
     Attributes:
         leaves: The leaves, in order.
@@ -48,7 +48,7 @@ class PartitionCounts(Mapping[str, int]):
 
     @staticmethod
     def of(counts: Mapping[str, int]) -> PartitionCounts:
-        """Return a first version; topics with count 0 are left out."""
+        """Build the first version; names with count 0 are omitted."""
         return PartitionCounts().changed(counts)
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class PartitionCounts(Mapping[str, int]):
         return count
 
     def changed(self, counts: Mapping[str, int]) -> PartitionCounts:
-        """Return the next version with some counts set; 0 removes an entry, if present."""
+        """Return the next version with the given counts set; 0 removes a name."""
         if not counts:
             return self
         changes = [(name.encode(), counts[name]) for name in sorted_in_runs(list(counts))]
@@ -92,7 +92,7 @@ NO_COUNTS = PartitionCounts()
 
 
 class Leaf:
-    """Some entries in order. Immutable, never empty.
+    """Neighboring names and their partition counts, in bytewise order. Immutable, never empty.
 
     Args:
         prefix: Common prefix of all names.
@@ -113,25 +113,25 @@ class Leaf:
 
     @staticmethod
     def of(entries: Entries) -> Leaf:
-        """Build a leaf from names and counts."""
+        """Build a leaf from sorted names and their partition counts."""
         prefix = _common(entries[0][0], entries[-1][0])
         skip = len(prefix)
         return Leaf(prefix, [_line(name[skip:], count) for name, count in entries])
 
     @property
     def entry_bytes(self) -> int:
-        """Bytes counted towards LEAF_BYTES: the names, and some for each entry."""
+        """Size in bytes that is compared with LEAF_BYTES: full names, plus overhead."""
         return len(self._text) + self.size * self._prefix_bytes
 
     @property
     def names(self) -> list[bytes]:
-        """The names as UTF-8, decoded at each call."""
+        """The names as UTF-8, decoded again at each access."""
         prefix = self.first[: self._prefix_bytes]
         return [prefix + _rest(line) for line in self._lines()]
 
     @property
     def entries(self) -> list[tuple[bytes, int]]:
-        """Names and counts, decoded at each call."""
+        """The names as UTF-8 with their partition counts, decoded again at each access."""
         prefix = self.first[: self._prefix_bytes]
         parts = (line.split(_COUNT) for line in self._lines())
         return [(prefix + rest, int(count)) for rest, count in parts]
@@ -140,7 +140,7 @@ class Leaf:
         return self._text.split(_END)[1:-1]
 
     def count_of(self, name: bytes) -> int | None:
-        """Return one count; None for an unknown name."""
+        """Return a name's partition count; None if the leaf does not contain the name."""
         skip = self._prefix_bytes
         if name[:skip] != self.first[:skip]:
             return None
@@ -152,7 +152,7 @@ class Leaf:
         return int(self._text[begin : self._text.index(_END, begin)])
 
     def changed(self, changes: Entries) -> Sequence[Leaf]:
-        """Return the leaf's replacement: zero or more leaves."""
+        """Return zero or more leaves that replace this leaf after changes of counts."""
         prefix = self.first[: self._prefix_bytes]
         if len(changes) > MANY_CHANGES or not all(name.startswith(prefix) for name, _ in changes):
             merged = {**dict(self.entries), **dict(changes)}
@@ -185,14 +185,14 @@ def _rest(line: bytes) -> bytes:
 
 
 def _splice(lines: list[bytes], rest: bytes, count: int) -> None:
-    """Set or remove one count in ordered lines."""
+    """Set one name's partition count in sorted lines of a leaf; 0 removes the line."""
     place = bisect_left(lines, rest, key=_rest)
     there = place < len(lines) and _rest(lines[place]) == rest
     lines[place : place + there] = [_line(rest, count)] if count else []
 
 
 def _cut(entries: Entries) -> Iterator[Leaf]:
-    """Split entries into one leaf, or into the fewest leaves of FILLED_BYTES, equal in size."""
+    """Pack names and counts into one leaf, or into leaves of about FILLED_BYTES, equal in size."""
     total = sum(len(name) + ENTRY_BYTES for name, _ in entries)
     share = total / -(-total // FILLED_BYTES) if total > LEAF_BYTES else total
     pending: list[tuple[bytes, int]] = []
@@ -208,7 +208,7 @@ def _cut(entries: Entries) -> Iterator[Leaf]:
 
 
 def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Entries]]:
-    """Yield the position of each changed leaf with the leaf's changes; both inputs are in order."""
+    """Yield the position of each leaf to change, with its changes; both inputs are sorted."""
     start = 0
     while start < len(changes):
         place = max(0, bisect_right(leaves, changes[start][0], key=_FIRST) - 1)
@@ -220,7 +220,7 @@ def _assign(leaves: Sequence[Leaf], changes: Entries) -> Iterator[tuple[int, Ent
 
 
 def _join(leaves: list[Leaf], place: int) -> None:
-    """Merge the leaf at a position with its predecessor, if both exist and are small."""
+    """Merge the leaf at a position with the leaf before, if both exist and are small."""
     if 0 < place < len(leaves):
         one, other = leaves[place - 1 : place + 1]
         if one.entry_bytes + other.entry_bytes <= SMALL_LEAF_BYTES:
@@ -234,7 +234,7 @@ NAMES_AT_ONCE = 16_384
 
 
 def sorted_in_runs(names: Sequence[T]) -> list[T]:
-    """Return names in text order; other threads can run between runs."""
+    """Sort names as text, in runs between which other threads can run."""
     if len(names) <= NAMES_AT_ONCE:
         return sorted(names, key=str)
     starts = range(0, len(names), NAMES_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Properties as columns beside the names of a TopicSequence: row i belongs to the i-th name.
+"""Topic properties in compact columns, beside a TopicSequence: row i belongs to its i-th name.
 
 Rows are stored in segments. A segment stores the distinct properties of its rows, each once, and
 for each row the numbers of the row's properties: two properties cost about 6 bytes a topic, and a
@@ -34,7 +34,7 @@ _NO_PAIRS = pa.array([], pa.binary())
 
 
 class Segment:
-    """The properties of some rows. Immutable.
+    """The properties of up to some thousand consecutive rows, in compact arrays. Immutable.
 
     Row i has the properties numbered ``codes[ends[i - 1]:ends[i]]``, in no order.
     """
@@ -51,14 +51,14 @@ class Segment:
 
     @staticmethod
     def from_column(column: pa.MapArray) -> Segment:
-        """Encode the properties of rows."""
+        """Build a segment from an Arrow column of the rows' properties."""
         return Segment(np.zeros(0, np.int64), _NO_ROWS, _NO_PAIRS).edited(
             _NO_ROWS, np.zeros(len(column), np.int64), column
         )
 
     @staticmethod
     def bare(rows: int) -> Segment:
-        """Return a segment of rows without properties."""
+        """Return a segment of ``rows`` topics without properties."""
         return Segment(np.zeros(rows, np.int64), _NO_ROWS, _NO_PAIRS)
 
     def __len__(self) -> int:
@@ -66,16 +66,19 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns."""
+        """Memory of the segment's arrays in bytes."""
         return int(self._ends.nbytes + self._codes.nbytes + self._pairs.nbytes)
 
     @property
     def has_properties(self) -> bool:
-        """True if any row has properties."""
+        """True if a topic of the segment has properties."""
         return len(self._codes) > 0
 
     def rows_with(self, pairs: Sequence[pc.IndexOptions]) -> np.ndarray:
-        """Return the rows with all given properties (``wanted_pair``), ascending."""
+        """Return, ascending, the rows whose topics have all given properties.
+
+        Each property is encoded by ``wanted_pair``.
+        """
         codes = [pc.call_function("index", [self._pairs], pair).as_py() for pair in pairs]
         if min(codes) < 0:
             return _NO_ROWS
@@ -98,13 +101,13 @@ class Segment:
         return have
 
     def of(self, row: int) -> dict[str, str]:
-        """Return the properties of a row."""
+        """Return the properties of the topic in a row."""
         start = int(self._ends[row - 1]) if row else 0
         codes = self._codes[start : int(self._ends[row])]
         return dict(pair_of_text(self._pairs[int(code)].as_py()) for code in codes)
 
     def edited(self, gone: np.ndarray, points: np.ndarray, column: pa.MapArray) -> Segment:
-        """Return the segment with rows removed and inserted.
+        """Return the segment after rows were removed and new rows inserted.
 
         Args:
             gone: The rows to remove.
@@ -129,7 +132,7 @@ class Segment:
         )
 
     def cut(self) -> Iterator[Segment]:
-        """Yield the segment in parts of acceptable size."""
+        """Yield this segment, or smaller segments if it has more than twice SEGMENT_ROWS rows."""
         if len(self) <= 2 * SEGMENT_ROWS:
             yield self
             return
@@ -142,7 +145,10 @@ class Segment:
 
 
 def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArray, np.ndarray]:
-    """Return all distinct pairs of two columns, the first column's in front, and their numbers."""
+    """Return the distinct properties of both columns, and each text's number among them.
+
+    The properties of ``pairs`` come first and keep their numbers.
+    """
     new = texts.dictionary_encode()
     known = pc.index_in(new.dictionary, pairs)
     missing = known.is_null()
@@ -155,25 +161,25 @@ def _united(pairs: pa.BinaryArray, texts: pa.BinaryArray) -> tuple[pa.BinaryArra
 
 
 def _out_of_the_pool(pairs: pa.BinaryArray) -> pa.BinaryArray:
-    """Copy pairs out of Arrow's memory pool, where a few bytes can pin a 64 KiB page."""
+    """Copy a column out of Arrow's memory pool, where few bytes can occupy a 64 KiB page."""
     _, *parts = pairs.buffers()
     copies = [pa.py_buffer(part.to_pybytes() if part is not None else b"") for part in parts]
     return pa.Array.from_buffers(pairs.type, len(pairs), [None, *copies], 0, pairs.offset)
 
 
 def _smallest(values: np.ndarray, largest: int) -> np.ndarray:
-    """Return non-negative values in the smallest fitting type."""
+    """Convert non-negative integers to the smallest type that holds ``largest``."""
     kind = np.uint8 if largest < 1 << 8 else np.uint16 if largest < 1 << 16 else np.uint32
     return values.astype(kind)
 
 
 def wanted_pair(text: bytes) -> pc.IndexOptions:
-    """Convert a property (``pair_text``) to the argument of Segment.rows_with."""
+    """Convert a property, encoded by ``pair_text``, to the argument of Segment.rows_with."""
     return pc.IndexOptions(pa.scalar(text, pa.binary()))
 
 
 class PropertyColumns:
-    """Properties of the rows of one TopicSequence. Immutable.
+    """The properties of all topics of one TopicSequence, in segments of rows. Immutable.
 
     Columns without any property have zero rows, and cost no memory.
     """
@@ -187,7 +193,7 @@ class PropertyColumns:
 
     @staticmethod
     def bare(rows: int) -> PropertyColumns:
-        """Return columns of rows without properties, for edits."""
+        """Return columns for ``rows`` topics without properties, to be edited."""
         starts = range(0, rows, SEGMENT_ROWS)
         return PropertyColumns([Segment.bare(min(SEGMENT_ROWS, rows - at)) for at in starts])
 
@@ -199,16 +205,16 @@ class PropertyColumns:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns."""
+        """Memory of all segments in bytes."""
         return sum(segment.nbytes for segment in self._segments)
 
     @property
     def segments(self) -> Sequence[tuple[int, Segment]]:
-        """Each segment with its first row."""
+        """Pairs of each segment's first row and the segment."""
         return tuple(zip(self._starts, self._segments, strict=False))
 
     def of(self, row: int) -> dict[str, str]:
-        """Return the properties of a row."""
+        """Return the properties of the topic in a row."""
         if row >= len(self):  # No row has properties.
             return {}
         index = bisect_right(self._starts, row) - 1
@@ -217,7 +223,7 @@ class PropertyColumns:
     def edited(
         self, gone: np.ndarray, points: np.ndarray, sources: np.ndarray, column: pa.MapArray
     ) -> PropertyColumns:
-        """Return the columns with rows removed and inserted.
+        """Return the columns after rows were removed and new rows inserted.
 
         Args:
             gone: Rows to remove, ascending.
@@ -252,7 +258,10 @@ def _edited(
     sources: np.ndarray,
     column: pa.MapArray,
 ) -> Iterator[Segment]:
-    """Yield a segment's replacement after its changes; the segment itself without any."""
+    """Yield the segments that replace a segment after rows were removed and inserted.
+
+    Without changes, this is the segment itself.
+    """
     if not len(gone) and not len(points):
         yield segment
     elif len(gone) == len(segment):
@@ -273,7 +282,7 @@ _ROW_END = b"\xff"
 
 
 class FewProperties:
-    """Properties of a sequence's rows as one text, while few rows have any. Immutable.
+    """The properties of a namespace's topics as one byte string, for few topics. Immutable.
 
     Args:
         rows: The pairs of each row, see PropertyRows.texts.
@@ -286,7 +295,9 @@ class FewProperties:
 
     @staticmethod
     def of_new(after: NamespaceSnapshot, changes: TopicChanges) -> FewProperties | None:
-        """Return the properties of a namespace's first persistent topics; None if there are many.
+        """Return the properties of a namespace's first topics, if few and all persistent.
+
+        None otherwise.
 
         Args:
             after: The snapshot with the topics.
@@ -305,21 +316,21 @@ class FewProperties:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the text."""
+        """Size of the byte string."""
         return len(self._text)
 
     def of(self, row: int) -> dict[str, str]:
-        """Return the properties of a row."""
+        """Return the properties of the topic in a row."""
         return dict(map(pair_of_text, _pairs(self._text.split(_ROW_END)[row])))
 
     def rows_with(self, pairs: Sequence[bytes]) -> np.ndarray:
-        """Return the rows with all given pairs, ascending."""
+        """Return, ascending, the rows whose topics have all given properties."""
         wanted = frozenset(pairs)
         rows = enumerate(self._text.split(_ROW_END))
         return np.array([row for row, text in rows if wanted.issubset(_pairs(text))], np.int64)
 
     def columns(self) -> PropertyColumns:
-        """Convert to editable columns."""
+        """Convert to PropertyColumns, which can be edited."""
         rows = [list(map(pair_of_text, _pairs(text))) for text in self._text.split(_ROW_END)]
         places, nothing = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         column = pa.array(rows, PROPERTIES_TYPE)

@@ -1,4 +1,4 @@
-"""Immutable versions of a namespace, sharing unchanged parts with earlier versions."""
+"""Immutable snapshots of a namespace's topics that share unchanged parts with earlier versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PERSISTENT_SCHEME = f"{PERSISTENT}://".encode()
 
 
 class NamespaceSnapshot:
-    """A version of a namespace.
+    """An immutable snapshot of all topics of one version of a namespace.
 
     Attributes:
         version: Increases by one with every change.
@@ -58,7 +58,7 @@ class NamespaceSnapshot:
     def from_rows(
         version: int, names: Sequence[bytes], partitioned: Mapping[str, int]
     ) -> NamespaceSnapshot:
-        """Build a version from distinct names in bytewise order, as databases return them."""
+        """Build a snapshot from distinct names in bytewise order, as databases return them."""
         kinds = by_kind(names)
         return NamespaceSnapshot(
             version,
@@ -70,21 +70,21 @@ class NamespaceSnapshot:
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes of both domains' blocks."""
+        """Size in bytes of all user topics' names as encoded for the wire."""
         return self.persistent.totals.wire_bytes + self.non_persistent.totals.wire_bytes
 
     @property
     def empty(self) -> bool:
-        """True without user topics and partitioned topics."""
+        """True if the namespace has no user topics and no partitioned topics."""
         return not (self.persistent or self.non_persistent or self.partitioned)
 
     @property
     def holds_nothing(self) -> bool:
-        """True without topics of any kind, system topics included."""
+        """True if the namespace has no topics at all, not even system topics."""
         return not (self.persistent or self.non_persistent or self.system)
 
     def listing(self, mode: Mode) -> TopicListing:
-        """Return the user topics of a mode; the same object at each call."""
+        """Return the listing of a mode's user topics, always as the same object."""
         listing = self._listings.get(mode)
         if listing is None:
             listing = self._listings[mode] = TopicListing(*self._sequences(mode))
@@ -99,7 +99,7 @@ class NamespaceSnapshot:
         return (self.non_persistent, self.persistent)
 
     def selection(self, names: Sequence[bytes], mode: Mode) -> TopicListing:
-        """Return the user topics of a mode among some names.
+        """Return a listing of the given topics without those outside the mode.
 
         Args:
             names: Topics, distinct and in bytewise order, as databases return them.
@@ -108,22 +108,22 @@ class NamespaceSnapshot:
         return NamespaceSnapshot.from_rows(self.version, names, {}).listing(mode)
 
     def contains(self, topic: TopicName) -> bool:
-        """Tell whether the topic exists, partitioned topics included."""
+        """Tell whether a topic or partitioned topic of this name exists."""
         return self.exists(str(topic))
 
     def exists(self, name: str) -> bool:
-        """Tell whether a full name belongs to a topic or partitioned topic."""
+        """Tell whether a topic or partitioned topic of this full name exists."""
         return name in self.partitioned or self.holds(name.encode())
 
     def holds(self, name: bytes) -> bool:
-        """Tell whether a full name belongs to a topic or to one partition."""
+        """Tell whether a topic or partition of this full name exists; ignore partitioned topics."""
         persistent = name.startswith(_PERSISTENT_SCHEME)
         return name in (self.persistent if persistent else self.non_persistent) or (
             name in self.system
         )
 
     def changed(self, changes: TopicChanges, version: int | None = None) -> NamespaceSnapshot:
-        """Return the next version, or a later one, with the changes applied."""
+        """Return the snapshot after a change, with the next version or a given later one."""
         added, removed = by_kind(changes.added), by_kind(changes.removed)
         return NamespaceSnapshot(
             self.version + 1 if version is None else version,
@@ -138,7 +138,7 @@ class NamespaceSnapshot:
 
 
 class NamesByKind(NamedTuple):
-    """Names by kind, each kind in input order."""
+    """Topic names grouped by kind, in input order within each kind."""
 
     persistent: Sequence[bytes]
     non_persistent: Sequence[bytes]
@@ -149,7 +149,7 @@ _NO_KIND = NamesByKind((), (), ())
 
 
 def by_kind(names: Sequence[bytes]) -> NamesByKind:
-    """Group names by the kinds of a snapshot."""
+    """Group topic names into persistent, non-persistent and system topics."""
     if not names:
         return _NO_KIND
     if len(names) <= NAMES_AT_ONCE:
@@ -183,7 +183,7 @@ def _next(
 
 
 def _sequence(names: Sequence[bytes], *, in_order: bool) -> TopicSequence:
-    """Build a sequence in steps, none blocking other threads for long.
+    """Build a TopicSequence in steps that block other threads only briefly.
 
     Args:
         names: The names; distinct, if in order.

@@ -1,1 +1,1 @@
-"""Topics in a SQLite file of one broker."""
+"""The store of topics in a SQLite file that one broker uses."""

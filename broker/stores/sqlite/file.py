@@ -1,4 +1,4 @@
-"""The file of a SQLite store, read and written on one thread."""
+"""A SQLite store's file, read and written by one thread."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NAMESPACE_TABLES = ("topics", "partitioned", "properties", "policies", "schemas
 
 
 class SqliteFile(SqliteTables):
-    """An open file (WAL), locked for one broker and used by one thread.
+    """An open SQLite file (WAL mode), locked for one broker and used by one thread.
 
     Args:
         path: The file; a missing folder is created.
@@ -98,7 +98,7 @@ class SqliteFile(SqliteTables):
     # -- namespaces ---------------------------------------------------------------------------
 
     def namespaces(self, tenant: str | None) -> list[NamespaceName]:
-        """Return all namespaces, or the namespaces of a tenant, in order.
+        """Return all namespaces, or those of one tenant, sorted by name.
 
         Raises:
             ValueError, TypeError: A name is invalid.
@@ -112,7 +112,7 @@ class SqliteFile(SqliteTables):
     def create_namespace(
         self, name: str, policies: NamespacePolicies, document: Mapping[str, object]
     ) -> bool:
-        """Add an empty namespace; false if present."""
+        """Create an empty namespace with its message policies; return False if it exists."""
         with self._transaction():
             if self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
                 return False
@@ -128,16 +128,16 @@ class SqliteFile(SqliteTables):
         self._changed_rows("INSERT OR REPLACE INTO policies VALUES (?, ?)", name, policies.bundles)
 
     def first_version(self) -> int:
-        """Return the first version of a new namespace: above all deleted namespaces."""
+        """Return a version for new namespaces, higher than that of any deleted namespace."""
         return int(self._rows("SELECT value FROM marks WHERE name='first_version'")[0][0])
 
     def version(self, name: str) -> int:
-        """Return a namespace's version; 0 if missing."""
+        """Return a namespace's version; 0 if the namespace does not exist."""
         rows = self._rows("SELECT version FROM namespaces WHERE name=?", name)
         return int(rows[0][0]) if rows else 0
 
     def policies(self, name: str) -> NamespacePolicies | None:
-        """Return a namespace's policies."""
+        """Return a namespace's policies; None if the namespace does not exist."""
         if not self._rows("SELECT 1 FROM namespaces WHERE name=?", name):
             return None
         kept = self._rows("SELECT bundles FROM policies WHERE namespace=?", name)
@@ -146,7 +146,7 @@ class SqliteFile(SqliteTables):
     def delete_all(
         self, namespaces: Mapping[NamespaceName, NamespaceSnapshot | None]
     ) -> dict[NamespaceName, NamespaceSnapshot]:
-        """Delete namespaces with their contents, in one transaction; return the last snapshots.
+        """Delete namespaces and their topics in one transaction; return their last snapshots.
 
         Args:
             namespaces: The newest version of each namespace, where known.
@@ -159,7 +159,7 @@ class SqliteFile(SqliteTables):
             return found
 
     def _delete_namespace(self, name: str, version: int) -> None:
-        """Delete a namespace; ``version`` is the version of the deletion."""
+        """Delete a namespace; ``version`` is the version that the deletion has in the feed."""
         for table in _NAMESPACE_TABLES:
             self._changed_rows(f"DELETE FROM {table} WHERE namespace=?", name)
         self._changed_rows("DELETE FROM namespaces WHERE name=?", name)
@@ -169,7 +169,7 @@ class SqliteFile(SqliteTables):
     # -- topics -------------------------------------------------------------------------------
 
     def read(self, name: str) -> NamespaceSnapshot | None:
-        """Build the newest version of a namespace; None if missing."""
+        """Read a namespace's newest snapshot; None if the namespace does not exist."""
         version = self._rows("SELECT version FROM namespaces WHERE name=?", name)
         if not version:
             return None
@@ -181,7 +181,10 @@ class SqliteFile(SqliteTables):
         )
 
     def select(self, name: str, properties: Mapping[str, str]) -> list[bytes]:
-        """Return the topics with all given properties, system topics included, in order."""
+        """Return the names of topics that have every given property, in bytewise order.
+
+        System topics are included.
+        """
         (key, value), *others = self._rarest_first(name, list(properties.items()))
         query = (
             "SELECT name FROM properties AS p WHERE namespace=? AND key=? AND value=?"
@@ -195,7 +198,7 @@ class SqliteFile(SqliteTables):
         return [row[0] for row in self._rows(query, name, key, value, *values)]
 
     def _rarest_first(self, name: str, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Move the rarest property, which limits the topics to examine, to the front."""
+        """Move the property that fewest topics have to the front, so that few rows are read."""
         some = "SELECT 1 FROM properties WHERE namespace=? AND key=? AND value=? LIMIT ?"
         for most in COUNTED_TOPICS if len(pairs) > 1 else ():
             count = f"SELECT count(*) FROM ({some})"
@@ -206,14 +209,14 @@ class SqliteFile(SqliteTables):
         return pairs
 
     def properties(self, name: str, topic: str) -> dict[str, str]:
-        """Return one topic's properties, by key in order."""
+        """Return a topic's properties, sorted by key."""
         query = "SELECT key, value FROM properties WHERE namespace=? AND name=? ORDER BY key"
         return dict(self._rows(query, name, topic.encode()))
 
     def write(
         self, name: str, known: NamespaceSnapshot | None, changes: TopicChanges
     ) -> tuple[NamespaceSnapshot, NamespaceSnapshot, TopicChanges]:
-        """Commit a change in one transaction; return versions before and after, and the change."""
+        """Commit a change; return the snapshots before and after it, and what it really changed."""
         check_conditions(known.exists if known is not None else None, changes)
         before = known or NamespaceSnapshot(self.first_version())
         if changes.unchanged is not None:
@@ -235,7 +238,7 @@ class SqliteFile(SqliteTables):
     def write_new(
         self, changes: Sequence[NamespaceChanges]
     ) -> tuple[int, list[TopicChanges | None]]:
-        """Commit additions to missing namespaces, in one transaction.
+        """Commit topics of new namespaces in one transaction; existing namespaces are skipped.
 
         Returns:
             The version of the new namespaces, and each written change; None for an existing
@@ -266,7 +269,7 @@ class SqliteFile(SqliteTables):
         self._each("DELETE FROM partitioned WHERE namespace=? AND name=?", name, forgotten)
 
     def _delete_properties(self, name: str, changes: TopicChanges) -> None:
-        """Delete the properties of removed names, and properties replaced by the change."""
+        """Delete the properties of removed names and of names that get new properties."""
         replaced = changes.properties.names if changes.properties is not None else ()
         names = [*properties_to_delete(changes), *replaced]
         self._each("DELETE FROM properties WHERE namespace=? AND name=?", name, names)
@@ -281,7 +284,7 @@ class SqliteFile(SqliteTables):
 
 
 def _locked(path: Path) -> FileIO:
-    """Lock the file for this broker; every end of the process releases the lock."""
+    """Lock the file for this broker; the lock is released however the process ends."""
     lock = path.with_name(f"{path.name}.lock").open("ab", buffering=0)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The store of ``sqlite:///path``: one file, one thread, survives kill -9.
+"""The store ``sqlite:///path``: one file, used by one thread, safe against kill -9.
 
 The file is authoritative; snapshots are built on first request and kept in a cache bounded in
 bytes. A change is committed before snapshot and feed are updated.
@@ -41,7 +41,7 @@ NAMESPACES_AT_ONCE = 1_000
 
 
 class SqliteStore(CachedStore, DatabaseTables):
-    """Topics in a SQLite file (WAL). See MetadataStore.
+    """A store of topics in a SQLite file (WAL mode). See MetadataStore.
 
     Only one broker at a time can open the file.
 
@@ -61,7 +61,7 @@ class SqliteStore(CachedStore, DatabaseTables):
         return f"<SqliteStore {self._path}, {len(self._cache)} namespaces cached>"
 
     async def open(self) -> None:
-        """Open or create the file.
+        """Open the SQLite file; create a missing one.
 
         Raises:
             StoreError: The file is no broker's SQLite file, not writable, or used by another
@@ -77,7 +77,7 @@ class SqliteStore(CachedStore, DatabaseTables):
             raise
 
     async def close(self) -> None:
-        """Close the file and end every feed, after a change under way."""
+        """Close the file and the feeds of all readers, after the change in progress."""
         async with self._lock:
             self._feeds.close()
             file, self._file = self._file, None
@@ -88,11 +88,11 @@ class SqliteStore(CachedStore, DatabaseTables):
     # -- tenants and namespaces ---------------------------------------------------------------
 
     async def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false if missing."""
+        """Delete a tenant without namespaces; return False if the tenant does not exist."""
         return await self._run(SqliteFile.delete_tenant, name)
 
     async def namespaces(self, tenant: str | None = None) -> Sequence[NamespaceName]:
-        """Return all namespaces, or the namespaces of a tenant, in order."""
+        """Return all namespaces, or those of one tenant, sorted by name."""
         return await self._read(SqliteFile.namespaces, tenant)
 
     async def create_namespace(
@@ -101,16 +101,19 @@ class SqliteStore(CachedStore, DatabaseTables):
         policies: NamespacePolicies = DEFAULT_POLICIES,
         document: Mapping[str, object] = NO_DOCUMENT,
     ) -> bool:
-        """Create an empty namespace, and a missing tenant; false if the namespace exists."""
+        """Create an empty namespace; return False if it exists.
+
+        A missing tenant is created.
+        """
         async with self._lock:
             return await self._read(SqliteFile.create_namespace, str(namespace), policies, document)
 
     async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """Return a namespace's policies; None if missing."""
+        """Return a namespace's policies; None if the namespace does not exist."""
         return await self._read(SqliteFile.policies, str(namespace))
 
     async def delete_namespace(self, namespace: NamespaceName) -> bool:
-        """Delete a namespace without user topics; false if missing."""
+        """Delete a namespace without user topics; return False if it does not exist."""
         return bool(await to_its_end(self._delete([namespace], with_topics=False)))
 
     async def delete_all(
@@ -141,7 +144,7 @@ class SqliteStore(CachedStore, DatabaseTables):
     # -- topics -------------------------------------------------------------------------------
 
     async def snapshot(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the newest version of a namespace; None if missing."""
+        """Return the newest snapshot of a namespace; None if the namespace does not exist."""
         cached = self._cache.get(namespace)
         if cached is not None:
             return cached
@@ -149,7 +152,10 @@ class SqliteStore(CachedStore, DatabaseTables):
             return await self._load(namespace)
 
     async def _load(self, namespace: NamespaceName) -> NamespaceSnapshot | None:
-        """Return the cached snapshot or build it; the caller's lock prevents duplicate builds."""
+        """Return a namespace's cached snapshot, or read and cache it.
+
+        The caller holds the store's lock, so that no snapshot is read twice.
+        """
         snapshot = self._cache.get(namespace)
         if snapshot is None:
             snapshot = await self._read(SqliteFile.read, str(namespace))
@@ -166,11 +172,11 @@ class SqliteStore(CachedStore, DatabaseTables):
         return await self._read(SqliteFile.select, str(namespace), dict(properties))
 
     async def properties(self, namespace: NamespaceName, name: str) -> Mapping[str, str]:
-        """Return the properties of a topic or partitioned topic; empty without any."""
+        """Return a topic's or partitioned topic's properties; empty if it has none."""
         return await self._read(SqliteFile.properties, str(namespace), name)
 
     async def apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
-        """Commit changes, then publish: an acknowledged change survives the process."""
+        """Commit a namespace's change, then publish it to readers of the feeds."""
         return await to_its_end(self._apply(namespace, changes))
 
     async def _apply(self, namespace: NamespaceName, changes: TopicChanges) -> int:
@@ -183,7 +189,7 @@ class SqliteStore(CachedStore, DatabaseTables):
             return after.version
 
     async def apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
-        """Apply changes of several namespaces; changes of new namespaces are committed together."""
+        """Apply changes of several namespaces; those of new namespaces share a commit."""
         return await to_its_end(self._apply_all(changes))
 
     async def _apply_all(self, changes: Sequence[NamespaceChanges]) -> None:
@@ -220,11 +226,11 @@ class SqliteStore(CachedStore, DatabaseTables):
         return text
 
     async def delete_policies(self, names: Sequence[str]) -> None:
-        """Delete all policies of some namespaces and topics."""
+        """Delete all message policies of the given namespaces and topics."""
         await self._run(SqliteFile.delete_policies, names)
 
     async def next_instance(self) -> int:
-        """Return the number of earlier calls."""
+        """Return how many times this method was called before, by any process."""
         return await self._run(SqliteFile.next_instance)
 
     def on_policies(self, callback: Callable[[str], None]) -> None:
@@ -238,7 +244,7 @@ class SqliteStore(CachedStore, DatabaseTables):
     async def _read(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Read the file, whose contents another program may have changed.
+        """Read from the file; report contents that no broker wrote as a StoreError.
 
         Raises:
             StoreError: As ``_run``; also for contents not written by a broker.
@@ -257,7 +263,7 @@ class SqliteStore(CachedStore, DatabaseTables):
     async def _run(
         self, work: Callable[Concatenate[SqliteFile, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run work on the file.
+        """Run a function on the file in the store's thread; convert errors to a StoreError.
 
         Raises:
             StoreError: The file is closed, or cannot be read or written; the sentence gives the

@@ -1,4 +1,4 @@
-"""Tables of a SQLite file beside namespaces: tenants, configuration, policies, imports, schemas."""
+"""SQLite tables of tenants, configuration, policies, imports and schemas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INSIDE = "name > ? AND name < ?"
 
 
 class SqliteTables:
-    """The tables of an open file, used by one thread."""
+    """Access to an open SQLite file's tables of tenants, policies, schemas and the like."""
 
     _connection: sqlite3.Connection
 
@@ -46,37 +46,40 @@ class SqliteTables:
     # -- tables beside topics, see DatabaseTables ----------------------------------------------
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of a query."""
+        """Run a query and return its rows."""
         return self._rows(_in_sqlite(query), *values)
 
     def made_of_texts(self, make: Callable[..., T], query: str, *values: object) -> list[T]:
-        """Return the results of ``make`` for each row, all of whose values are texts."""
+        """Call ``make`` with each row's texts; return the results.
+
+        A value of another type is an error.
+        """
         return [make(*row) for row in texts(self.rows(query, *values))]
 
     def change(self, query: str, *values: object) -> int:
-        """Change rows, and return their number."""
+        """Run a statement that changes rows; return the number of changed rows."""
         return self._changed_rows(_in_sqlite(query), *values)
 
     def insert_tenant(self, name: str) -> None:
-        """Add a tenant, unless present."""
+        """Insert a tenant without roles and clusters, unless the tenant exists."""
         query = "INSERT OR IGNORE INTO tenants VALUES (?, ?, ?)"
         self._changed_rows(query, name, *TenantInfo().as_json())
 
     def delete_tenant(self, name: str) -> bool:
-        """Delete a tenant without namespaces; false if missing."""
+        """Delete a tenant without namespaces; return False if it does not exist."""
         with self._transaction():
             if self._rows(f"SELECT 1 FROM namespaces WHERE {INSIDE} LIMIT 1", *inside(name)):
                 raise NamespaceNotEmptyError
             return self._changed_rows("DELETE FROM tenants WHERE name=?", name) == 1
 
     def delete_policies(self, names: Sequence[str]) -> None:
-        """Delete all policies of some names."""
+        """Delete all message policies of the given names."""
         rows = [(name,) for name in names]
         with self._transaction():
             self._connection.executemany("DELETE FROM message_policies WHERE name=?", rows)
 
     def next_instance(self) -> int:
-        """Count up, and return the number before."""
+        """Return how many times this method was called before, by any process."""
         with self._transaction():
             self._changed_rows("INSERT OR IGNORE INTO marks VALUES ('instances', 0)")
             before = int(self._rows("SELECT value FROM marks WHERE name='instances'")[0][0])
@@ -90,12 +93,17 @@ def _in_sqlite(query: str) -> str:
 
 
 def inside(tenant: str) -> tuple[str, str]:
-    """Return the name bounds of a tenant's namespaces: 0 sorts directly after the slash."""
+    """Return exclusive bounds of the names of a tenant's namespaces.
+
+    The upper bound ends with 0, which sorts directly after the slash.
+    """
     return f"{tenant}/", f"{tenant}0"
 
 
 def texts(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the rows if all values are texts: SQLite accepts any type in any column.
+    """Return rows unchanged if all values are texts.
+
+    A check is needed because SQLite accepts any type in any column.
 
     Raises:
         TypeError: A value is not a text.
