@@ -1,4 +1,4 @@
-"""``loadgen report``, ``picture`` and ``sql``: queries of finished runs."""
+"""``loadgen report``, ``picture`` and ``sql``: commands that read finished runs."""
 
 from __future__ import annotations
 
