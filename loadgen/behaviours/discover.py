@@ -97,7 +97,7 @@ class Discover(Group):
 
     @property
     def lasts(self) -> bool:
-        """False: the run may end once all clients have reached their goal."""
+        """False: the run may end once all clients have been served completely."""
         return False
 
     async def client(self, me: LoadClient) -> None:
@@ -207,7 +207,9 @@ class _Subscription:
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Notify the schedule if the lost connection is the one that it uses.
+        """Notify the schedule that a connection is lost, if the schedule uses that connection.
+
+        The client may also have connections to other brokers.
 
         The client may also have connections to other brokers.
         """

@@ -49,7 +49,7 @@ class List(Group):
         return not self.every and not isinstance(self.arrive, Concurrency)
 
     async def client(self, me: LoadClient) -> None:
-        """List topics at each scheduled time; the client reaches its goal with its first lists."""
+        """List topics at each scheduled time; the client counts as served after its first lists."""
         settling: asyncio.Task[None] | None = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):

@@ -124,7 +124,7 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
 
 
 def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
-    """Refuse an invalid service URL, and an unconfirmed one of another machine.
+    """Refuse an invalid service URL, or another machine's URL without the user's confirmation.
 
     Raises:
         UsageError: The value is refused.

@@ -221,7 +221,7 @@ class Shock(Part):
 
 
 def outside(group: Group, count: int) -> str:
-    """Return why a group's namespaces are not among ``count`` namespaces; empty if they are."""
+    """Return why a group's namespaces exceed the run's ``count`` namespaces; empty if not."""
     first, end = group.namespaces or (0, count)
     if 0 <= first < end <= count:
         return ""

@@ -166,7 +166,7 @@ def _expectation_faults(tree: Written, check: CheckExpectation) -> Iterator[Faul
 
 
 def _read_named_files(tree: Written) -> None:
-    """Replace the names of traces' and service times' files by the contents of these files."""
+    """Replace the names of trace and service-time files by the contents of these files."""
     for group in tree.rows("clients"):
         arrive, kind = group.at("arrive"), group.at("arrive", "kind")
         file = arrive.at("file") if arrive and kind and kind.value == "trace" else None

@@ -163,7 +163,7 @@ class AnswerChecker:
     def body(
         self, namespace: Namespace, selection: str = "", asked_hash: str | None = None
     ) -> AnswerBody:
-        """Return an empty body for the bytes of a new answer about a namespace.
+        """Return the object that collects the bytes of a new answer to a list request.
 
         Args:
             namespace: The namespace, with the known number and hash of all names.

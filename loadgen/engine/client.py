@@ -143,7 +143,9 @@ class LoadClient(RowWriter):
             self.context.failures.append(error)
 
     def back(self) -> None:
-        """Record that the client has reached its goal, such as having its first list.
+        """Record that the client is back: it has been served completely.
+
+        Only the first call counts.
 
         Only the first call counts.
         """
@@ -154,7 +156,7 @@ class LoadClient(RowWriter):
                 self._stall(True)
 
     def gave_up(self, failed: Failed) -> None:
-        """Record that the client has given up, unless it has reached its goal before."""
+        """Record that the client has given up, unless it had been served completely before."""
         if not self.settled.is_set():
             lost = isinstance(failed.failure, Unanswered)
             self.event("lost" if lost else "refused", text=failed.reason)
@@ -303,7 +305,7 @@ class LoadClient(RowWriter):
         self.on_lost(link)
 
     def _arm(self) -> None:
-        """Set timers for the times at which the client is to drop or stall its connections."""
+        """Set timers for when the client is to drop its connections or stop reading from them."""
         clock, read, now = self.context.clock, self.group.read, self.now()
         moments: list[tuple[float, Callable[[], None]]] = [
             (moment - now, self.drop) for moment in self.plan.drops if moment >= self.started

@@ -241,7 +241,7 @@ class LoadConnection(asyncio.BufferedProtocol):
             self.drop(f"protocol error: {error}")
 
     def new_body(self, request_id: int) -> AnswerBody:
-        """Return the body for the bytes of a listing that has begun to arrive."""
+        """Return the object that collects the bytes of a listing that has begun to arrive."""
         waiting, selection = self._waiting.get(request_id), EVERYTHING
         if waiting is not None:
             selection = waiting.selection

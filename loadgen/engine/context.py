@@ -59,7 +59,7 @@ class TaskContext:
         warm_up: Requests due earlier do not count in totals and figures.
         end: Requests due at this moment or later are not sent.
         authentication: Credentials for CONNECT and for challenges; None: no credentials.
-        lags: Delay of each moment of the schedule, by moment: that of the moment's first client.
+        lags: How late the first client of each scheduled moment was, in seconds, by moment.
         failures: Errors of this program in behaviours; any ends the run.
         scratch: Read buffer of all connections of a loop. One is enough: a loop fills the buffer
             and hands it over within a single step.

@@ -118,7 +118,9 @@ def _told(
     shocks: Sequence[Mapping[str, Any]],
     **early: str | None,
 ) -> dict[str, Any]:
-    """Return those contents of run.json that the run determines.
+    """Return the contents of run.json that the run determines, such as tasks and shocks.
+
+    The caller adds the scenario and the facts about this machine.
 
     The caller adds the scenario and the facts about this machine.
 

@@ -324,7 +324,7 @@ class Task:
             self._stop.set()
 
     async def _end_when_settled(self) -> None:
-        """End the run early once all clients have reached their goal or given up."""
+        """End the run early once all clients have been served completely or have given up."""
         document = self.plan.document
         if document.phases.hold or any(each.lasts for each in document.clients):
             return
@@ -334,7 +334,7 @@ class Task:
         self._stop.set()
 
     async def _drain(self) -> None:
-        """Let no request begin, and wait for those under way, at most the drain's length."""
+        """Stop new requests, and wait for requests under way, at most for the drain's length."""
         self.context.totals.phase = "drain"
         self._stop.set()
         for client in self._clients:  # Within one turn: in the next a client could begin a request.

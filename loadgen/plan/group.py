@@ -134,7 +134,7 @@ class Group(Part):
 
     @property
     def lasts(self) -> bool:
-        """True if clients continue until the run ends, even after reaching their goal."""
+        """True if clients continue until the run ends, even after being served completely."""
         return True
 
     @property

@@ -207,7 +207,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def back(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Yield a chart of how many clients of each group had reached their goal at each moment."""
+    """Yield a chart of how many clients of each group had been served completely, over time."""
     found = _lines(runs, "back").get("back", [])
     if len(found) > _MOST_LINES:
         found = [each for each in found if each.rows[0]["discovers"]]

@@ -86,7 +86,7 @@ class Answers(BaseModel):
 
 
 class Back(BaseModel):
-    """How many of a group's clients reached their goal, and when; null means never."""
+    """How many of a group's clients were served completely, and when; null means never."""
 
     group: str
     family: str

@@ -147,7 +147,7 @@ class DemoResult(NamedTuple):
 
 
 def demo_runs(options: DemoOptions) -> list[tuple[DemoRun, Document, Place]]:
-    """Return the planned runs of the demo, each with its scenario and its place."""
+    """Return the planned runs of the demo, each with its scenario and where it runs."""
     # In a plain process, whatever the place of the storms.
     beside: Place = "virtual" if options.virtual else "processes"
     return [

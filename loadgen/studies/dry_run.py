@@ -51,10 +51,10 @@ class Machine(NamedTuple):
     """The resources that a machine has; None means unknown.
 
     Attributes:
-        descriptors: The limit of a process.
-        ports: Free for a pair of source and destination address.
-        memory_bytes: Available now.
-        disk_bytes: Free in the folder of the run.
+        descriptors: The most open files of a process.
+        ports: Free ports for a pair of source and destination address.
+        memory_bytes: Memory available now.
+        disk_bytes: Disk space free in the folder of the run.
     """
 
     descriptors: int
@@ -68,7 +68,7 @@ class GroupSchedule:
     """What is known before the run about the requests of a group of clients.
 
     Attributes:
-        connections: Through a proxy, at most.
+        connections: The most connections, if clients use a proxy.
         requests: Estimated number.
         first_start_seconds, last_start_seconds: When the clients start.
         answer_bytes: The mean size of an answer, on the wire.
@@ -91,7 +91,7 @@ class Need:
 
     Attributes:
         has: None is unknown.
-        remedy: The remedy of a lack; empty: the need has no limit.
+        remedy: What to do if the machine has too little; empty if the resource has no limit.
     """
 
     what: str

@@ -108,7 +108,7 @@ class Limit:
 
     Attributes:
         kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
-        passes, fails: The bracket: the last values of each kind; None without a limit.
+        passes, fails: The nearest values found on both sides of the limit; None without a limit.
         probes: All tried values, in order.
     """
 

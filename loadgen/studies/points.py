@@ -179,7 +179,7 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
 
 
 def kept(document: Document, options: RunOptions) -> Path | None:
-    """Return the directory of a finished run of the same scenario and place; None without one.
+    """Return the directory of an earlier finished run of the same scenario; None without one.
 
     Raises:
         UsageError: Document and options do not fit each other.

@@ -1,4 +1,4 @@
-"""Repeated runs of one scenario, or of two sides in turn that are to be compared.
+"""Repeated runs of a scenario, and alternating runs of two sides that are to be compared.
 
 :mod:`loadgen.results.comparing` judges by the tables whether sides differ, or agree.
 """

@@ -60,12 +60,12 @@ class Piece:
     """A part of a list for one task: some lines of a text, or a row group of a Parquet file.
 
     Attributes:
-        place: The name of the rows for people, before their numbers.
+        place: How error sentences call a row, such as ``line``, before its number.
         start: The first byte, or the number of the row group.
         end: The byte after the last, or the row group after it.
         rows: Number of rows, blank lines and comments included.
         first: The number of the first row in the file.
-        said: Columns' values in the names of the folders, by column.
+        said: Values of columns that the names of the file's folders state, by column.
     """
 
     file: Path

@@ -92,7 +92,7 @@ class LoadState:
 
 
 def _fingerprint(source: Path) -> str:
-    """Return a text that changes if the loaded files are others or have changed."""
+    """Return a text that differs between different files, and changes if the files change."""
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
     stats = [file.stat() for file in files]
     changed = max((stat.st_mtime for stat in stats), default=0)

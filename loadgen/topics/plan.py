@@ -108,7 +108,7 @@ class TopicPlan:
     """The plan of generated topics: number of names and namespaces, seed and shape.
 
     Attributes:
-        sizes: Names of each namespace; empty: dealt by the shape.
+        sizes: Number of names in each namespace; empty if the shape decides it.
         names: Names of the namespaces, in the order of the sizes; empty: generated.
     """
 

@@ -118,7 +118,7 @@ class Advice:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings if the broker pauses reading today, by the switch of PIP-434."""
+        """Warnings if the operator's broker has the switch of PIP-434 on, which pauses reading."""
         return tuple(switch_warnings(self.question, (self.setting or self.question.today).broker))
 
 
@@ -128,7 +128,7 @@ class Advice:
 def run_storm(
     question: Question, setting: Setting, options: RunOptions, run: Experiment = experiment
 ) -> Outcome:
-    """Run the storm of a question with given limits; return the outcome.
+    """Run a restart storm of a question's clients with the given limits; return the outcome.
 
     Raises:
         OutOfTimeError: The storm was cut in virtual time.
@@ -152,7 +152,7 @@ def run_storm(
 
 
 def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
-    """Return a function that runs the storm of a question in virtual time.
+    """Return a function that runs a question's restart storm in virtual time.
 
     After the given seconds from now a storm in progress is cut: ``OutOfTimeError``.
     """

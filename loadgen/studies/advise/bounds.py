@@ -70,7 +70,9 @@ def start(question: Question) -> Setting:
 
 
 def splits(question: Question) -> list[Setting]:
-    """Return several limits that use all memory of the goal.
+    """Return several settings of limits that use all the memory that the goal allows.
+
+    They split it differently between heap and direct memory.
 
     They split it differently between heap and direct memory.
     """

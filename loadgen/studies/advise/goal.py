@@ -1,4 +1,4 @@
-"""The goal that limits have to meet, and the outcome of a storm, judged by the goal."""
+"""The goal that topic-list limits have to meet, and the outcome of a restart storm."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a storm, such as how many clients got their list in time.
+    """The outcome of a simulated or real restart storm, such as how many clients recovered.
 
     Attributes:
         back: Clients that were back by the end of the goal's time.
         slowest_seconds: When the last client was back; None: no client was.
         requests: Lists and watches requested.
-        refused: Of these: see the question ``clients``.
+        refused: Refused requests of these, counted as in the shipped query ``clients``.
         accounted: The most that each server's limiter held, in bytes: heap and direct.
         reasons: Texts of refusals, with the number of each.
         stalled_seconds: Seconds in which hundreds waited for heap, and hardly a request was

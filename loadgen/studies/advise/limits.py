@@ -84,7 +84,10 @@ def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
 
 @dataclass(frozen=True)
 class Setting:
-    """The limits of broker and proxy; ``proxy`` is None if clients connect to the broker."""
+    """The topic-list limits of broker and proxy.
+
+    ``proxy`` is None if clients connect to the broker.
+    """
 
     broker: Limits
     proxy: Limits | None = None
@@ -153,7 +156,7 @@ def capped(setting: Setting, most: Setting) -> Setting:
 
 
 def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting:
-    """Return, for each memory limit, the larger of the searched and the present one.
+    """Return a setting whose memory limits are each the larger of the searched and the present one.
 
     If a raised limit takes the accountable memory, the other limit gets the rest.
     """

@@ -133,7 +133,7 @@ class Question:
 
     @property
     def families(self) -> Counter[str]:
-        """The number of clients by client library; those without one count as ``once``."""
+        """The number of clients of each library; clients without a library count as ``once``."""
         found: Counter[str] = Counter()
         for group in self.groups:
             found[group.family or ONCE] += group.count
@@ -287,7 +287,7 @@ def _topics(question: Question) -> dict[str, Any]:
 
 
 def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return pairs: how many namespaces have how many names each, the largest first.
+    """Return pairs of a number of namespaces and the number of names in each, the largest first.
 
     The number of namespaces, the number of all names, and the largest namespaces are kept.
     """

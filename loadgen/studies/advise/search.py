@@ -96,12 +96,12 @@ def reseeded(question: Question, further: int) -> Question:
 
 
 class OutOfTimeError(Exception):
-    """The time for storms is over, so that the storm in progress was cut."""
+    """The time for the search is over, so that the simulated storm in progress was cut."""
 
 
 @dataclass
 class Tries:
-    """The storms of a search, which runs each combination of load and limits only once.
+    """The restart storms run during a search, each combination of load and limits only once.
 
     Args:
         storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.

@@ -86,7 +86,7 @@ class Figure:
 
 
 class Fitted(NamedTuple):
-    """The service times, and other figures, that the measuring loads found.
+    """The service times and rates computed from the runs of the measuring loads.
 
     Attributes:
         times: Service times that clients can measure, by name.

@@ -129,7 +129,7 @@ def measured(
     seconds: float,
     on_probe: Callable[[str], None] = lambda said: None,
 ) -> Measured:
-    """Run all measuring loads against a broker, and compute its service times.
+    """Run small loads against a broker, one after the other; compute its service times.
 
     Args:
         options: The address of the broker, and the folder of the runs.
