@@ -1,1 +1,1 @@
-"""Topics by the million, clients by the thousand, and reports of both."""
+"""A load generator for Pulsar's topic discovery: it makes topics, runs clients, writes reports."""

@@ -1,4 +1,4 @@
-"""The command line of the load generator: sub-commands, each imported when called.
+"""The command line of the load generator, which imports each sub-command only when it is called.
 
 ``loadgen --help`` and usage errors answer immediately, without importing Spark, Arrow or aiohttp.
 Failures that a user can cause end in one sentence and an exit code.
@@ -47,10 +47,10 @@ _PANELS = (*("Start here",) * 6, *("Topics",) * 3, *("Finished runs",) * 4, *("M
 
 
 class LazyGroup(TyperGroup):
-    """A group that imports a sub-command only when called."""
+    """A group of sub-commands that imports a sub-command's module only when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
-        """Replace a sub-command's entry in the overview by the imported command itself."""
+        """Return the sub-command that the arguments name, imported now."""
         if args and args[0] not in SUBCOMMANDS:
             _refuse_scenario(ctx, args[0])
         name, _, rest = super().resolve_command(ctx, args)
@@ -77,7 +77,7 @@ def imported_command(name: str) -> Any:  # noqa: ANN401
 
 
 def say_version(asked: bool) -> None:
-    """Print the version and end, if requested."""
+    """Print the version and exit, if ``--version`` was passed."""
     if asked:
         typer.echo(f"Floodgate {VERSION}")
         raise typer.Exit
@@ -140,7 +140,10 @@ for (_name, (_, _said)), _panel in zip(SUBCOMMANDS.items(), _PANELS, strict=True
 
 
 def main() -> None:
-    """Run the command line; a :class:`LoadgenError` becomes its sentence and its exit code."""
+    """Run the command line, and exit with its exit code.
+
+    A :class:`LoadgenError` is printed as one sentence, and determines the exit code.
+    """
     try:
         _refuse_passwords()
         code = _exit_code(as_json="--json" in sys.argv)
@@ -159,7 +162,9 @@ def main() -> None:
 
 
 def _refuse_passwords() -> None:
-    """Refuse addresses with a password, because runs would keep and show the password.
+    """Refuse arguments with a URL that contains a password.
+
+    A run would store and show the password.
 
     Raises:
         UsageError: An address has a password; the message does not repeat the password.
@@ -183,7 +188,7 @@ def _exit_code(*, as_json: bool) -> int:
 
 
 def _say(sentence: str) -> None:
-    """Print an error: a sentence for people, with ``--json`` an object on a line."""
+    """Print an error on standard error: a sentence or, with ``--json``, a JSON object."""
     told = f"loadgen: {sentence}"
     if "--json" in sys.argv:
         told = json.dumps({"error": sentence}, ensure_ascii=False)

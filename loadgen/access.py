@@ -1,4 +1,4 @@
-"""The credentials and trusted certificates that loadgen uses, named by environment variables.
+"""The credentials and trusted certificates of loadgen, which environment variables name.
 
 ``loadgen --auth-params`` sets the variables, so that tasks in other processes find them too.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn errors of credentials and certificates into errors of usage."""
+    """Convert errors about credentials and certificates into :class:`UsageError`."""
     try:
         yield
     except (PulsarException, AdminError) as error:
@@ -37,7 +37,7 @@ def _refusing() -> Iterator[None]:
 
 
 def name_access(plugin: str | None, params: str | None, trust: str | None) -> None:
-    """Put options into the environment of this process and of its children.
+    """Write the command line's credentials into the environment of this process and its children.
 
     Raises:
         UsageError: The options are the secret itself, or the plug-in is unknown.
@@ -50,7 +50,9 @@ def name_access(plugin: str | None, params: str | None, trust: str | None) -> No
 
 
 def carried_access() -> dict[str, str]:
-    """Return the contents of credentials and certificates, for a host without their files.
+    """Return the contents of the credential and certificate files.
+
+    They are sent to a host that does not have these files.
 
     Raises:
         UsageError: A file cannot be read.
@@ -61,7 +63,9 @@ def carried_access() -> dict[str, str]:
 
 @contextmanager
 def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
-    """Use the credentials of another host for a block, in files that only this process reads.
+    """Use credentials sent by another host within a ``with`` block.
+
+    They are in temporary files that only this process reads.
 
     A killed task leaves no files behind, if the system has files in memory.
     """
@@ -85,7 +89,7 @@ def access_taken(contents: Mapping[str, str]) -> Iterator[None]:
 
 
 def own_credentials() -> Authentication | None:
-    """Return the credentials for servers; None without credentials.
+    """Return this process' credentials for servers; None if it has none.
 
     Raises:
         UsageError: The credentials cannot be read.
@@ -95,7 +99,9 @@ def own_credentials() -> Authentication | None:
 
 
 def own_tls() -> ssl.SSLContext:
-    """Return the TLS context of binary connections: trust, own certificate, checked names.
+    """Return the TLS context of connections to servers' binary ports.
+
+    It trusts the configured certificates, presents the client's own, and checks host names.
 
     Raises:
         UsageError: A file cannot be used.
@@ -109,7 +115,7 @@ def own_tls() -> ssl.SSLContext:
 
 
 def admin_of(url: str, seconds: float) -> PulsarAdmin:
-    """Return the admin REST of an address.
+    """Return a client of the admin REST API at a URL.
 
     Raises:
         AdminError: The address is invalid, or a file of certificates cannot be used.
@@ -121,7 +127,7 @@ def admin_of(url: str, seconds: float) -> PulsarAdmin:
 
 
 class WebPages:
-    """Blocking reads of pages of servers' web ports.
+    """A blocking HTTP client that reads pages of servers' web ports.
 
     Raises:
         UsageError: The credentials cannot be read, or a file of certificates cannot be used.
@@ -137,7 +143,7 @@ class WebPages:
         )
 
     def read(self, url: str, seconds: float, most_bytes: int) -> str:
-        """Return a page.
+        """Return the text of the page at a URL, up to ``most_bytes``.
 
         Raises:
             OSError: No answer, or a refusal.

@@ -1,4 +1,4 @@
-"""The errors of loadgen, one sentence for the user each, and the exit codes.
+"""The exceptions of loadgen, each with one sentence for the user, and the exit codes.
 
 The codes follow k6 where k6 has a code (99), so that a pipeline can tell a broken limit from a
 broken measurement.
@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
 
 
 class LoadgenError(Exception):
-    """An expected failure; ``str()`` is the whole message for the user.
+    """An expected failure of loadgen; ``str()`` is the whole message for the user.
 
     Args:
         sentence: The fault, the value and the remedy.
@@ -53,7 +53,7 @@ class LoadgenError(Exception):
 
 
 class UsageError(LoadgenError):
-    """An option or an argument is wrong, or does not fit the situation."""
+    """An option, an argument or a file of the user is wrong."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence, ExitCode.USAGE)
@@ -61,14 +61,16 @@ class UsageError(LoadgenError):
 
 
 def reason_of(error: Exception) -> str:
-    """Return an error's message on one line; the name of the error's kind without a message."""
+    """Return an exception's message on one line; its class name if it has no message."""
     text = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
     return str(text).splitlines()[0].rstrip(".")
 
 
 @contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Make the directory of ``--out``, and turn failed writes into a sentence.
+    """Make the directory of ``--out``; failed writes within the ``with`` block become errors.
+
+    They have a sentence for the user.
 
     Raises:
         LoadgenError: The directory or a file cannot be written.
@@ -83,7 +85,7 @@ def writing(out: Path) -> Iterator[None]:
 
 
 def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str = "strict") -> str:
-    """Return the text of a file that the user named.
+    """Read the text of a file that the user named.
 
     Args:
         what: The file's purpose, for the sentence.
@@ -107,7 +109,7 @@ def read_text(what: str, file: Path, most_bytes: int = 256 << 20, undecoded: str
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a page or picture, and make its folder.
+    """Write a text file such as a page or picture, making its folder if needed.
 
     Raises:
         UsageError: The file cannot be written.
@@ -121,14 +123,17 @@ def write_text(file: Path, text: str) -> None:
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
-    """Write a given value, cut short, with YAML's words for booleans and null."""
+    """Format a user's value for an error sentence, cut short.
+
+    Booleans and null are written as in YAML.
+    """
     words = {None: "null", True: "true", False: "false"}
     text = words[value] if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def meant(name: str, known: Sequence[str]) -> str:
-    """Return the end of a sentence with the known names closest to an unknown name."""
+    """Return the end of an error sentence that suggests the known names closest to a wrong one."""
     near = get_close_matches(name, known, 1, 0.6) or [
         each for each in known if len(name) >= _SHORTEST_COMMON and each.startswith(name)
     ]
@@ -145,7 +150,7 @@ WITHOUT_SPARK = f"Spark needs the package pyspark: {REMEDY}, or use --place proc
 
 
 def require_spark() -> None:
-    """Refuse a run in Spark before the run begins, unless Spark is installed.
+    """Refuse a run in Spark, before it begins, if Spark is not installed.
 
     Raises:
         LoadgenError: Spark is not installed.

@@ -1,4 +1,4 @@
-"""The memory limits in a JVM's options, compared with the topic-list limits."""
+"""The memory limits in a server's JVM options, compared with its topic-list limits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ _FEW = 0.5
 
 @dataclass(frozen=True)
 class JvmOptions:
-    """The memory limits of a server's JVM. Units: bytes; None: not in the options."""
+    """The memory limits in a server's JVM options, in bytes; None if not among the options."""
 
     heap: int | None = None
     direct: int | None = None
 
 
 def parse_jvm_options(option: str, text: str) -> JvmOptions:
-    """Read options in the form of ``PULSAR_MEM``: ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
+    """Parse the memory limits in options such as ``-Xmx2g -XX:MaxDirectMemorySize=4g``.
+
+    They are written as in ``PULSAR_MEM``.
 
     The last of repeated options counts, and direct memory defaults to the heap's limit, as in the
     JVM. Other options are ignored.
@@ -50,7 +52,7 @@ def parse_jvm_options(option: str, text: str) -> JvmOptions:
 
 
 def left_of(server: str, options: JvmOptions, heap_mb: int, direct_mb: int) -> list[str]:
-    """Return sentences about the JVM's memory that topic-list limits leave to the rest."""
+    """Return sentences on how much of a JVM's memory the topic-list limits leave for the rest."""
     told = []
     for memory, limit_mb in (("heap", heap_mb), ("direct", direct_mb)):
         most, name = getattr(options, memory), JVM_OPTIONS[memory]

@@ -1,4 +1,6 @@
-"""Live display of a run: a screen of 80 by 24 on a terminal, otherwise a line a second.
+"""The display of a run in progress.
+
+On a terminal it is a screen of 80 by 24 characters, otherwise a line a second.
 
 Programs, which read JSON, get no display. All output goes to standard error.
 """
@@ -51,7 +53,9 @@ def live_display(
     first: str = "connecting",
     as_json: bool = False,
 ) -> Iterator[Callable[[RunOptions], RunOptions]]:
-    """Show a run on a stream for a block; yield a function that connects a run's options.
+    """Show a run's progress on a stream during a ``with`` block.
+
+    Yields a function that adds the display's callbacks to the run's options.
 
     Args:
         title: Name of the run.
@@ -77,7 +81,10 @@ def live_display(
 
 @contextmanager
 def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
-    """Write a changed line a second, from a thread: a simulation blocks the main thread."""
+    """Write the progress line once a second if it has changed.
+
+    A thread writes it, because a simulation blocks the main thread.
+    """
     ended = threading.Event()
 
     def write_lines() -> None:
@@ -99,7 +106,7 @@ def _lines(stream: TextIO, line: Callable[[], str]) -> Iterator[None]:
 
 
 class LiveRun:
-    """The newest totals of a run, and their screen or line.
+    """The newest totals of a run, rendered as a screen or a line.
 
     Mutable state: the totals of the last seconds by moment, the moment of the first request, the
     samples of servers, and the function that inspects a simulation. Bound: of totals older than
@@ -126,7 +133,7 @@ class LiveRun:
         self._look: Callable[[], tuple[float, Totals]] | None = None
 
     def observed(self, options: RunOptions) -> RunOptions:
-        """Return options of a run that reports progress to this display."""
+        """Return a run's options with callbacks that report progress to this display."""
         return replace(
             options,
             on_progress=self.add,
@@ -135,7 +142,7 @@ class LiveRun:
         )
 
     def add(self, totals: Totals) -> None:
-        """Add new totals."""
+        """Add the newest totals of the run."""
         at = self._now()
         if totals.started:
             self._first_request = min(self._first_request, at)
@@ -145,18 +152,21 @@ class LiveRun:
 
     @property
     def ended_per_second(self) -> float:
-        """Requests that ended per second, over the last seconds."""
+        """The number of requests that ended per second, over the last five seconds."""
         (before, then), (at, now) = self._seen[0], self._seen[-1]
         ended = sum(now.ended.values()) - sum(then.ended.values())
         return ended / (at - before) if at > before else 0.0
 
     def percentile(self, share: float) -> float | None:
-        """Return a percentile of the answers of the last seconds; None without an answer."""
+        """Return a percentile of the latencies of the last five seconds; None without answers."""
         then, now = (self._seen[place][1].all_latencies for place in (0, -1))
         return percentile([b - a for a, b in zip(then, now, strict=True)], share)
 
     def line(self) -> str:
-        """Return a line of less than 80 columns for 10,000 clients; empty without totals."""
+        """Return the progress as a line; empty before the first connection.
+
+        For 10,000 clients it has less than 80 characters.
+        """
         clients, totals = sum(self._clients.values()), self._seen[-1][1]
         if self._look is not None:
             at, totals = self._look()
@@ -167,7 +177,7 @@ class LiveRun:
         return f"{counts(totals, clients)}{latency}" if totals.connected else ""
 
     def screen(self) -> Text:
-        """Return the whole screen as text; of a run in virtual time the line alone."""
+        """Return the progress as a screen; for a run in virtual time as a line."""
         if self._look is not None:
             return Text(self.line(), overflow="ellipsis", no_wrap=True)
         totals = self._seen[-1][1]
@@ -209,7 +219,7 @@ def _phase_of(totals: Totals) -> str:
 
 
 def counts(totals: Totals, clients: int) -> str:
-    """Return the phase of a run, and the outcomes of requests, or the connected clients."""
+    """Return a run's phase and the outcomes of its requests, or first its connected clients."""
     lost = totals.of(*LOST)
     done = f"{min(totals.connected, clients):,} of {clients:,} clients"
     if totals.started:
@@ -236,7 +246,7 @@ def _group_line(name: str, totals: Totals, clients: Mapping[str, int]) -> Text:
 
 
 def server_lines(samples: Samples) -> Iterator[Text]:
-    """Yield a line for each watched server: used limits, and resources of its process.
+    """Yield lines about each sampled server: memory used of its limits, and process resources.
 
     At most three lines for each server; a figure without a sample is left out.
     """

@@ -1,4 +1,4 @@
-"""Loopback addresses, told from others so that a load never hits a cluster by accident."""
+"""Detection of loopback addresses, so that a load never hits a cluster by accident."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONFIRMATION_FLAG = "--yes-this-is-my-cluster"
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether every host of a URL, or a bare host, is on the loopback.
+    """Return whether all hosts of a URL, or a bare host, are on the loopback.
 
     A name counts only if all of its addresses are loopback addresses: a name that cannot be
     resolved, or resolves to both kinds, does not.
@@ -25,7 +25,7 @@ def is_loopback(address: str) -> bool:
 
 
 def require_own_cluster(url: str, *, confirmed: bool) -> None:
-    """Refuse to work against ``url`` unless on the loopback or confirmed by the user.
+    """Refuse a URL that is not on the loopback, unless the user confirmed it by an option.
 
     Raises:
         UsageError: The address is not loopback and was not confirmed.
@@ -39,19 +39,22 @@ def require_own_cluster(url: str, *, confirmed: bool) -> None:
 
 
 def hosts_of(address: str) -> list[str]:
-    """Return the hosts of a URL (Pulsar's may name several, by commas) or of a bare address."""
+    """Return the hosts of a URL or of a bare address.
+
+    A service URL of Pulsar may have several, separated by commas.
+    """
     netloc = urlsplit(address if "//" in address else f"//{address}").netloc
     return [host for part in netloc.split(",") if (host := _host(part.rpartition("@")[2]))]
 
 
 def _host(part: str) -> str:
-    """Return the host of ``host:port``; of IPv6 without brackets: a bare address has no port."""
+    """Return the host of ``host:port``, or of a bare IPv6 address, which has no port."""
     bare = part.count(":") > 1 and not part.startswith("[")
     return part if bare else urlsplit(f"//{part}").hostname or ""
 
 
 def _host_is_loopback(host: str) -> bool:
-    """Return whether all addresses of one host are loopback, IPv4 in IPv6 included."""
+    """Return whether all addresses of a host are on the loopback, IPv4-mapped ones included."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

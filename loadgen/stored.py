@@ -1,4 +1,4 @@
-"""Paths in object stores and Hadoop file systems, with the methods of :class:`pathlib.Path`.
+"""Paths in object stores and Hadoop file systems, which behave like :class:`pathlib.Path`.
 
 Code that reads and writes through these methods works in a store unchanged. Code that needs a local
 file, such as a server's import, raises a sentence for the user. A store cannot rename: an object
@@ -41,7 +41,9 @@ _VARIABLES = (
 
 
 def placed(path: Path) -> Path:
-    """Return a path in a store for an address, ``s3a://bucket/x``, and other paths unchanged.
+    """Convert a path that is an address, such as ``s3a://bucket/x``, to a :class:`StoredPath`.
+
+    Other paths are returned unchanged.
 
     Raises:
         UsageError: The address has an unknown scheme.
@@ -61,12 +63,12 @@ def placed(path: Path) -> Path:
 
 
 def store_variables() -> dict[str, str]:
-    """Return the environment variables with a store's address and credentials."""
+    """Return the environment variables that hold an object store's address and credentials."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
 class StoredPath(PosixPath):
-    """A path in a store, such as ``s3a://bucket/folder/file``."""
+    """A path in an object store or Hadoop file system, such as ``s3a://bucket/folder/file``."""
 
     def __str__(self) -> str:
         return super().__str__().replace(":/", "://", 1)
@@ -76,14 +78,14 @@ class StoredPath(PosixPath):
 
     @property
     def at(self) -> tuple[fs.FileSystem, str]:
-        """The file system, and the path within the file system."""
+        """The Arrow file system, and the path within it."""
         scheme, place, *names = self.parts
         system, root = _file_system(scheme.rstrip(":"), place)
         return system, "/".join([root.rstrip("/"), *names])
 
     @contextmanager
     def asked(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Yield ``at`` for calls to the file system, and turn errors of the block into sentences.
+        """Yield ``at`` for calls to the file system, converting errors to LoadgenError.
 
         Raises:
             FileNotFoundError: The path does not exist.
@@ -106,7 +108,7 @@ class StoredPath(PosixPath):
             return system.get_file_info(path)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return kind, size and time of change.
+        """Return the file type, size and modification time.
 
         Raises:
             FileNotFoundError: The path does not exist.
@@ -120,15 +122,15 @@ class StoredPath(PosixPath):
         return os.stat_result((mode, 0, 0, 0, 0, 0, info.size or 0, 0, changed, 0))
 
     def exists(self, **_: object) -> bool:
-        """Return True for a file, and for a folder with files."""
+        """Return True if the path is a file, or a folder with files."""
         return self._info().type is not fs.FileType.NotFound
 
     def is_dir(self, **_: object) -> bool:
-        """Return True for a folder."""
+        """Return True if the path is a folder."""
         return self._info().type is fs.FileType.Directory
 
     def is_file(self, **_: object) -> bool:
-        """Return True for a file."""
+        """Return True if the path is a file."""
         return self._info().type is fs.FileType.File
 
     def iterdir(self) -> Generator[Self, None, None]:
@@ -144,15 +146,15 @@ class StoredPath(PosixPath):
             yield child
 
     def glob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
-        """Yield the folder's files and folders with a matching name, ``*.parquet``."""
+        """Yield the files and folders in this folder whose name matches, such as ``*.parquet``."""
         return (each for each in self.iterdir() if fnmatch(each.name, pattern))
 
     def rglob(self, pattern: str, **_: object) -> Generator[Self, None, None]:
-        """Yield matching files and folders of this folder and of all folders below."""
+        """Yield the files and folders at any depth below this folder whose name matches."""
         return (each for each in self._listing(recursive=True) if fnmatch(each.name, pattern))
 
     def resolve(self, strict: bool = False) -> Self:
-        """Return this path: every path in a store is absolute."""
+        """Return this path unchanged, because paths in a store are always absolute."""
         del strict
         return self
 
@@ -166,21 +168,21 @@ class StoredPath(PosixPath):
         return opened if "b" in mode else io.TextIOWrapper(opened, **text)
 
     def input(self) -> pa.NativeFile:
-        """Open the file for Arrow."""
+        """Open the file as an Arrow input file."""
         with self.asked() as (system, path):
             return system.open_input_file(path)
 
     def write_bytes(self, data: ReadableBuffer) -> int:
-        """Write the whole file."""
+        """Write the whole file, replacing an older one."""
         with self.asked(), written_whole(self) as stream:
             return int(stream.write(data))
 
     def write_text(self, data: str, encoding: str | None = None, *_: object, **__: object) -> int:
-        """Write the whole file."""
+        """Write the whole file as text, replacing an older one."""
         return self.write_bytes(data.encode(encoding or "utf-8"))
 
     def mkdir(self, *_: object, **__: object) -> None:
-        """Do nothing: the first file makes the folders."""
+        """Do nothing: a store makes folders when the first file is written."""
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the file."""
@@ -189,12 +191,12 @@ class StoredPath(PosixPath):
                 system.delete_file(path)
 
     def remove(self) -> None:
-        """Delete the folder with all files."""
+        """Delete the folder with all its files."""
         with self.asked() as (system, path):
             system.delete_dir(path)
 
     def clear(self, first: str, spared: str = "") -> None:
-        """Delete all files of the folder except those matching a pattern, such as ``*.log``.
+        """Delete all files of the folder except those matching ``spared``, such as ``*.log``.
 
         ``first``, the mark of a whole folder, is deleted first.
         """
@@ -228,12 +230,15 @@ def _file_system(scheme: str, place: str) -> tuple[fs.FileSystem, str]:
 
 
 def readable(path: Path) -> Path | pa.NativeFile:
-    """Return a source that Arrow can read: the path of a local file, or an open file of a store."""
+    """Return what Arrow can read: a local path unchanged, or an opened file of an object store."""
     return path.input() if isinstance(path, StoredPath) else path
 
 
 def lies_in(path: Path, folder: Path) -> bool:
-    """Return whether a path is a folder or lies in it; ``s3`` and ``s3a`` count as one store."""
+    """Return whether ``path`` is ``folder`` or lies in it.
+
+    ``s3`` and ``s3a`` count as the same store.
+    """
     one, other = (_plain(each.resolve()) for each in (path, folder))
     return one.is_relative_to(other)
 
@@ -245,7 +250,7 @@ def _plain(path: Path) -> PurePath:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a file for writing that appears at the path at the end of the block.
+    """Open a file for writing that appears at ``path`` only when the ``with`` block has ended.
 
     If the block fails, the written bytes are deleted.
 
@@ -272,7 +277,7 @@ def written_whole(path: Path) -> Iterator[pa.NativeFile]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically.
+    """Write a text file so that it appears only when it is complete.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -292,7 +297,9 @@ def _asked(path: Path) -> AbstractContextManager[tuple[fs.FileSystem, str]]:
 
 @contextmanager
 def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredPath]:
-    """Empty a folder for a block that writes ``mark`` last; empty it again if the block fails.
+    """Empty a folder before a ``with`` block that writes to it, and again if the block fails.
+
+    The block writes ``mark`` last.
 
     Files matching ``spared`` stay, except at a Ctrl-C.
     """
@@ -307,7 +314,10 @@ def emptied(folder: StoredPath, mark: str, spared: str = "") -> Iterator[StoredP
 
 @contextmanager
 def folder_here(path: Path) -> Iterator[Path]:
-    """Yield a local folder; afterwards copy its files to ``path`` if that is in a store."""
+    """Yield a local folder to write to, for a path that may be in an object store.
+
+    At the end of the ``with`` block its files are copied to the store.
+    """
     if not isinstance(path, StoredPath):
         yield path
         return
@@ -331,7 +341,10 @@ def _copy(folder: Path, path: StoredPath) -> None:
 
 
 def copied_here(path: Path, folder: Path) -> Path:
-    """Return a local folder unchanged; copy a folder of a store to ``folder``, and return that."""
+    """Return a local folder with the files of ``path``.
+
+    A folder in an object store is copied to ``folder``; a local one is returned unchanged.
+    """
     if not isinstance(path, StoredPath):
         return path
     try:

@@ -1,4 +1,4 @@
-"""Bytes, seconds and counts written with units, for people.
+"""Formatting of bytes, seconds and counts with units for people, and parsing of sizes.
 
 One MB is 1,048,576 bytes and one kB 1,024 bytes throughout, as in Pulsar's own keys
 (``maxTopicListInFlightHeapMemSizeMB``).
@@ -15,7 +15,7 @@ MB_BYTES = 1024 * 1024
 
 
 def format_bytes(size_bytes: float) -> str:
-    """Write a size in MB, in kB under a tenth of a MB, or in bytes under 1,000.
+    """Format a size in MB, in kB below a tenth of a MB, or in bytes below 1,000.
 
     From 1 MB on all sizes are in MB, so that the figures of a table compare at a glance.
 
@@ -35,7 +35,7 @@ def format_bytes(size_bytes: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a duration with the digits that matter: milliseconds under a second.
+    """Format a duration with few digits, in milliseconds below a second.
 
     Units: seconds.
     """
@@ -49,12 +49,12 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """Write a whole number with thousands separated."""
+    """Format a whole number with separators between thousands."""
     return f"{count:,.0f}"
 
 
 def plural(count: int, singular: str, several: str | None = None) -> str:
-    """Write a count with a noun: ``1 client``, ``1,000 clients``."""
+    """Format a count with its noun: ``1 client``, ``1,000 clients``."""
     noun = singular if count == 1 else several or f"{singular}s"
     return f"{count:,} {noun}"
 
@@ -65,7 +65,7 @@ _FACTORS = {None: 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**2
 
 
 def parse_size(option: str, text: str, suffix: str = "") -> float:
-    """Return bytes of ``100kB`` (1,000 each), ``64KiB`` (1,024 each) or a plain number.
+    """Parse a size in bytes: ``100kB`` (of 1,000), ``64KiB`` (of 1,024) or a plain number.
 
     Raises:
         UsageError: Any other text.
@@ -79,5 +79,5 @@ def parse_size(option: str, text: str, suffix: str = "") -> float:
 
 
 def rate_text(bytes_per_second: float) -> str:
-    """Write a speed in the form of the option: ``100kB/s``, or 0."""
+    """Format a speed as options write it: ``100kB/s``, or 0."""
     return f"{bytes_per_second / 1000:g}kB/s" if bytes_per_second else "0"

@@ -1,4 +1,4 @@
-"""Work beside the main thread: worker processes, and threads with an event loop.
+"""Work outside of the main thread: worker processes, and threads with an event loop.
 
 The driver alone decides when worker processes end; a killed driver ends them.
 """
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def follow_driver() -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes, to the driver; end with the driver.
+    """Make a worker process ignore Ctrl-C, and end when the driver process ends.
+
+    A terminal sends Ctrl-C to all processes, but the driver alone handles it.
 
     Files still written by a killed driver's workers would obstruct the next driver.
     """
@@ -29,7 +31,7 @@ def follow_driver() -> None:
 
 
 def end_with_driver() -> None:
-    """Wait, in a worker process, until the driver has died; then end without a report."""
+    """Wait until the driver process has died; then end this worker process immediately."""
     driver = parent_process()
     assert driver is not None
     driver.join()
@@ -40,7 +42,7 @@ def end_with_driver() -> None:
 def signals_taken(
     handler: Callable[[int, object], None] | signal.Handlers, *numbers: signal.Signals
 ) -> Iterator[None]:
-    """Handle signals with a function within the block; possible only in the main thread."""
+    """Handle signals with the given function during a ``with`` block, in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,7 +60,7 @@ def in_thread(
     work: Coroutine[Any, Any, None],
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> Iterator[asyncio.AbstractEventLoop]:
-    """Run a coroutine in a thread; yield the thread's event loop.
+    """Run a coroutine in a new thread during a ``with`` block; yield the thread's event loop.
 
     At the end of the block the coroutine and all its tasks are cancelled.
     """

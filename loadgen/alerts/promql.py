@@ -1,4 +1,6 @@
-"""An evaluator of the part of PromQL that alerting rules use, over the scrapes of a run.
+"""An evaluator of PromQL over the metrics sampled in a run.
+
+It knows the part of PromQL that the alerting rules use.
 
 An expression is parsed once and evaluated at each scrape. Other syntax is refused by name:
 ``promtool`` knows all of PromQL.
@@ -30,7 +32,9 @@ _NEAR = 1.1
 
 
 class Scrapes(NamedTuple):
-    """Scraped pages of all targets, one after each interval; outside of the run nothing changes.
+    """The metrics of all servers as Prometheus would scrape them, a page per scrape interval.
+
+    Before the first page and after the last one nothing changes.
 
     A target without an answer has no series in that page, like stale series in Prometheus.
 
@@ -43,7 +47,7 @@ class Scrapes(NamedTuple):
     pages: Sequence[Mapping[str, Vector]]
 
     def instant(self, number: int, metric: str, matches: Matches) -> Vector:
-        """Return the series of a page that match a selector.
+        """Return the series of a metric in one page whose labels match a selector.
 
         The first page stands for all time before the run, and the last for all time after.
         """
@@ -53,7 +57,7 @@ class Scrapes(NamedTuple):
     def window(
         self, number: int, seconds: float, metric: str, matches: Matches
     ) -> dict[Labels, Points]:
-        """Return the points of each series in the time that ends with a page."""
+        """Return each series' points in the ``seconds`` up to the page of the given number."""
         found: defaultdict[Labels, Points] = defaultdict(list)
         for back in range(math.ceil(seconds / self.every) - 1, -1, -1):
             for series, value in self.instant(number - back, metric, matches).items():
@@ -65,7 +69,7 @@ class Scrapes(NamedTuple):
 
 
 def _increase(points: Points, seconds: float) -> float | None:
-    """Return the increase of a counter in the range up to now, as Prometheus extrapolates.
+    """Return how much a counter rose in the last ``seconds``, as PromQL's ``increase``.
 
     A fall means that the counter began again from 0. The gaps at both ends of the range are
     extrapolated: by half a step at most if the points end early, and never below 0.
@@ -94,7 +98,7 @@ def _over_time(reckon: Callable[[list[float]], float]) -> Callable[[Points, floa
 
 
 def _divided(one: float, other: float) -> float:
-    """Divide as floats of IEEE 754 do."""
+    """Divide floats as IEEE 754 does: a division by zero returns an infinity or NaN."""
     if other:
         return one / other
     return math.nan if not one or math.isnan(one) else math.copysign(math.inf, one)
@@ -139,18 +143,18 @@ _PART = re.compile(r"(\d+)(ms|[smhdwy])")
 
 
 class NotEvaluatedError(ValueError):
-    """An expression uses unknown syntax, which the message quotes."""
+    """An expression uses PromQL syntax that this module does not know; the message quotes it."""
 
 
 class Expression(NamedTuple):
-    """A parsed expression: the names of its metrics, and the series for which it is true."""
+    """A parsed PromQL expression: the metrics in it, and the function that evaluates it."""
 
     metrics: frozenset[str]
     evaluate: Evaluation
 
 
 def parse_promql(text: str) -> Expression:
-    """Parse an expression.
+    """Parse a PromQL expression.
 
     Raises:
         NotEvaluatedError: The text is no expression, or uses syntax beyond this module.
@@ -163,12 +167,15 @@ def parse_promql(text: str) -> Expression:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of ``1m30s``."""
+    """Convert a duration of Prometheus, such as ``1m30s``, to seconds."""
     return sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(text))
 
 
 class _Parser:
-    """Parses an expression from the left. Mutable state: remaining tokens, metrics so far."""
+    """A recursive-descent parser of one PromQL expression.
+
+    Mutable state: the tokens not yet parsed, and the metrics found.
+    """
 
     def __init__(self, text: str) -> None:
         self.metrics: set[str] = set()
@@ -177,11 +184,11 @@ class _Parser:
 
     @property
     def next(self) -> str:
-        """The next token; empty at the end."""
+        """The next token; empty after the last one."""
         return self._tokens[-1][1] if self._tokens else ""
 
     def _take(self, *wanted: str) -> str:
-        """Take the next token if wanted; otherwise return an empty text."""
+        """Consume the next token if it is one of ``wanted``; otherwise return an empty text."""
         return self._tokens.pop()[1] if self._tokens and self.next in wanted else ""
 
     def _require(self, wanted: str) -> None:
@@ -194,7 +201,7 @@ class _Parser:
         return self._tokens.pop()[1]
 
     def binary(self, level: int) -> Operand:
-        """Parse operands joined by operators of a level or above."""
+        """Parse operands joined by operators of the given precedence level or of a higher one."""
         if level == len(_LEVELS):
             return self._operand()
         left = self.binary(level + 1)
@@ -224,7 +231,7 @@ class _Parser:
         return inner
 
     def _selector(self, metric: str) -> Matches:
-        """Parse a selector's conditions on labels, after the name of the metric."""
+        """Parse the conditions on labels, ``{label="value"}``, that follow a metric's name."""
         self.metrics.add(metric)
         wanted: list[tuple[str, Callable[[str, str], bool], str]] = []
         if self._take("{"):
@@ -272,7 +279,7 @@ class _Parser:
         return evaluate
 
     def _grouping(self) -> tuple[str, set[str]]:
-        """Parse the labels that an aggregation keeps, or leaves out."""
+        """Parse the labels after an aggregation's ``by`` or ``without``."""
         labels = set()
         if by := self._take("by", "without"):
             self._require("(")
@@ -290,7 +297,7 @@ def _unnamed(series: Labels) -> Labels:
 
 
 def _joined(sign: str, left: Operand, right: Operand) -> Operand:
-    """Return the result of an operator between two operands."""
+    """Return the operand that results from an operator between two operands."""
     if isinstance(left, float) and isinstance(right, float) and sign in _ARITHMETIC:
         return _ARITHMETIC[sign](left, right)
     numbers = isinstance(left, float) + isinstance(right, float)
@@ -323,7 +330,10 @@ def _of_sets(sign: str, one: Vector, other: Vector) -> Vector:
 
 
 def _pairs(sign: str, one: Any, other: Any) -> list[tuple[Labels, float, float]]:  # noqa: ANN401
-    """Return pairs of matching series at both sides of an operator; a side may be a number."""
+    """Return the series that match on both sides of an operator, with the values of both sides.
+
+    A plain number matches every series of the other side.
+    """
     if isinstance(one, float):
         return [(series, one, value) for series, value in other.items()]
     if isinstance(other, float):

@@ -1,4 +1,4 @@
-"""Alerting rules of Prometheus, and the moments at which alerts fire in a run."""
+"""Alerting rules of Prometheus, and the times in a run at which their alerts fire."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SELECT a.process, a.number, a.metric, a.value FROM asked a JOIN latest l
 
 
 class Rule(NamedTuple):
-    """An alert.
+    """An alerting rule of Prometheus.
 
     Attributes:
         for_seconds: How long the expression must be true before the alert fires.
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """A rule that was true for a time, in seconds since the agreed start.
+    """A period in which a rule was true for a server, in seconds since the run's start.
 
     Attributes:
         server: The server of the series.
@@ -78,7 +78,10 @@ class Alert(NamedTuple):
 
 @dataclass(frozen=True)
 class Alerts:
-    """The alerts of a run: rules that were true, and rules not evaluated with the reason.
+    """The result of evaluating alerting rules over a run.
+
+    It has the periods in which rules were true, and the rules that could not be evaluated, with the
+    reason.
 
     Attributes:
         ended: When the run was over, in seconds since the agreed start; evaluation goes on.
@@ -91,7 +94,7 @@ class Alerts:
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Read the alerting rules of a file.
+    """Read the alerting rules in a file.
 
     Raises:
         UsageError: The file has no alerting rules of Prometheus.
@@ -117,7 +120,7 @@ def _rule(said: Mapping[str, Any]) -> Rule:
 
 
 def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
-    """Evaluate a file's rules over the samples of a run.
+    """Evaluate the alerting rules in a file over the metrics sampled in a run.
 
     Servers count as quiet before the run, and as unchanged after the end.
 
@@ -140,7 +143,10 @@ def alerts_of(run: Results, path: Path = SHIPPED_RULES) -> Alerts:
 
 
 def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes, int]:
-    """Return a run's samples as Prometheus would have scraped them, and the first interval."""
+    """Return a run's samples as Prometheus would have scraped them, one page per interval.
+
+    Also returns the number of the first interval.
+    """
     rows = run.sql(_PAGES, every=every, names=list(names))
     first, last = (rows[0]["number"], rows[-1]["number"]) if rows else (0, 0)
     pages: list[dict[str, Vector]] = [{} for _ in range(first, last + 1)]
@@ -159,7 +165,7 @@ def _scrapes(run: Results, names: Sequence[str], every: float) -> tuple[Scrapes,
 
 
 def _true(rule: Rule, scrapes: Scrapes, first: int) -> Iterator[Alert]:
-    """Yield each period in which a rule was true."""
+    """Yield an alert for each period in which a rule was true for a server."""
     if rule.expression is None:
         raise NotEvaluatedError(rule.why)
     if not any(rule.expression.metrics & page.keys() for page in scrapes.pages):

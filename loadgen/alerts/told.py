@@ -1,4 +1,4 @@
-"""Tables and sentences about the alerts of a run, and about peaks of memory that scrapes miss.
+"""Tables and sentences about the alerts of a run, and about memory peaks between two scrapes.
 
 The page and the terminal show the same rows and sentences.
 """
@@ -39,12 +39,12 @@ ORDER BY t.process, split_part(t.figure, '.', 1) DESC, t.figure"""
 
 
 def seen_by_scrapes(run: Results) -> list[dict[str, Any]]:
-    """Return each server's peak memory and waiting requests, in all and as seen by scrapes."""
+    """Return each server's peaks of memory and waiting requests: the real and the scraped peak."""
     return run.sql(_SEEN, every=SCRAPE_SECONDS)
 
 
 def seen_rows(seen: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    """Yield a row for each figure of each server, in words; figures that stayed 0 are left out."""
+    """Yield a table row for each metric of each server, without metrics that stayed 0."""
     for row in seen:
         kind, _, what = row["figure"].partition(".")
         write = format_bytes if what == "used" else _requests
@@ -64,7 +64,7 @@ def _requests(count: float) -> str:
 
 
 def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
-    """Yield a row for each time for which a rule was true, in words."""
+    """Yield a table row for each period in which a rule was true."""
     for each in alerts.found:
         lasted = (alerts.ended + QUIET_SECONDS if each.until is None else each.until) - each.since
         yield {
@@ -78,7 +78,10 @@ def alert_rows(alerts: Alerts) -> Iterator[dict[str, str]]:
 
 
 def alert_sentences(alerts: Alerts) -> list[str]:
-    """Return sentences: alerts that fire, go on or never fire, and rules not evaluated."""
+    """Return sentences: which alerts fire, and which rules could not be evaluated.
+
+    Others say whether alerts go on after the run or never fire.
+    """
     fired = {each.alert for each in alerts.found if each.fires is not None}
     found = [f"Alerts that fire: {len(fired) or 'none'} of {alerts.rules}."]
     if any(each.fires is None for each in alerts.found):

@@ -1,1 +1,1 @@
-"""The behaviours of a load's clients: a module each."""
+"""What a load's clients do, such as list or publish; each behaviour is a module."""

@@ -1,4 +1,4 @@
-"""Clients that consume the messages of a publishing group, and verify every message."""
+"""Clients that consume the messages of a group of publishers, and verify every message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PERMITS = 1_000
 
 
 class Consume(Group):
-    """Consume messages.
+    """Consume the messages of a group of publishers.
 
     Attributes:
         of: The publishing group; client *i* has the topic of publisher *i* modulo their count.
@@ -46,15 +46,15 @@ class Consume(Group):
     """Bytes of the publishers' messages; set when the document is read."""
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """Return the number of the namespace in which the client's publisher has its topic."""
+        """Return the index of the namespace that has the topic of the client's publisher."""
         return index % max(1, self.publishers) % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return 0: requests are counted with the publishers that cause them."""
+        """Return 0: deliveries are counted as requests of the publishers."""
         return 0.0
 
     async def client(self, me: LoadClient) -> None:
-        """Consume messages until the run ends; subscribe again after each loss of the consumer."""
+        """Consume messages until the run ends, subscribing again whenever the consumer is lost."""
         topic = topic_of(me.namespace, self.of, me.plan.index % max(1, self.publishers))
         deliveries = _Deliveries(self, me)
         while not me.stopping.is_set():
@@ -85,7 +85,9 @@ class Consume(Group):
 
 
 class _Deliveries:
-    """The messages of a consumer. Mutable state: received and unacknowledged messages.
+    """The messages that one consumer received.
+
+    Mutable state: received and unacknowledged messages.
 
     Bound: a number for each message of the producer.
     """
@@ -130,7 +132,7 @@ class _Deliveries:
         return "a message arrived after a later one" if message[1] < last else ""
 
     def _acknowledge(self) -> None:
-        """Acknowledge the messages received in this event-loop iteration together."""
+        """Acknowledge all messages received in this event-loop iteration with one command."""
         ids, self._unacknowledged = self._unacknowledged, []
         connection = self.link.connection
         if connection is None:

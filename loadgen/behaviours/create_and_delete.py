@@ -1,4 +1,4 @@
-"""Clients that create topics by admin REST at intervals, and delete each topic later.
+"""Clients that create topics by admin REST at intervals, and later delete each topic.
 
 A topic's name has the due times of creation and deletion, so that a watch on another task or host
 can compute the delay of a notification.
@@ -29,7 +29,7 @@ _PREFIX = "loadgen-churn"
 
 
 class CreateAndDelete(Group):
-    """Create and delete topics.
+    """Create topics at intervals by admin REST, and delete each one after its lifetime.
 
     Attributes:
         every: Time between two creations of a client.
@@ -45,16 +45,20 @@ class CreateAndDelete(Group):
     lifetime: Duration = 2.0
 
     def requests_each(self, seconds: float) -> float:
-        """Return the estimated number of requests of a client in a time."""
+        """Estimate how many requests one client sends in ``seconds``."""
         return 2 * super().requests_each(seconds)
 
     async def ready(self, me: LoadClient) -> None:
-        """Connect the client; also import the REST client, as a later import delays the task."""
+        """Connect the client before the run starts.
+
+        This also imports the REST client, because an import during the run would delay other
+        clients.
+        """
         await super().ready(me)
         from client.admin import pulsar_admin  # noqa: F401 - a tenth of a second, for who needs it
 
     async def client(self, me: LoadClient) -> None:
-        """Create topics on schedule; each is deleted later, if need be after the run's end."""
+        """Create topics on schedule, and wait until each is deleted, even after the run's end."""
         lives: list[asyncio.Task[None]] = []
         with me.not_idle():
             async with admin_of(me.context.admin_url, self.timeout) as admin:
@@ -100,7 +104,10 @@ def _ms(seconds: float) -> int:
 
 
 def due_of(topic: str, *, created: bool) -> float | None:
-    """Return when the creation or deletion of a topic was due; None for a foreign topic."""
+    """Return when the creation or deletion of a topic was due, which the topic's name contains.
+
+    In seconds since the run's start. None if the topic is not from ``create-and-delete``.
+    """
     parts = topic.rpartition("/")[2].removeprefix(f"{_PREFIX}-").split("-")
     if f"/{_PREFIX}-" not in topic or len(parts) != 4:
         return None

@@ -1,4 +1,6 @@
-"""Clients that discover topics as an official library does: pattern consumers and their retries.
+"""Clients that discover topics as an official library does.
+
+They subscribe to a topics pattern, with the library's requests and retries.
 
 The schedule of each library, recorded from official clients, is a class of
 :mod:`client.discovery`; this module performs the schedule.
@@ -58,7 +60,7 @@ _FINAL = frozenset(
 
 
 class Discover(Group):
-    """Discover topics by a pattern, as a client library does.
+    """Discover topics by a pattern, with the requests and retries of a client library.
 
     Attributes:
         library: The library whose schedule is followed.
@@ -81,21 +83,25 @@ class Discover(Group):
 
     @property
     def family(self) -> str:
-        """The client library whose schedule the group follows; empty without a library."""
+        """The client library whose requests and retries the group imitates."""
         return self.library
 
     @property
     def connections_each(self) -> int:
-        """Return a client's simultaneous connections: one to list, perhaps one to a broker."""
+        """The most connections that one client has at the same time.
+
+        One is for listing; clients that attach, or connect to the pattern's broker, have a second
+        one.
+        """
         return 2 if self.attach or self.library in _TUNNELLING else 1
 
     @property
     def lasts(self) -> bool:
-        """False: the run may end when all clients are back."""
+        """False: the run may end once all clients have been served completely."""
         return False
 
     async def client(self, me: LoadClient) -> None:
-        """Subscribe to the pattern, and again some time after a final failure."""
+        """Subscribe to the pattern; after a final failure start anew once ``restart`` is over."""
         me.times_out_late = self.library.startswith("java")
         while True:
             failed = await _Subscription(self, me).run()
@@ -108,7 +114,10 @@ class Discover(Group):
 
 
 class _Subscription:
-    """A subscription to a pattern. Mutable state: schedule, topics, the watch's connection."""
+    """A client's subscription to a topics pattern.
+
+    Mutable state: the library's schedule, the topics, the watch's connection.
+    """
 
     def __init__(self, group: Discover, me: LoadClient) -> None:
         self._group = group
@@ -133,7 +142,7 @@ class _Subscription:
         self._last = Failed(pb.UnknownError, "")
 
     async def run(self) -> Failed:
-        """Follow the schedule's requests; return the reason if the subscription fails."""
+        """Perform the requests of the library's schedule; return the failure that ends them."""
         me = self._me
         me.on_pushed, me.on_lost = self._pushed, self._lost
         self._due = me.started if not self._schedule.listings else None
@@ -187,7 +196,7 @@ class _Subscription:
         self._progress()
 
     def _follow(self, link: Link) -> None:
-        """Report a new connection to the schedule."""
+        """Notify the schedule if a link has a new connection."""
         connection = link.connection
         if connection is None or connection is self._known:
             return
@@ -198,7 +207,12 @@ class _Subscription:
         self._schedule.connected(watches=True, reconciles=reconciles)
 
     def _lost(self, link: Link) -> None:
-        """Continue after the loss of a connection; the client may have a second one."""
+        """Notify the schedule that a connection is lost, if the schedule uses that connection.
+
+        The client may also have connections to other brokers.
+
+        The client may also have connections to other brokers.
+        """
         listed = link is self._me.service and self._known is not None
         if listed or link is self._watch_link:
             self._close_watch()
@@ -212,7 +226,10 @@ class _Subscription:
     # -- the watch ----------------------------------------------------------------------------
 
     async def _connect_to_broker(self, pattern: str) -> None:
-        """Connect to the pattern's broker, as Java does, although no request needs it."""
+        """Look up the pattern and connect to its broker.
+
+        Java does this too, although no request needs the connection.
+        """
         found = await self._me.look_up(pattern)
         if found.failed is None:
             await self._me.to(found.value).ready()
@@ -277,7 +294,7 @@ class _Subscription:
             self._schedule.subscribed()
 
     async def _keep_attached(self, number: int, topic: str) -> None:
-        """Subscribe to a topic, and subscribe again after each loss of the consumer.
+        """Subscribe to a topic, and again whenever the consumer is lost.
 
         First attempts end with the operation timeout; a topic attached once is retried for ever.
         """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class List(Group):
-    """List topics.
+    """List the topics of the client's namespace.
 
     Attributes:
         pattern: Local part of the topics pattern; without a pattern the whole namespace is listed.
@@ -35,21 +35,21 @@ class List(Group):
     every: Moment = 0.0
 
     def requests_each(self, seconds: float) -> float:
-        """Return the estimated number of requests of a client in a time."""
+        """Estimate how many requests one client sends in ``seconds``."""
         return self.pipelined * super().requests_each(seconds)
 
     @property
     def lasts(self) -> bool:
-        """True if clients continue until the run ends, even once they are back."""
+        """True if clients continue until the run ends, even after receiving their first lists."""
         return self.every > 0
 
     @property
     def countable(self) -> bool:
-        """True if the number of requests follows from the schedule alone."""
+        """True if the number of requests is known before the run."""
         return not self.every and not isinstance(self.arrive, Concurrency)
 
     async def client(self, me: LoadClient) -> None:
-        """List topics at each moment of the schedule; the client is back after the first lists."""
+        """List topics at each scheduled time; the client counts as served after its first lists."""
         settling: asyncio.Task[None] | None = None
         pattern = None if self.pattern is None else f"persistent://{me.namespace}/{self.pattern}"
         async for due in me.ticks(self.every):

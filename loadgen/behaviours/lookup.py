@@ -1,4 +1,4 @@
-"""Clients that look topics up at intervals, and follow redirects."""
+"""Clients that look up topics at intervals, and follow redirects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Lookup(Group):
-    """Look topics up.
+    """Look up topics.
 
     Attributes:
         every: Time between two lookups of a client.
@@ -27,7 +27,7 @@ class Lookup(Group):
     topic: str = "loadgen-{n}"
 
     async def client(self, me: LoadClient) -> None:
-        """Look up a topic at each moment of the schedule."""
+        """Look up a topic at each scheduled time."""
         number = 0
         async for due in me.ticks(self.every):
             topic = f"persistent://{me.namespace}/{self.topic.replace('{n}', str(number))}"

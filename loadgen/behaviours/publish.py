@@ -1,4 +1,4 @@
-"""Clients that publish at intervals, each to a topic of its own."""
+"""Clients that publish messages at intervals, each to its own topic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def topic_of(namespace: str, group: str, index: int) -> str:
-    """Return the topic of a client of a publishing group."""
+    """Return the name of the topic to which a client of a publishing group publishes."""
     return f"persistent://{namespace}/loadgen-{group}-{index}"
 
 
@@ -44,7 +44,7 @@ class Publish(Group):
     keys: Annotated[Whole, Field(ge=0, le=10_000)] = 0
 
     async def client(self, me: LoadClient) -> None:
-        """Publish a message at each moment of the schedule; a lost producer is opened again."""
+        """Publish a message at each scheduled time, opening the producer again if it was lost."""
         producer = _Producer(self, me)
         number = 0
         async for due in me.ticks(self.every):
@@ -53,7 +53,10 @@ class Publish(Group):
 
 
 class _Producer:
-    """A producer. Mutable state: the connection of the open producer."""
+    """A client's producer.
+
+    Mutable state: the connection on which the producer is open.
+    """
 
     def __init__(self, group: Publish, me: LoadClient) -> None:
         self._group = group
@@ -64,7 +67,7 @@ class _Producer:
         self._opening: asyncio.Task[None] | None = None
 
     async def publish(self, message: Message) -> None:
-        """Send a message, opening a producer if needed."""
+        """Send a message, opening the producer first if needed."""
         me, group = self._me, self._group
         if self._link is None or self._link.connection is not self._on or self._on is None:
             if self._opening is None or self._opening.done():
@@ -81,7 +84,10 @@ class _Producer:
         )
 
     async def _open(self) -> None:
-        """Look up the topic and open a producer; if that fails, the messages' rows show it."""
+        """Look up the topic and open a producer on its broker.
+
+        If that fails, sending the messages fails too, and their rows record it.
+        """
         me = self._me
         command = pb.CommandProducer(topic=self._topic, producer_id=PRODUCER_ID)
         link, answer = await me.open(self._topic, "producer", request_frame(command))

@@ -1,4 +1,7 @@
-"""The behaviours of groups of clients: a new behaviour is a module, and a row here."""
+"""The list of all behaviours that a group of clients can have.
+
+A new behaviour is a module, and an entry here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that watch their namespace, and verify every update."""
+"""Clients that watch the topics of their namespace, and verify every update."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LOOKS, LOOK_SECONDS = 10, 0.4
 
 @dataclass(slots=True)
 class _Told:
-    """The names that a watch's updates told a client, and the server's hash of these names."""
+    """The topic names that a watching client knows from updates, and the server's hash of them."""
 
     names: set[str] = field(default_factory=set)
     topics_hash: str = ""
 
 
 class Watch(Group):
-    """Watch a namespace.
+    """Watch the topics of a namespace.
 
     Attributes:
         pattern: Local part of the topics pattern; None is all topics of the namespace.
@@ -41,7 +41,7 @@ class Watch(Group):
     pattern: Pattern | None = None
 
     async def client(self, me: LoadClient) -> None:
-        """Watch until the run ends; then compare the names with a list."""
+        """Watch until the run ends; then compare the names from updates with a list."""
         told = _Told()
         me.on_pushed = lambda command, _: _take(me, command, told)
         pattern = f"persistent://{me.namespace}/{self.pattern or '.*'}"
@@ -61,7 +61,7 @@ class Watch(Group):
                 await self._compare(me, pattern, told)
 
     async def _compare(self, me: LoadClient, pattern: str, told: _Told) -> None:
-        """Compare the watched names with a list, once pending changes have arrived."""
+        """Compare the names from updates with a list, once all pending changes have arrived."""
         missing = extra = 0
         # Topics created by clients are deleted at the end of their life, also after the run's end.
         await me.sleep(LOOK_SECONDS)
@@ -84,7 +84,10 @@ class Watch(Group):
 
 
 def _take(me: LoadClient, command: pb.BaseCommand, told: _Told) -> None:
-    """Write a row for each name of an update: correct, or wrong because already known."""
+    """Record each topic name of an update as a request row.
+
+    A name is wrong if an earlier update already reported it.
+    """
     if command.type != pb.BaseCommand.WATCH_TOPIC_UPDATE:
         return
     update = command.watchTopicUpdate

@@ -1,1 +1,1 @@
-"""The command line `loadgen`, a module for each command."""
+"""The sub-commands of ``loadgen``, one module each or a few together."""

@@ -1,4 +1,4 @@
-"""``loadgen advise``: limits for a goal, from an operator's topics, clients and files."""
+"""``loadgen advise``: finds topic-list limits for an operator's topics and clients."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def advise(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _unmet(advice: Advice) -> str:
-    """Return the reasons why an advice is unreliable."""
+    """Return the reason why the advised limits are not sure to meet the goal."""
     if advice.setting is None:
         return "no setting meets the goal; the report says why, and what would help"
     if not advice.promised:
@@ -224,7 +224,7 @@ def _show_advice(advice: Advice, paths: Sequence[Path]) -> None:
 
 
 def families_document(families: Sequence[str] | None, settings: Sequence[str]) -> Document:
-    """Return a document with the clients of ``--family``, and settings laid over it.
+    """Return a scenario with the clients of ``--family``, changed by the ``--set`` options.
 
     Raises:
         UsageError: A family, or a count, is invalid.
@@ -248,7 +248,7 @@ def families_document(families: Sequence[str] | None, settings: Sequence[str]) -
 def namespaces_of(
     file: Path | None, admin_url: str, names: Sequence[str], scenario: Topics | None = None
 ) -> tuple[NamespaceShape, ...]:
-    """Return the namespaces of a file, of a cluster, or of a scenario.
+    """Return the sizes of the namespaces in a file, in a running cluster, or in a scenario.
 
     Raises:
         UsageError: No option names a source, or two options do.
@@ -275,7 +275,7 @@ def question_of(
     profile: Profile,
     files: ServerFiles,
 ) -> Question:
-    """Return the question that advice answers: a document's clients, and limits of given files.
+    """Return the question that ``advise`` answers, from a scenario and the operator's files.
 
     Raises:
         UsageError: No client lists, or a server would not start with the file.

@@ -1,4 +1,4 @@
-"""``loadgen demo``: the faults of Pulsar's limits in a restart storm, and their fixes."""
+"""``loadgen demo``: a restart storm that shows the faults of Pulsar's limits, and their fixes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def demo(
 
 
 def _show_demo(result: DemoResult, out: Path) -> None:
-    """Write the page and the picture; print tables, checks and closing sentences."""
+    """Write the demo's HTML page and SVG picture, and print its tables, checks and conclusions."""
     words = [*result.last_words, *result.notes]
     checks = [(each.mark, each.sentence) for each in result.checks]
     with ExitStack() as stack:
@@ -109,7 +109,7 @@ def _show_part(heading: str, runs: Sequence[Results]) -> None:
 
 
 def _topics_of_demo(topics: str, namespaces: int | None) -> int:
-    """Return the number of topics that ``--topics`` states.
+    """Convert the value of ``--topics`` to a number of topics.
 
     Raises:
         UsageError: The text is no number, or below the number of namespaces.

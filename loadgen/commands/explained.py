@@ -1,4 +1,7 @@
-"""Help of options taken from their command's docstring, so that each option is written once."""
+"""Help texts of command-line options, which a command's docstring contains.
+
+Thus each option is written only once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _HELP = re.compile(r"^    (\w+)(?: \(([^)]+)\))?: (.+(?:\n {8}.+)*)", re.MULTILI
 
 
 def explained(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a command whose options have the help texts of its docstring.
+    """Return a command whose options have help texts from the function's docstring.
 
     A row ``name (METAVAR): help`` stands under ``Options:`` for each parameter without an option in
     the annotation. Whole numbers are counts, except for seeds: at least 1.
@@ -53,7 +56,10 @@ def explained(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _placed(value: Any) -> Any:  # noqa: ANN401
-    """Return a value with absolute paths, also in object stores; other values unchanged."""
+    """Make the paths in an option's value absolute, also those in object stores.
+
+    Other values are returned unchanged.
+    """
     if isinstance(value, list):
         return [_placed(each) for each in value]
     if not isinstance(value, Path):

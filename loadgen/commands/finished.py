@@ -1,4 +1,4 @@
-"""``loadgen report``, ``picture`` and ``sql``: queries of finished runs."""
+"""``loadgen report``, ``picture`` and ``sql``: commands that read finished runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def report(
     title: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make one HTML page of finished runs; of several side by side, with the same charts overlaid.
+    """Make one HTML page of finished runs; several runs are compared, with overlaid charts.
 
     Reads only the run directories: the servers may have stopped. The page needs
     no network. For one run without --out also writes summary.json, summary.csv,

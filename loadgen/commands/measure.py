@@ -1,4 +1,4 @@
-"""``loadgen measure``: service times of a running broker, for virtual time."""
+"""``loadgen measure``: measures a running broker's service times, for use in virtual time."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def measure(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _by_size(admin_url: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return namespaces, the smallest first.
+    """Return the names of namespaces, sorted by their number of topics.
 
     Raises:
         UsageError: The sizes are too alike to draw a line through.
@@ -131,7 +131,7 @@ def _show(found: Measured, file: Path) -> None:
 
 
 def _time(seconds: float) -> str:
-    """Write a time in the largest unit below the time."""
+    """Format a duration in the largest unit that makes it at least 1."""
     for worth, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if seconds >= worth:
             return f"{seconds / worth:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Options of several commands, and the reading of their values."""
+"""Command-line options that several commands share, and functions that read their values."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ _ROLE_URL = re.compile(r"(broker|proxy)=(https?:[^,]*)(?:,(\d+))?")
 
 
 def complete_target(incomplete: str) -> list[str]:
-    """Complete a word in the shell with names of shipped scenarios; the shell completes files."""
+    """Return the shipped scenarios' names that begin with a word, for completion in the shell.
+
+    The shell itself completes file names.
+    """
     return [name for name in shipped() if name.startswith(incomplete)]
 
 
 def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the paths of ``--set`` that begin with a word, up to the next choice."""
+    """Return the paths for ``--set`` that begin with a word, each up to its next part."""
     try:
         document = read_document(context.params["target"])
     except (KeyError, LoadgenError, TypeError):
@@ -48,7 +51,7 @@ def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _paths(values: Any, above: str) -> Iterator[str]:  # noqa: ANN401
-    """Yield the paths of all values of a document, and of all keys of its servers."""
+    """Yield the path of every value in a scenario, and of all configuration keys of its servers."""
     if above in ("servers.broker.", "servers.proxy."):
         yield from (f"{above}{each.key}" for each in known_keys(above.split(".")[1]))
     elif isinstance(values, dict):
@@ -99,7 +102,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 
 def wanted(target: str, settings: Sequence[str] | None) -> Document:
-    """Return the scenario document of a command line, with its settings laid over.
+    """Read the scenario that a command line names, changed by its ``--set`` options.
 
     Raises:
         UsageError: The document has a fault; the sentence names the place.
@@ -108,7 +111,7 @@ def wanted(target: str, settings: Sequence[str] | None) -> Document:
 
 
 def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its kind is
-    """Return the value of an option, read by the rules of a document.
+    """Convert the text of an option as a scenario document converts a value of that type.
 
     Raises:
         UsageError: The text is invalid.
@@ -121,7 +124,7 @@ def parsed(option: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - as its k
 
 
 def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
-    """Refuse an option's value that is no service URL, or an unconfirmed address off the loopback.
+    """Refuse an invalid service URL, or another machine's URL without the user's confirmation.
 
     Raises:
         UsageError: The value is refused.
@@ -132,7 +135,9 @@ def require_own_address(option: str, url: str, *, confirmed: bool) -> None:
 
 
 def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
-    """Return web ports and process ids by role of ``broker=http://host:port,4711``.
+    """Parse ``--admin-url`` options, such as ``broker=http://host:port,4711``.
+
+    Returns the web ports and the process ids, by server role.
 
     Raises:
         UsageError: A text is not of this form, or a role comes twice.
@@ -156,7 +161,7 @@ def parse_admin_urls(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, in
 
 
 def own_files(broker_conf: Path | None, proxy_conf: Path | None) -> ServerFiles:
-    """Return the keys of an operator's configuration files.
+    """Read the configuration keys in an operator's broker.conf and proxy.conf.
 
     Raises:
         UsageError: A file cannot be read, or has wrong values.

@@ -1,4 +1,4 @@
-"""``loadgen rehearse``: a restart or a deploy, with your own topics, clients and limits."""
+"""``loadgen rehearse``: simulates a restart or deploy of your cluster, with your own clients."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def rehearse(  # noqa: PLR0913 (each parameter is an option of the command)
 
 
 def _play(rehearsal: Rehearsal, options: RunOptions, rules: Path, *, as_json: bool) -> None:
-    """Run a rehearsal's document, and show the outcome."""
+    """Run the scenario of a rehearsal, and print the outcome."""
     read_rules(rules)
     document = parse_document(
         rehearsal_text(rehearsal), Path("rehearse.yaml"), (), parse_expectation

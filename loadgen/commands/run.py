@@ -1,4 +1,4 @@
-"""``loadgen run``: the clients of a scenario; ``loadgen cluster``: its servers alone."""
+"""``loadgen run`` runs a scenario's clients; ``loadgen cluster`` starts only its servers."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def cluster(
 
 
 def watched(document: Document, options: RunOptions, *, as_json: bool) -> Path:
-    """Run a document, and show its progress."""
+    """Run a scenario, showing its progress; return the run directory."""
     directory = options.out / options.name
     if (directory / RUN_NAME).exists():
         say(f"{directory} is of an earlier run, which this one replaces", as_json=as_json)
@@ -218,7 +218,7 @@ def _show_needs(needs: DryRun, *, as_json: bool) -> None:
 
 
 def _show_all(directories: Sequence[Path], *, as_json: bool) -> None:
-    """Print the medians of repeats; for a program, every summary."""
+    """Print the medians of repeated runs or, with ``--json``, the summaries of all runs."""
     told = [finished_run(each).summary for each in directories]
     if as_json and len(told) == 1:
         print_json(told[0])

@@ -1,4 +1,4 @@
-"""``loadgen scenarios``: the ready-made scenarios, and a check of your own."""
+"""``loadgen scenarios``: lists and shows ready-made scenarios, and checks your own."""
 
 from __future__ import annotations
 

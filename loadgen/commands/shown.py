@@ -1,4 +1,4 @@
-"""Output of commands: tables, findings, steps and progress for people, JSON for programs."""
+"""Output of commands: tables, sentences and progress for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _BAR, _ESCAPED = re.compile(r"(?<!\\)\|"), re.compile(r"\\(.)")
 
 
 def console() -> Console:
-    """Return a console on standard output; without a terminal, tables have their full width."""
+    """Return a console on standard output.
+
+    Without a terminal, tables are ``COLUMNS`` characters wide.
+    """
     found = Console(highlight=False)
     if not found.is_terminal:
         found.width = COLUMNS
@@ -42,19 +45,19 @@ def console() -> Console:
 
 
 def print_json(told: Any) -> None:  # noqa: ANN401
-    """Print a document for a program: dataclasses and models, too; infinite is null."""
+    """Print a value as JSON, also dataclasses and pydantic models; infinity becomes null."""
     text = to_json(told, indent=2, inf_nan_mode="null", fallback=str)
     sys.stdout.write(f"{text.decode()}\n")
 
 
 def print_object(schema_version: int, told: Mapping[str, Any]) -> None:
-    """Print an object for a program, with the version of its form and the producing command."""
+    """Print a JSON object, with its schema version and the command that produced it."""
     by = {"loadgen": VERSION, "command_line": shlex.join(["loadgen", *sys.argv[1:]])}
     print_json({"schema_version": schema_version, "produced_by": by, **told})
 
 
 def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
-    """Print a step, or a warning, on standard error."""
+    """Print a sentence about progress, or a warning, on standard error."""
     mark = "! " if kind == "warning" else ""
     told = json.dumps({kind: sentence}, ensure_ascii=False) if as_json else f"{mark}{sentence}"
     sys.stderr.write(f"{told}\n")
@@ -62,7 +65,7 @@ def say(sentence: str, *, as_json: bool = False, kind: str = "step") -> None:
 
 
 def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> None:
-    """Print sentences unwrapped, and then warnings."""
+    """Print sentences without wrapping them, and then warnings."""
     screen = console()
     for each in sentences:
         screen.print(each, markup=False, soft_wrap=True)
@@ -72,7 +75,7 @@ def print_sentences(sentences: Sequence[str], warnings: Sequence[str] = ()) -> N
 
 @contextmanager
 def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function whose calls show progress.
+    """Yield a function that shows progress when called with the number of finished items.
 
     For a program, or without a terminal, progress of long work is a line now and then.
     """
@@ -87,7 +90,7 @@ def counting(text: str, total: int | None, *, as_json: bool) -> Iterator[Callabl
 
 
 def _lines(text: str, total: int | None, *, as_json: bool) -> Callable[[int], None]:
-    """Return a function that prints progress, at most once in ``_LINE_SECONDS``."""
+    """Return a function that prints progress as a line, at most once in ``_LINE_SECONDS``."""
     said = time.monotonic()
 
     def on_done(done: int) -> None:
@@ -101,7 +104,7 @@ def _lines(text: str, total: int | None, *, as_json: bool) -> Callable[[int], No
 
 
 def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a plain table; columns of figures are aligned to the right."""
+    """Return a table without borders, whose columns of numbers are aligned to the right."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(heads))
     cells = [*rows]
     for number, head in enumerate(heads):
@@ -113,7 +116,7 @@ def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def print_page(markdown: str, end: str = "\0") -> None:
-    """Print the headings, tables and paragraphs of a Markdown page, up to a heading."""
+    """Print a Markdown page's headings, tables and paragraphs, up to the heading ``end``."""
     screen = console()
     for block in markdown.partition(f"\n## {end}")[0].strip().split("\n\n"):
         if block.startswith("|"):
@@ -135,7 +138,7 @@ def _text(markdown: str) -> str:
 
 
 def fail_if_not_fine(verdict: Verdict) -> None:
-    """Exit with the sentences and the exit code of the worst findings, unless all are fine.
+    """Exit with the worst findings of a run's verdict, unless the verdict is fine.
 
     Raises:
         LoadgenError: A finding is not fine.

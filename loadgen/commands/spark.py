@@ -1,4 +1,4 @@
-"""``loadgen spark``: the packages and settings of a Spark cluster for loadgen."""
+"""``loadgen spark``: packs loadgen for a Spark cluster, and prints the cluster's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``loadgen sweep``: many values of a setting; ``loadgen find-limit``: the last passing value."""
+"""``loadgen sweep`` tries many values of a setting; ``find-limit`` finds the last that passes."""
 
 from __future__ import annotations
 

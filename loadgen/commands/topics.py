@@ -1,4 +1,4 @@
-"""``loadgen topics``, ``snapshot`` and ``load``: generate, save and load topics."""
+"""``loadgen topics``, ``snapshot`` and ``load``: generate, save and create topics."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def topics(  # noqa: PLR0913 (each parameter is an option of the command)
 def _listed(
     source: Path, out: Path, place: Made, master: str | None, *, skip_invalid: bool, as_json: bool
 ) -> Corpus:
-    """Make a corpus of an operator's list, and report the names left out.
+    """Write a corpus from an operator's list of topics, and report the names left out.
 
     Raises:
         UsageError: The folder is taken, or the list is no list, or has invalid names.
@@ -161,7 +161,10 @@ def _listed(
 def _executors(
     place: Made, master: str | None, files: int
 ) -> Iterator[Callable[[Callable[[int], None]], Executor]]:
-    """Yield a function that makes an executor with progress, on a common session if in Spark."""
+    """Yield a function that makes an executor, given a callback for progress.
+
+    In Spark all executors share one session.
+    """
     if place == "processes":
         yield in_processes if files >= _FILES_WORTH_PROCESSES else in_this_process
         return
@@ -172,7 +175,7 @@ def _executors(
 
 
 def _show_corpus(corpus: Corpus, started: float, *, as_json: bool) -> None:
-    """Print the figures of a corpus, with the time since ``started``."""
+    """Print the size and other numbers of a corpus, and the seconds that it took to make."""
     manifest = corpus.manifest
     told = {
         "topics": manifest.topics,

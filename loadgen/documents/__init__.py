@@ -1,1 +1,1 @@
-"""Scenarios as documents: YAML with clients, servers, shocks and expectations."""
+"""Scenario documents: YAML files with clients, servers, shocks and expectations."""

@@ -1,4 +1,7 @@
-"""The faults of a scenario document as sentences: place, key, fault, and likely meaning."""
+"""Error sentences about a scenario document.
+
+Each has the file and line, the key, the error, and what the author may have meant.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +52,14 @@ _TAGS = ("do", "kind")
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: the path of a key in the document, and a sentence."""
+    """An error in a scenario document: the path of the wrong key, and a sentence."""
 
     path: tuple[str | int, ...]
     sentence: str
 
 
 class DocumentError(UsageError):
-    """A document cannot be used.
+    """A scenario document has errors, so it cannot be used.
 
     Attributes:
         sentences: All faults; the error's own message is the first.
@@ -70,7 +73,10 @@ class DocumentError(UsageError):
 
 
 def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
-    """Return the error of some faults, sorted by line; a fault without a place is the file's."""
+    """Return an exception with all errors of a document, sorted by file and line.
+
+    An error whose path does not exist in the document has the nearest existing place.
+    """
     placed = [(*located(tree, fault.path), fault.sentence) for fault in faults]
     placed.sort(key=lambda each: (str(each[0].file), each[0].line))
     told = (f"{place}: {f'{key} {sentence}'.lstrip()}" for place, key, sentence in placed)
@@ -78,7 +84,7 @@ def document_error(tree: Written, faults: Iterable[Fault]) -> DocumentError:
 
 
 def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
-    """Return the place of the value at a path, and the path as ``clients.go.count``.
+    """Return the file and line of the value at a path, and the path as ``clients.go.count``.
 
     Parts that are no keys, such as pydantic's names for the branches of a union, are skipped; the
     place is that of the last existing part.
@@ -97,7 +103,7 @@ def located(tree: Written, path: Sequence[str | int]) -> tuple[Place, str]:
 
 
 def fault_of(error: ErrorDetails) -> Fault:
-    """Convert a fault of pydantic's."""
+    """Convert a pydantic error into a sentence with the path of its key."""
     path, kind, given = tuple(error["loc"]), error["type"], error["input"]
     context = error.get("ctx", {})
     if kind == "extra_forbidden":
@@ -125,7 +131,10 @@ def _none(given: str, expected: str) -> str:
 
 
 def _unknown_key(path: tuple[str | int, ...]) -> str:
-    """Return a sentence on an unknown key: the behaviour that has the key, or a similar key."""
+    """Return a sentence about an unknown key.
+
+    It names the behaviours that have the key, or a similar key.
+    """
     key, tags = str(path[-1]), _tags_at(path[:-2])
     owners = [each.value for each in tags if key in _keys_at((*path[:-2], each.value))]
     if owners and path[-2] in [each.value for each in tags]:
@@ -142,14 +151,14 @@ def _tags_at(path: Sequence[str | int]) -> list[_Tag]:
 
 
 class _Tag(NamedTuple):
-    """The key and value that choose a model among several, such as ``do: list``."""
+    """The key and value that choose one of several pydantic models, such as ``do: list``."""
 
     key: str
     value: str
 
 
 def _tag_of(model: type[BaseModel]) -> _Tag | None:
-    """Return the tag that tells a model from its siblings; None without siblings."""
+    """Return the key and value that choose this model; None if there is only one model."""
     for key in _TAGS:
         if key in model.model_fields:
             return _Tag(key, get_args(model.model_fields[key].annotation)[0])
@@ -157,7 +166,7 @@ def _tag_of(model: type[BaseModel]) -> _Tag | None:
 
 
 def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Return the keys of a model in a document."""
+    """Return the keys that a document may have for a pydantic model, with their fields."""
     return {
         info.alias or name: info
         for name, info in model.model_fields.items()
@@ -166,7 +175,7 @@ def _keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the possible models of the value at a path.
+    """Return the pydantic models that the value at a path may have.
 
     Tags' values, which pydantic puts into its paths, choose among the models.
     """
@@ -183,7 +192,7 @@ def _models_at(path: Sequence[str | int]) -> list[type[BaseModel]]:
 
 
 def _keys_at(path: Sequence[str | int]) -> list[str]:
-    """Return the possible keys of the value at a path."""
+    """Return the keys that the mapping at a path may have."""
     return list(dict.fromkeys(key for each in _models_at(path) for key in _keys_of(each)))
 
 

@@ -1,4 +1,7 @@
-"""A scenario document: groups of clients with a behaviour, servers, shocks, and expectations."""
+"""The pydantic models of a scenario document.
+
+It has topics, servers, groups of clients with a behaviour, shocks and expectations.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ _WIDTH = 100
 
 
 def key_text(value: Any) -> Any:  # noqa: ANN401 - not checked yet
-    """Convert the value of a configuration key to the file's notation: booleans as YAML's words."""
+    """Convert a YAML value to the text that a configuration file has for it.
+
+    Booleans become ``true`` and ``false``.
+    """
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool | int | float) else value
@@ -53,7 +59,7 @@ Keys = dict[str, Annotated[str, BeforeValidator(key_text)]]
 
 
 class FurtherTopics(Part):
-    """Namespaces of another size."""
+    """More namespaces, with another number of topics each."""
 
     namespaces: Annotated[Whole, Field(ge=1, le=MOST_NAMESPACES)]
     per_namespace: Annotated[Whole, Field(ge=1, le=2_000_000)]
@@ -96,7 +102,7 @@ class Topics(Part):
         return self
 
     def plan(self) -> TopicPlan:
-        """Return the plan of the generated topics."""
+        """Return the plan by which the topics are generated."""
         sizes, length = self.sizes, self.mean_name_bytes
         shape = TopicShape(max(length, WORDS_NAME_BYTES))
         if length < WORDS_NAME_BYTES:
@@ -106,7 +112,10 @@ class Topics(Part):
         return TopicPlan(sum(sizes), len(sizes), self.seed, shape, own, self.names)
 
     def expected(self) -> tuple[Namespace, ...]:
-        """Return namespaces with their expected lists; empty for a corpus, which has its own."""
+        """Return the namespaces, with the number of topics that a correct listing has if known.
+
+        Empty if the topics are read from a corpus, which itself has these numbers.
+        """
         if self.corpus is not None:
             return ()
         made = () if self.of else plan_namespaces(self.plan())
@@ -117,7 +126,7 @@ class Topics(Part):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of listed names, for each generated namespace."""
+        """The number of names that a listing has, for each generated namespace."""
         others = (each.per_namespace for each in self.further for _ in range(each.namespaces))
         return (*(self.per_namespace for _ in range(self.namespaces)), *others)
 
@@ -128,7 +137,7 @@ class Topics(Part):
 
 
 class Servers(Part):
-    """The servers started for a run, unless an option names running servers.
+    """The servers that are started for a run, unless an option names running servers.
 
     Attributes:
         profile: Of broker and proxy.
@@ -145,12 +154,12 @@ class Servers(Part):
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """The roles of the servers."""
+        """The roles of the started servers: a broker, and perhaps a proxy."""
         return ("broker",) if self.proxy is None else ("broker", "proxy")
 
 
 class Shock(Part):
-    """An event that hits servers, links or clients during the run.
+    """A disturbance of a server, a link or clients during the run, such as a restart.
 
     Attributes:
         at: When, in seconds since the agreed start.
@@ -189,22 +198,22 @@ class Shock(Part):
 
     @property
     def kind(self) -> str:
-        """The key that names the kind of shock."""
+        """The key that says what happens, such as ``restart`` or ``cut``."""
         return self._said[0]
 
     @property
     def seconds(self) -> float:
-        """The length of the shock, for shocks that have a length."""
+        """The length of the shock, unused by shocks that happen at a single moment."""
         return _SHOCK_SECONDS if self.lasts is None else self.lasts
 
     @property
     def role(self) -> Role | None:
-        """The server of the shock, if any."""
+        """The server that the shock hits; None if it hits a link, keys or clients."""
         return self.kill or self.restart or self.stop or self.pause
 
     @property
     def words(self) -> str:
-        """The shock in words."""
+        """The shock in words, such as ``restart broker``."""
         said = getattr(self, self.kind)
         if self.set is not None:
             said = " ".join(f"{key}={value}" for key, value in self.set.items())
@@ -212,7 +221,7 @@ class Shock(Part):
 
 
 def outside(group: Group, count: int) -> str:
-    """Return why a group's namespaces are not among ``count`` namespaces; empty if they are."""
+    """Return why a group's namespaces exceed the run's ``count`` namespaces; empty if not."""
     first, end = group.namespaces or (0, count)
     if 0 <= first < end <= count:
         return ""
@@ -222,7 +231,7 @@ def outside(group: Group, count: int) -> str:
 
 
 class Document(Part):
-    """A scenario.
+    """A scenario: topics, servers, what clients do, shocks, and what is expected.
 
     Attributes:
         name: The name in runs, reports and other documents; the file's name by default.
@@ -247,7 +256,7 @@ class Document(Part):
     @field_validator("clients")
     @classmethod
     def _know_each_other(cls, clients: tuple[AnyGroup, ...]) -> tuple[AnyGroup, ...]:
-        """Give each consuming group the client count and message size of its publishing group."""
+        """Copy the publishers' client count and message size to groups that consume from them."""
         if len({each.name for each in clients}) < len(clients):
             raise ValueError("two groups have the same name")
         publishers = {each.name: each for each in clients if isinstance(each, Publish)}
@@ -273,7 +282,7 @@ class Document(Part):
         return self
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield the path of each part that contradicts the rest, and the reason."""
+        """Yield each contradiction between parts of the document: a path, and the reason."""
         asked = sum(
             group.count * group.requests_each(self.phases.end - group.after)
             for group in self.clients
@@ -295,18 +304,18 @@ class Document(Part):
 
     @property
     def written(self) -> str:
-        """The author's text of the document; empty without a text."""
+        """The YAML text that the document was read from; empty if it was not read from a text."""
         return self._written
 
     def written_as(self, text: str) -> Self:
-        """Return the document with its author's text."""
+        """Return the document with the YAML text that it was read from."""
         found = self.model_copy()
         found._written = text
         return found
 
     @property
     def connections(self) -> int:
-        """Simultaneous connections of all clients, if the server is a proxy: the largest number."""
+        """The most connections that all clients have at the same time, if the server is a proxy."""
         return sum(each.count * each.connections_each for each in self.clients)
 
     @property
@@ -318,7 +327,7 @@ class Document(Part):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on possible but hardly intended values, each with a remedy."""
+        """Sentences on values that are valid but hardly intended, each with a remedy."""
         return (*self._late_clients(), *self._long_patterns())
 
     def _late_clients(self) -> Iterator[str]:
@@ -334,7 +343,7 @@ class Document(Part):
                 )
 
     def _long_patterns(self) -> Iterator[str]:
-        """Yield a sentence for each pattern that is too long for a broker."""
+        """Yield a sentence for each topics pattern that is longer than the broker applies."""
         longest = int(self.servers.broker.get(LENGTH_KEY) or _PULSARS_LENGTH)
         for group in self.clients:
             pattern = getattr(group, "pattern", None)
@@ -353,11 +362,14 @@ class Document(Part):
                 )
 
     def resolved(self) -> dict[str, Any]:
-        """Return the document with all defaults filled in; reading the result gives the same."""
+        """Return the document as a dictionary with all defaults filled in.
+
+        Reading that dictionary gives an equal document.
+        """
         return self.model_dump(mode="json")
 
     def resolved_text(self) -> str:
-        """Return the resolved document as YAML."""
+        """Return the document as YAML with all defaults filled in."""
         return yaml.safe_dump(
             self.resolved(), sort_keys=False, allow_unicode=True, width=_WIDTH, indent=2
         )

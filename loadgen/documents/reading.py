@@ -1,4 +1,7 @@
-"""Reading of documents, shipped or the user's, with bases, settings and named files resolved."""
+"""Reading of scenario documents, shipped or the user's own.
+
+Documents that they extend, ``--set`` options and files that they name are resolved.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +38,18 @@ _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?(?=\s|[,;]|$)")
 
 @cache
 def shipped() -> dict[str, Path]:
-    """Return the files of the shipped scenarios by name."""
+    """Return the files of the shipped scenarios, by scenario name."""
     folder = Path(str(resources.files(__package__).joinpath("shipped")))
     return dict(sorted((file.stem, file) for file in folder.glob("*.yaml")))
 
 
 def is_file_name(target: str) -> bool:
-    """Tell a file of the user's from the name of a shipped scenario."""
+    """Return True if ``target`` names a file, and False if it names a shipped scenario."""
     return "/" in target or target.endswith(_SUFFIXES)
 
 
 def document_file(target: str, folder: Path | None = None) -> Path:
-    """Return the file of a shipped scenario's name, or of a path.
+    """Return the path of a shipped scenario, given its name, or the path of a user's file.
 
     Raises:
         UsageError: No scenario of that name is shipped.
@@ -66,7 +69,7 @@ def read_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Read a shipped scenario by name, or a file, with all documents that it extends.
+    """Read a scenario by its shipped name or its path, with all documents that it extends.
 
     Args:
         target: The name or the file.
@@ -90,7 +93,7 @@ def parse_document(
     settings: Sequence[str] = (),
     check_expectation: CheckExpectation = lambda text, groups: None,
 ) -> Document:
-    """Make a document of a text; sentences name ``file`` as the place.
+    """Parse the text of a scenario document; error sentences name ``file`` as its file.
 
     Raises:
         UsageError: As :func:`read_document`.
@@ -117,7 +120,7 @@ def parse_document(
 
 
 def _extended(tree: Written, chain: Sequence[Path]) -> Written:
-    """Lay a tree over the document that it extends, down to the last base."""
+    """Merge a document into the document that it extends, which may extend another one."""
     target = tree.value.pop("extends", None)
     name = target.plain() if target else None
     if target is None or name is None:
@@ -163,7 +166,7 @@ def _expectation_faults(tree: Written, check: CheckExpectation) -> Iterator[Faul
 
 
 def _read_named_files(tree: Written) -> None:
-    """Replace the names of traces and of service times by the contents of these files."""
+    """Replace the names of trace and service-time files by the contents of these files."""
     for group in tree.rows("clients"):
         arrive, kind = group.at("arrive"), group.at("arrive", "kind")
         file = arrive.at("file") if arrive and kind and kind.value == "trace" else None
@@ -177,7 +180,7 @@ def _read_named_files(tree: Written) -> None:
 
 
 def read_service_times(file: Path) -> Written:
-    """Return the service times in a file written by ``loadgen measure``.
+    """Read the service times in a file written by ``loadgen measure``.
 
     Raises:
         UsageError: The file cannot be read, or has no service times.
@@ -192,7 +195,7 @@ def read_service_times(file: Path) -> Written:
 
 
 def read_trace(file: Path) -> list[float]:
-    """Return the moments of a log, in seconds after the first, in ascending order.
+    """Read the times in a log, in seconds after the earliest, in ascending order.
 
     Empty lines and lines that begin with ``#`` are skipped.
 

@@ -1,4 +1,4 @@
-"""The JSON schema of documents, for editors: generated from the models.
+"""The JSON schema of scenario documents, for editors, generated from the pydantic models.
 
 The schema is laxer than the models: a document that extends another may omit required keys.
 """
@@ -18,7 +18,7 @@ _WORDS = {"oneOf": "anyOf", "ge": "minimum", "gt": "exclusiveMinimum", "le": "ma
 
 
 def document_schema() -> dict[str, Any]:
-    """Return the schema of a document."""
+    """Return the JSON schema of scenario documents."""
     schema: dict[str, Any] = _relaxed(Document.model_json_schema())
     definitions = schema.pop("$defs")
     for role in ("broker", "proxy"):
@@ -38,7 +38,7 @@ def document_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the schema as a file, with a line for each definition."""
+    """Return the JSON schema of scenario documents as text, with a line for each definition."""
     schema = document_schema()
     definitions = schema.pop("$defs").items()
     lines = [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in definitions]
@@ -56,7 +56,7 @@ def _server_keys(role: str) -> dict[str, Any]:
 
 
 def _relaxed(schema: Any, *, of_properties: bool = False) -> Any:  # noqa: ANN401
-    """Return a schema without required keys, in which several branches of a union may match."""
+    """Return a JSON schema without required keys, and with ``anyOf`` in place of ``oneOf``."""
     if isinstance(schema, list):
         return [_relaxed(each) for each in schema]
     if not isinstance(schema, dict):

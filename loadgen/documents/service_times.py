@@ -1,4 +1,6 @@
-"""Service times: durations of a server's work in virtual time, where code takes no time.
+"""Service times: how long a simulated server's work takes in virtual time.
+
+There, the code itself takes no time.
 
 Floodgate's times make storms of small answers take as long in virtual time as over sockets on two
 cores (``python -m tests.proof virtual_time`` compares); a real Pulsar's are from storms of small
@@ -17,7 +19,7 @@ KEY = "service_times"
 
 
 class ServiceTimes(Part):
-    """The service times of a process. Units: seconds.
+    """How long each kind of a simulated server's work takes, in seconds.
 
     Attributes:
         accept: A connection, from the kernel's queue to the protocol.
@@ -54,7 +56,7 @@ class ServiceTimes(Part):
     band: Annotated[float, Field(ge=1, le=20)] = 3.0
 
     def scaled(self, factor: float) -> ServiceTimes:
-        """Return the times of a processor slower by a factor."""
+        """Return the times that a processor needs that is slower by ``factor``."""
         numbers = ("threads", "band")
         seconds = {name: factor * each for name, each in self if name not in numbers}
         return self.model_copy(update=seconds)

@@ -1,4 +1,4 @@
-"""YAML as values with file and line, one tree laid over another, and ``--set``."""
+"""YAML values with their file and line, merging of two documents, and ``--set`` options."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST_SETTING = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file and line (from 1) of a value, or the value's option."""
+    """The file and line (from 1) of a value in a document, or the ``--set`` option that has it."""
 
     file: Path | str
     line: int
@@ -49,13 +49,13 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The folder to which file names in the document are relative."""
+        """The folder that relative file names in the document start from."""
         return Path() if isinstance(self.file, str) else self.file.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value of a document: a mapping or a list of such values, or a plain value.
+    """A YAML value with its file and line: a mapping or list of such values, or a plain value.
 
     Attributes:
         place: Of the key, or of the value itself in a list.
@@ -66,11 +66,11 @@ class Written:
 
     @property
     def is_mapping(self) -> bool:
-        """True for a mapping of keys to values."""
+        """True if the value is a mapping of keys to values."""
         return isinstance(self.value, dict)
 
     def at(self, *path: str | int) -> Written | None:
-        """Return the value at a path of keys and numbers; None without a value."""
+        """Return the value at a path of keys and list indexes; None if there is none."""
         found = self
         for part in path:
             if not isinstance(found.value, dict | list):
@@ -82,12 +82,12 @@ class Written:
         return found
 
     def rows(self, key: str) -> list[Written]:
-        """Return the values of a key's list; empty if the key has no list."""
+        """Return the values of the list at a key; empty if the key has no list."""
         found = self.at(key)
         return found.value if found and isinstance(found.value, list) else []
 
     def plain(self) -> Any:  # noqa: ANN401
-        """Return the value without places."""
+        """Return the value as plain Python objects, without file and line."""
         if isinstance(self.value, dict):
             return {key: each.plain() for key, each in self.value.items()}
         if isinstance(self.value, list):
@@ -96,7 +96,7 @@ class Written:
 
 
 def parse_tree(text: str, file: Path) -> Written:
-    """Turn the text of a document into a tree; places name ``file``.
+    """Parse the text of a scenario document into values that know their file and line.
 
     Raises:
         UsageError: The text is no YAML mapping, or names a key twice; names the line.
@@ -111,7 +111,7 @@ def parse_tree(text: str, file: Path) -> Written:
 
 
 def parse_values(text: str, file: Path | str) -> Written:
-    """Turn YAML of any form into values; places name ``file``, or an option.
+    """Parse any YAML text into values that know their file and line, or their option.
 
     Raises:
         UsageError: The text is no YAML, or names a key twice; names the line.
@@ -138,7 +138,9 @@ def parse_values(text: str, file: Path | str) -> Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """Makes values of a text; keeps YAML 1.1's special words (``no``, ``1:30``) as texts.
+    """A YAML loader that makes values with file and line.
+
+    Special words of YAML 1.1, such as ``no`` and ``1:30``, are read as texts.
 
     Mutable state: the number of nodes so far, and the mappings with checked keys.
     """
@@ -200,7 +202,7 @@ for _name, _form, _first in _PLAIN_WORDS:
 
 
 def merged(base: Written, over: Written) -> Written:
-    """Return a value laid over another.
+    """Return ``base`` with the values of ``over``, which win.
 
     Mappings are merged key by key. If both have a ``kind`` and the kinds differ the base's keys are
     dropped; if both have a ``do``, the keys common to all behaviours stay. Lists of named values
@@ -223,14 +225,16 @@ def _laid_over(base: dict[str, Written], over: dict[str, Written]) -> dict[str, 
 
 
 def _by_name(row: Written) -> dict[str, Written]:
-    """Return the values of a list by name; empty unless all names exist and differ."""
+    """Return the values of a list by their ``name``; empty unless all have different names."""
     values = row.value if isinstance(row.value, list) else []
     names = [str(name.value) for each in values if (name := each.at(_NAME)) is not None]
     return dict(zip(names, values, strict=True)) if len({*names}) == len(values) else {}
 
 
 def with_setting(tree: Written, setting: str) -> Written:
-    """Return a tree with ``path=value`` laid over it, or with a value appended: ``path+=value``.
+    """Return a document changed by one ``--set`` option.
+
+    ``path=value`` sets a value; ``path+=value`` appends a value to a list.
 
     A path names values of lists by name, or else by number from 0.
 
@@ -248,7 +252,7 @@ def with_setting(tree: Written, setting: str) -> Written:
     parts[opened:] = [".".join(parts[opened:])] * (opened < len(parts))
 
     def laid(base: Written, number: int) -> Written:
-        """Lay the value over ``base``, the value at the first parts of the path."""
+        """Return ``base``, the value before part ``number`` of the path, with the new value set."""
         rows = base.value if isinstance(base.value, list) else None
         if number == len(parts):
             return Written([*(rows or ()), value], value.place) if path.endswith("+") else value
@@ -266,7 +270,7 @@ def with_setting(tree: Written, setting: str) -> Written:
 
 
 def _number(rows: Sequence[Written], parts: Sequence[str], number: int, place: str) -> int:
-    """Return the index of a list's value, named by a part of a path."""
+    """Return the index of the list value that part ``number`` of a path names."""
     key, found = parts[number], [(each.at(_NAME), str(n)) for n, each in enumerate(rows)]
     names = [str(name.value) if name is not None else n for name, n in found]
     if key not in names:

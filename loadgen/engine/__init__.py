@@ -1,1 +1,1 @@
-"""One task of a load: clients, connections, rows."""
+"""One task of a load: its clients, their connections, and the rows that record requests."""

@@ -1,4 +1,4 @@
-"""Incremental parsing of frames, without holding a listing in memory.
+"""Incremental parsing of received frames, without holding a whole topic listing in memory.
 
 Bytes in, values out: no I/O and no clock. The body of a listing goes straight to the
 :class:`~loadgen.engine.answers.AnswerBody` that the caller provides; every other command is
@@ -34,7 +34,7 @@ _LISTING_LENGTH_AT = 8  # After the command's size, type and tag.
 
 
 class Listing(NamedTuple):
-    """A complete GET_TOPICS_OF_NAMESPACE_RESPONSE.
+    """A completely received GET_TOPICS_OF_NAMESPACE_RESPONSE.
 
     Attributes:
         request_id: The id of the answered request.
@@ -46,7 +46,9 @@ class Listing(NamedTuple):
 
 
 class AnswerStream:
-    """The incoming bytes of a connection. Mutable state: the incomplete frame.
+    """A parser of the bytes that a connection receives.
+
+    Mutable state: the incomplete frame.
 
     Args:
         new_body: Returns the body for a listing, by the request's id.
@@ -62,11 +64,11 @@ class AnswerStream:
 
     @property
     def wanted(self) -> int:
-        """Bytes up to the end of the incomplete frame; 1 between frames."""
+        """The number of bytes missing from the incomplete frame; 1 between frames."""
         return self._remaining or 1
 
     def feed(self, chunk: memoryview) -> Iterator[tuple[Listing | pb.BaseCommand, bytes]]:
-        """Take received bytes; yield each completed command and its payload.
+        """Parse received bytes; yield each command that they complete, and its payload.
 
         Raises:
             RemoteProtocolError: The bytes are not Pulsar's binary protocol.
@@ -90,7 +92,7 @@ class AnswerStream:
                 yield self._finished()
 
     def _begin(self, chunk: memoryview) -> int:
-        """Begin a frame; return the size of its head in bytes, or 0 if more bytes are needed."""
+        """Parse the head of a frame; return its size in bytes, or 0 if more bytes are needed."""
         if len(chunk) < _LENGTHS.size:
             return 0
         total, size = _LENGTHS.unpack_from(chunk)

@@ -1,4 +1,4 @@
-"""Verification of answers: number of topics and Pulsar's hash of their names.
+"""Verification of listings: the number of topics, and Pulsar's hash of their names.
 
 A thousand clients that read the same megabyte would hold a gigabyte, so the clients of a namespace
 share a copy: each compares arriving bytes with the copy, and appends only beyond the copy's end. A
@@ -31,7 +31,7 @@ _ANY_REQUEST_ID = b"\x08\x01"
 
 
 class AnswerVerdict(NamedTuple):
-    """The verdict on an answer.
+    """The result of verifying a listing.
 
     Attributes:
         topics: Number of names; None for a correct answer "unchanged".
@@ -45,7 +45,7 @@ class AnswerVerdict(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The content of a list answer, not yet verified.
+    """What a listing says, before it is verified.
 
     Attributes:
         topics_hash: The server's hash; None without one.
@@ -61,7 +61,9 @@ class Told(NamedTuple):
 
 
 class SharedAnswer:
-    """The longest answer received so far to a list request, shared by equal answers.
+    """The longest answer that any client has received to a list request.
+
+    Equal answers to other clients share its bytes.
 
     Attributes:
         known: Results of reading the bytes, by length and kind of result.
@@ -78,7 +80,9 @@ class SharedAnswer:
 
 
 class AnswerBody:
-    """The bytes of an answer after the request id, shared with equal answers.
+    """The bytes of one client's answer after the request id.
+
+    Equal answers share the bytes in memory.
 
     Args:
         shared: The longest answer to the same question.
@@ -95,7 +99,7 @@ class AnswerBody:
         self._verdict: AnswerVerdict | None = None
 
     def feed(self, chunk: memoryview) -> None:
-        """Take the next bytes of the answer; the view may be reused afterwards."""
+        """Append the next bytes of the answer; the caller may reuse the view afterwards."""
         begin = self.size_bytes
         self.size_bytes += len(chunk)
         if self.own is not None:
@@ -111,11 +115,11 @@ class AnswerBody:
             self.own += chunk
 
     def data(self) -> bytes:
-        """Return the whole answer after the request id."""
+        """Return all bytes of the answer after the request id."""
         return bytes(self.shared.data[: self.size_bytes] if self.own is None else self.own)
 
     def told(self, names_wanted: int = 0, matching: TopicsPattern | None = None) -> Told:
-        """Return the contents of the complete answer; empty if the bytes are no list of topics.
+        """Parse the complete answer; empty if the bytes are no list of topics.
 
         Args:
             names_wanted: The most names to return.
@@ -126,7 +130,10 @@ class AnswerBody:
         return told
 
     def verdict(self) -> AnswerVerdict:
-        """Verify the complete answer once and free the bytes; best when the run is over."""
+        """Verify the complete answer once and free its bytes.
+
+        Best called when the run is over, because verification would delay other clients.
+        """
         if self._verdict is None:
             if self.asked_hash is not None and not (told := self.told()).changed:
                 self._verdict = _unchanged(told, self.asked_hash, self.shared.full)
@@ -136,7 +143,7 @@ class AnswerBody:
         return self._verdict
 
     def _read(self, wanted: Hashable, read: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
-        """Return the answer's parsed content, which equal answers share."""
+        """Parse the answer with ``read``, once for all equal answers."""
         if self.own is not None:
             return read(bytes(self.own))
         known, key = self.shared.known, (self.size_bytes, wanted)
@@ -146,7 +153,7 @@ class AnswerBody:
 
 
 class AnswerChecker:
-    """The answers that one task received, by namespace."""
+    """All list answers that one task received, for verification after the run."""
 
     def __init__(self) -> None:
         # By namespace and kind of question.
@@ -156,7 +163,7 @@ class AnswerChecker:
     def body(
         self, namespace: Namespace, selection: str = "", asked_hash: str | None = None
     ) -> AnswerBody:
-        """Return the body for a new answer of a namespace.
+        """Return the object that collects the bytes of a new answer to a list request.
 
         Args:
             namespace: The namespace, with the known number and hash of all names.
@@ -176,7 +183,7 @@ class AnswerChecker:
         return AnswerBody(shared, asked_hash)
 
     def submit(self, body: AnswerBody) -> AnswerBody:
-        """Keep a complete answer for verification; verify it now if too many wait."""
+        """Keep a complete answer for later verification; verify it now if too much is kept."""
         if body.own is not None:
             self._pending_bytes += len(body.own)
             if self._pending_bytes > PENDING_LIMIT_BYTES:
@@ -186,7 +193,7 @@ class AnswerChecker:
 
 
 def parse_answer(body: bytes) -> pb.CommandGetTopicsOfNamespaceResponse:
-    """Parse a listing's answer from its bytes after the request id.
+    """Parse a listing from its bytes after the request id.
 
     Raises:
         DecodeError: The bytes are no GET_TOPICS_OF_NAMESPACE_RESPONSE.
@@ -206,7 +213,7 @@ def _told(data: bytes, names_wanted: int, matching: TopicsPattern | None) -> Tol
 
 
 def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict:
-    """Verify an answer without names: the list is unchanged."""
+    """Verify an answer that has no names because the client's hash is still right."""
     known = full.reference.hash if full.reference is not None else full.expectation.hash
     problem = None
     if told.topics:
@@ -217,7 +224,7 @@ def _unchanged(told: Told, asked_hash: str, full: SharedAnswer) -> AnswerVerdict
 
 
 def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
-    """Verify an answer in full, and agreement with earlier answers to the same request."""
+    """Verify a full listing, and that it agrees with earlier answers to the same request."""
     verdict = verify_answer(data, shared.expectation)
     if verdict.problem is not None or shared.expectation.changes:
         return verdict
@@ -233,7 +240,10 @@ def _verified(data: bytes, shared: SharedAnswer) -> AnswerVerdict:
 
 
 def verify_answer(body: bytes, expectation: Namespace) -> AnswerVerdict:
-    """Verify an answer in full: a CommandGetTopicsOfNamespaceResponse without request id."""
+    """Verify a listing: its hash, and the expected number and hash of its names.
+
+    The bytes are a CommandGetTopicsOfNamespaceResponse after the request id.
+    """
     try:
         response = parse_answer(body)
     except DecodeError:

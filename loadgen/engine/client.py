@@ -1,4 +1,6 @@
-"""A client of a load: sends, times, verifies and writes rows for a behaviour.
+"""A client of a load, which sends and times requests, verifies answers and writes rows.
+
+Its group's behaviour decides which requests it sends.
 
 A behaviour awaits answers, or starts requests without waiting. Each request is a row.
 """
@@ -44,7 +46,9 @@ MOST_REDIRECTS = 20
 
 
 class LoadClient(RowWriter):
-    """A client. Mutable state: connections and work under way.
+    """One simulated client of a load.
+
+    Mutable state: its connections and its requests under way.
 
     Bound: the requests that the behaviour starts, limited by the document.
 
@@ -85,19 +89,22 @@ class LoadClient(RowWriter):
     # -- time ---------------------------------------------------------------------------------
 
     async def until(self, moment: float) -> None:
-        """Wait for a moment since the agreed start; record the delay of waking up."""
+        """Wait until a moment, in seconds since the run's start.
+
+        Records how late the client woke up.
+        """
         # The loop's clock has steps of a millisecond, the run's clock is exact.
         while (wait := moment - self.now()) > ON_TIME_SECONDS:
             await clock_sleep(self.context.clock, wait)
         self.context.lags.setdefault(moment, max(0.0, -wait))
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for ``seconds`` on the run's clock."""
         await clock_sleep(self.context.clock, seconds)
 
     @staticmethod
     async def first(*events: asyncio.Event) -> None:
-        """Wait until one of several events is set."""
+        """Wait until any of several events is set."""
         waiting = [asyncio.ensure_future(event.wait()) for event in events]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -106,7 +113,7 @@ class LoadClient(RowWriter):
                 each.cancel()
 
     async def ticks(self, every: float) -> AsyncIterator[float]:
-        """Yield the moments of an open schedule, from the client's start on.
+        """Yield the moments, ``every`` seconds apart, at which the client is to send a request.
 
         Each moment is yielded when due, whether or not earlier requests have ended. Without an
         interval the schedule has one moment.
@@ -124,7 +131,7 @@ class LoadClient(RowWriter):
     # -- work ---------------------------------------------------------------------------------
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run a coroutine beside the behaviour; the client's end cancels the coroutine."""
+        """Run a coroutine beside the behaviour; it is cancelled when the client ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._spawned_ended)
@@ -136,7 +143,12 @@ class LoadClient(RowWriter):
             self.context.failures.append(error)
 
     def back(self) -> None:
-        """Record that the client has reached its goal, once."""
+        """Record that the client is back: it has been served completely.
+
+        Only the first call counts.
+
+        Only the first call counts.
+        """
         if not self.settled.is_set():
             self.event("back", self.now() - self.started)
             self.settled.set()
@@ -144,7 +156,7 @@ class LoadClient(RowWriter):
                 self._stall(True)
 
     def gave_up(self, failed: Failed) -> None:
-        """Record that the client has given up, unless the client has reached its goal."""
+        """Record that the client has given up, unless it had been served completely before."""
         if not self.settled.is_set():
             lost = isinstance(failed.failure, Unanswered)
             self.event("lost" if lost else "refused", text=failed.reason)
@@ -153,7 +165,7 @@ class LoadClient(RowWriter):
     # -- requests -----------------------------------------------------------------------------
 
     def to(self, broker: BrokerAddress) -> Link:
-        """Return the connection to a broker; behind a proxy each broker has a tunnel of its own."""
+        """Return the link to a broker; behind a proxy each broker has its own tunnel."""
         if not broker.through_proxy and broker.netloc == self.context.connector.service:
             return self.service
         if broker not in self._brokers:
@@ -171,7 +183,7 @@ class LoadClient(RowWriter):
         request_id: int | None = None,
         item: str = "",
     ) -> Answer:
-        """Send a request once connected, and return the request's end.
+        """Send a request, connecting first if needed, and return the answer or the failure.
 
         Args:
             link: The connection.
@@ -224,7 +236,7 @@ class LoadClient(RowWriter):
         matching: TopicsPattern | None = None,
         due: float | None = None,
     ) -> Answer:
-        """List the topics of the client's namespace; the answer has the contents."""
+        """List the topics of the client's namespace; the answer's value is a :class:`Told`."""
         chosen = tuple(sorted(properties.items())) if properties else ()
         key = f"{pattern or ''} {[*chosen]}" if pattern or chosen else ""
         frame = lambda number: list_frame(number, self.namespace, pattern, topics_hash, chosen)  # noqa: E731
@@ -234,7 +246,7 @@ class LoadClient(RowWriter):
         )
 
     async def look_up(self, topic: str, due: float | None = None) -> Answer:
-        """Look up a topic, or a pattern in place of a topic; the answer is a BrokerAddress.
+        """Look up the broker of a topic or pattern; the answer's value is a BrokerAddress.
 
         Redirects are followed as in official clients, each with a row.
         """
@@ -258,7 +270,7 @@ class LoadClient(RowWriter):
     async def open(
         self, topic: str, operation: str, frame: Callable[[int], bytes], item: str = ""
     ) -> tuple[Link, Answer]:
-        """Look up a topic, send the broker a request; return connection and answer."""
+        """Look up a topic and send a request to its broker; return the link and the answer."""
         found = await self.look_up(topic)
         if found.failed is not None:
             return self.service, found
@@ -266,7 +278,7 @@ class LoadClient(RowWriter):
         return link, await self.request(link, operation, frame, item=item)
 
     async def names_now(self, pattern: str | None) -> set[str] | None:
-        """List the topics of the client's namespace without a row, for a check.
+        """List the topics of the client's namespace for a check, which is not recorded as a row.
 
         Args:
             pattern: The full pattern; None for all topics.
@@ -284,16 +296,16 @@ class LoadClient(RowWriter):
 
     @property
     def links(self) -> list[Link]:
-        """All connections of the client."""
+        """The links to the service URL and to all brokers."""
         return [self.service, *self._brokers.values()]
 
     def connection_lost(self, link: Link, reason: str) -> None:
-        """Record the loss of a connection, before the connection's requests fail."""
+        """Record the loss of a connection; called before the connection's requests fail."""
         self.event("connection-lost", text=reason)
         self.on_lost(link)
 
     def _arm(self) -> None:
-        """Arm timers for the planned losses and stalls of connections."""
+        """Set timers for when the client is to drop its connections or stop reading from them."""
         clock, read, now = self.context.clock, self.group.read, self.now()
         moments: list[tuple[float, Callable[[], None]]] = [
             (moment - now, self.drop) for moment in self.plan.drops if moment >= self.started
@@ -305,7 +317,7 @@ class LoadClient(RowWriter):
             self._timers.append(clock.call_at(clock.now() + max(0.0, wait), action))
 
     def drop(self) -> None:
-        """Close all connections, as planned."""
+        """Close all connections, as the scenario plans; the client may reconnect."""
         for link in self.links:
             link.drop()
 
@@ -318,7 +330,7 @@ class LoadClient(RowWriter):
     # -- the task's side ----------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run the behaviour, from the client's start on."""
+        """Perform the behaviour, beginning now."""
         self.context.totals.clients[f"{self.group.name} started"] += 1
         self._arm()
         try:
@@ -327,7 +339,7 @@ class LoadClient(RowWriter):
             self.settled.set()
 
     async def end(self) -> None:
-        """End all requests under way and all connections."""
+        """Cancel all requests under way, and close all connections for good."""
         self.ended = True
         self.stopping.set()
         self._patience.close()

@@ -1,4 +1,4 @@
-"""Connecting of clients: resolves the address, raises the limit of open files, shakes hands."""
+"""Connecting of clients: address resolution, the limit of open files, the handshake."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TLS_SCHEME = "pulsar+ssl"
 
 
 def parse_service_url(service_url: str) -> tuple[str, int]:
-    """Return host and port of ``pulsar://host[:port]`` or ``pulsar+ssl://host[:port]``.
+    """Return the host and port of ``pulsar://host[:port]`` or ``pulsar+ssl://host[:port]``.
 
     Raises:
         ValueError: Another scheme, several hosts, no host, or an invalid port.
@@ -39,14 +39,14 @@ def parse_service_url(service_url: str) -> tuple[str, int]:
 
 
 class ConnectFailedError(Exception):
-    """A client did not reach CONNECTED; the message is the reason."""
+    """The server did not answer CONNECT with CONNECTED; the message is the reason."""
 
 
 ServerAddress = tuple[socket.AddressFamily, tuple[str, int]]
 
 
 def raise_open_file_limit(connections: int) -> None:
-    """Allow this process as many open files as its connections need.
+    """Raise this process's limit of open files to what its connections need.
 
     Raises:
         LoadgenError: The hard limit is too low.
@@ -65,7 +65,7 @@ def raise_open_file_limit(connections: int) -> None:
 
 
 class Connector:
-    """Connects the clients of a task, as many simultaneously as a listen backlog takes.
+    """Connects the clients of a task, only as many at a time as a listen backlog holds.
 
     Mutable state: resolved addresses.
 
@@ -104,7 +104,7 @@ class Connector:
         receive_buffer_bytes: int,
         other: str | None = None,
     ) -> str | None:
-        """Connect a client, to another ``host:port`` if given; return the failure or None."""
+        """Connect a client to the service URL or to ``other``; return why that failed, or None."""
         try:
             async with self._places:
                 await self._connect(client, receive_buffer_bytes, other)
@@ -113,7 +113,7 @@ class Connector:
         return None
 
     async def _connect(self, client: Any, receive_buffer_bytes: int, other: str | None) -> None:  # noqa: ANN401
-        """Connect a client and shake hands.
+        """Open a client's connection, and wait until the server has answered CONNECT.
 
         Raises:
             OSError: No connection; a TimeoutError without CONNECTED in time.
@@ -155,7 +155,7 @@ async def _resolved(host: str, port: int) -> ServerAddress:
 
 
 def connect_failure(error: Exception) -> str:
-    """Return the reason of a failed connection."""
+    """Return, in words, why a connection could not be made."""
     if isinstance(error, TimeoutError) and not error.errno:
         return f"no CONNECTED within {CONNECT_TIMEOUT_SECONDS:g} s"
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""A client's connection: shakes hands, matches answers to requests, reads at a set speed.
+"""A client's connection, which matches answers to requests and reads at a set speed.
 
 Reading is paused and resumed by an exact token budget, and a read never exceeds the budget, so the
 server meets a reader of exactly that speed. Sockets and virtual time share the class and differ in
@@ -50,7 +50,7 @@ _REFUSING = (Type.LOOKUP_RESPONSE, Type.SEND_ERROR, Type.ERROR)
 
 
 class BrokerAddress(NamedTuple):
-    """The broker of a topic, from the answer to a lookup.
+    """The address of a topic's broker, from the answer to a lookup.
 
     Attributes:
         url: ``pulsar://host:port``.
@@ -62,12 +62,12 @@ class BrokerAddress(NamedTuple):
 
     @property
     def netloc(self) -> str:
-        """``host:port``."""
+        """The broker's ``host:port``."""
         return urlsplit(self.url).netloc
 
 
 class Selection(NamedTuple):
-    """The wanted names of a listing.
+    """Which names a list request asks for, and which of them the caller wants.
 
     Attributes:
         key: Pattern and properties of the request; empty for all names.
@@ -83,7 +83,7 @@ class Selection(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A request under way: the future of the answer, the row, and the wanted names."""
+    """A request under way: the future of its answer, its row, and the wanted names."""
 
     answer: asyncio.Future[Any]
     row: RequestRow
@@ -94,7 +94,9 @@ EVERYTHING = Selection()
 
 
 class LoadConnection(asyncio.BufferedProtocol):
-    """A connection. Mutable state: the transport, requests under way, the reading speed.
+    """A client's connection to a server.
+
+    Mutable state: the transport, requests under way, the reading speed.
 
     Bound: the requests that the client has under way.
 
@@ -139,12 +141,12 @@ class LoadConnection(asyncio.BufferedProtocol):
 
     @property
     def usable(self) -> bool:
-        """True if a request can be sent."""
+        """True if a request can be sent now."""
         return not self._closed and self.handshake.done() and self._open is not None
 
     @property
     def _open(self) -> asyncio.Transport | None:
-        """The transport, unless it is closing."""
+        """The transport; None if it is closing or not yet connected."""
         transport = self._transport
         return None if transport is None or transport.is_closing() else transport
 
@@ -156,7 +158,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     def request(
         self, request_id: int, frame: bytes, row: RequestRow, selection: Selection = EVERYTHING
     ) -> asyncio.Future[Any]:
-        """Send a request; the result is the answer, or a Failed.
+        """Send a request; the future's result is the answer, or a :class:`Failed`.
 
         The row records the moment of the answer's first byte, and the bytes.
         """
@@ -166,13 +168,13 @@ class LoadConnection(asyncio.BufferedProtocol):
         return answer
 
     def forget(self, request_id: int) -> None:
-        """Stop waiting for an answer."""
+        """Stop waiting for the answer to a request."""
         self._waiting.pop(request_id, None)
 
     # -- reading ------------------------------------------------------------------------------
 
     def stall(self, stalled: bool) -> None:
-        """Stop reading, or read again."""
+        """Stop reading from the socket, or resume reading."""
         self._stalled = stalled
         self.context.unread.forget(self)
         if stalled and (transport := self._open) is not None:
@@ -196,35 +198,38 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- called by the transport --------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send CONNECT."""
+        """Send CONNECT, once the transport is connected."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(self._connect_frame)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return a buffer for the bytes that may be read now, whatever the loop's size hint."""
+        """Return a buffer of the size that may be read now, ignoring the loop's size hint."""
         if self.budget is None:
             return self.context.scratch
         allowed = self.budget.available_bytes(self.context.time.monotonic())
         return self.context.scratch[: max(1, allowed)]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the bytes just read."""
+        """Process the bytes just read into the buffer.
+
+        If the budget is used up, reading is paused.
+        """
         self.received(self.context.scratch[:nbytes])
         if self.budget is not None:
             self.budget.tokens -= nbytes
             self._pace(self.budget)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection and all requests under way."""
+        """End the connection, failing all requests under way."""
         self._over("closed by the server" if exc is None else f"connection lost: {exc}")
 
     @property
     def bytes_wanted(self) -> int:
-        """Return how many bytes must arrive to be worth a wake-up."""
+        """The number of bytes that must arrive before waking the reader is worthwhile."""
         return self._stream.wanted
 
     def received(self, chunk: memoryview) -> None:
-        """Take bytes just read; the buffer may be overwritten afterwards."""
+        """Parse bytes just read; the caller may overwrite the buffer afterwards."""
         if self._closed:
             return
         if self.handshake.done():
@@ -236,7 +241,7 @@ class LoadConnection(asyncio.BufferedProtocol):
             self.drop(f"protocol error: {error}")
 
     def new_body(self, request_id: int) -> AnswerBody:
-        """Return the body for a listing that has begun to arrive."""
+        """Return the object that collects the bytes of a listing that has begun to arrive."""
         waiting, selection = self._waiting.get(request_id), EVERYTHING
         if waiting is not None:
             selection = waiting.selection
@@ -246,7 +251,7 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- frames that arrive -------------------------------------------------------------------
 
     def receive(self, received: Listing | pb.BaseCommand, payload: bytes = b"") -> None:
-        """Take a frame."""
+        """Handle a received listing or command."""
         if isinstance(received, Listing):
             self._listed(*received)
         elif received.type == Type.PING:
@@ -309,12 +314,12 @@ class LoadConnection(asyncio.BufferedProtocol):
     # -- the end ------------------------------------------------------------------------------
 
     def drop(self, reason: str) -> None:
-        """Close the connection and fail the requests under way."""
+        """Close the connection, failing the requests under way with ``reason``."""
         self._over(reason)
         self.close()
 
     def close(self) -> None:
-        """Close the connection immediately, without callbacks."""
+        """Close the connection immediately, without calling any callback."""
         self._closed = True
         self._read_no_more()
         if self._transport is not None:

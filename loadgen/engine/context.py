@@ -1,4 +1,4 @@
-"""The state that the clients of a task share: time, connector, rows, totals, read buffer."""
+"""The state that the clients of a task share, such as clock, connector, rows and totals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RunTime:
-    """Seconds since the agreed start, on a clock without steps.
+    """A monotonic clock of seconds since the run's agreed start, finer than a millisecond.
 
     uvloop's own clock has steps of a millisecond.
 
@@ -39,11 +39,11 @@ class RunTime:
     wall: Callable[[], float] = time.time
 
     def agree(self, t0_epoch_seconds: float) -> None:
-        """Set the agreed start, given on the wall clock."""
+        """Set the run's agreed start, passed as wall-clock time."""
         self.t0 = self.monotonic() + (t0_epoch_seconds - self.wall())
 
     def seconds(self) -> float:
-        """Return seconds since the agreed start."""
+        """Return the seconds since the run's agreed start."""
         return self.monotonic() - self.t0
 
 
@@ -59,7 +59,7 @@ class TaskContext:
         warm_up: Requests due earlier do not count in totals and figures.
         end: Requests due at this moment or later are not sent.
         authentication: Credentials for CONNECT and for challenges; None: no credentials.
-        lags: Delay of each moment of the schedule, by moment: that of the moment's first client.
+        lags: How late the first client of each scheduled moment was, in seconds, by moment.
         failures: Errors of this program in behaviours; any ends the run.
         scratch: Read buffer of all connections of a loop. One is enough: a loop fills the buffer
             and hands it over within a single step.

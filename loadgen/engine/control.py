@@ -1,4 +1,6 @@
-"""The control channel of a run between tasks and driver: start, totals, early end, final facts.
+"""The control channel between a run's tasks and the driver, the process that started them.
+
+It carries the agreed start, totals, an early end and each task's final facts.
 
 Each task opens a TCP connection to the driver, wherever the task runs; messages are JSON, an object
 a line. A task identifies itself with a secret of the run, from the task's plan. Before the start
@@ -37,7 +39,7 @@ LARGEST_LINE_BYTES, _MOST_UNSENT_BYTES = 1 << 20, 1 << 16
 
 
 class ControlAddress(BaseModel):
-    """The address of the driver's end, in a task's plan.
+    """The address at which a task reaches the driver.
 
     Attributes:
         key: The secret of the run.
@@ -49,7 +51,7 @@ class ControlAddress(BaseModel):
 
 
 class Start(NamedTuple):
-    """The agreed start.
+    """The start of the run that driver and tasks agreed on.
 
     Attributes:
         own_epoch_seconds: On the task's wall clock.
@@ -65,7 +67,9 @@ class Start(NamedTuple):
 
 
 class Control:
-    """A task's end of the control channel; without a driver it starts alone and never ends early.
+    """A task's end of the control channel, for a task without a driver.
+
+    The task starts on its own and never ends early.
 
     Args:
         on_start: Called with the start, in seconds of the epoch.
@@ -81,10 +85,10 @@ class Control:
         self._lead_seconds = lead_seconds
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """Register ``stop`` to be called if the run is to end early."""
+        """Register a function that is called when the driver ends the run early."""
 
     async def start(self, wall: Callable[[], float]) -> Start:
-        """Report that all clients are connected, and wait for the agreed start.
+        """Report that all clients are connected, and wait for the run's agreed start.
 
         Args:
             wall: Reads the task's wall clock.
@@ -97,21 +101,23 @@ class Control:
         return Start(t0, t0)
 
     def report(self, totals: Totals) -> None:
-        """Send totals, or drop them if the channel is not writable."""
+        """Send the task's totals to the driver, or drop them if too many bytes are unsent."""
 
 
 def line(**told: Any) -> bytes:  # noqa: ANN401 - what JSON has
-    """Encode a message of the channel."""
+    """Encode a message of the control channel as a line of JSON."""
     return json.dumps(told).encode() + b"\n"
 
 
 def proof(key: str, nonce: str, task: int) -> str:
-    """Return a task's proof of knowing the run's secret, for a driver's nonce."""
+    """Return an HMAC by which a task proves to the driver that it knows the run's secret."""
     return hmac.digest(key.encode(), f"{nonce} {task}".encode(), "sha256").hex()
 
 
 class ControlClient(Control):
-    """A task's end of the channel, over TCP. Mutable state: the connection, and messages heard.
+    """A task's end of the control channel, over TCP.
+
+    Mutable state: the connection, and what the driver has sent.
 
     Create within the task's loop; the other methods need a connection.
     """
@@ -128,7 +134,9 @@ class ControlClient(Control):
         self._wall: Callable[[], float] = time.time
 
     async def connect(self) -> dict[str, Any]:
-        """Connect to the driver, prove to be a task of the run, and return the driver's values.
+        """Connect to the driver and authenticate with the run's secret.
+
+        Returns the values that the driver sends, such as credentials.
 
         Raises:
             LoadgenError: The driver cannot be reached, or refuses the task.
@@ -149,7 +157,7 @@ class ControlClient(Control):
         )
 
     async def _greet(self, host: str, port: int) -> dict[str, Any]:
-        """Prove to be a task of the run, and return the values that the driver sends."""
+        """Authenticate with the run's secret, and return the values that the driver sends."""
         if self._writer is not None:
             self._writer.close()
         self._reader, self._writer = await asyncio.open_connection(
@@ -177,7 +185,7 @@ class ControlClient(Control):
             self._writer.write(line(**told))
 
     def listen(self, stop: Callable[[], None]) -> None:
-        """Register ``stop`` to be called if the run is to end early."""
+        """Listen to the driver, and call ``stop`` when it ends the run early."""
         self._listening = asyncio.get_running_loop().create_task(self._listen(stop))
 
     async def _listen(self, stop: Callable[[], None]) -> None:
@@ -198,23 +206,23 @@ class ControlClient(Control):
             self._started.set_exception(LoadgenError(why))
 
     async def start(self, wall: Callable[[], float]) -> Start:
-        """Report that all clients are connected, and wait for the agreed start."""
+        """Report that all clients are connected, and wait for the run's agreed start."""
         self._wall = wall
         self._send(ready=True)
         return await self._started
 
     def report(self, totals: Totals) -> None:
-        """Send totals, or drop them if the channel is not writable."""
+        """Send the task's totals to the driver, or drop them if too many bytes are unsent."""
         assert self._writer is not None
         if self._writer.transport.get_write_buffer_size() <= _MOST_UNSENT_BYTES:
             self._send(totals=TOTALS.dump_python(totals, mode="json"))
 
     def end(self, facts: dict[str, Any]) -> None:
-        """Report the task's facts, once the rows are written."""
+        """Send the task's final facts to the driver, once all rows are written."""
         self._send(facts=facts)
 
     async def close(self) -> None:
-        """End the channel."""
+        """Close the connection to the driver."""
         if self._started.done():
             self._started.exception()  # Marks the exception as retrieved.
         if self._listening is not None:

@@ -1,4 +1,4 @@
-"""The driver's end of the control channel: admits tasks, sets the start, adds up totals.
+"""The driver's end of the control channel, which sets the start and adds up tasks' totals.
 
 If a task is lost after the start the remaining tasks end early, because their load is no longer the
 document's. A task is admitted only once, so a load is never offered twice.
@@ -52,7 +52,7 @@ _BACKLOG, _MORE_STRANGERS = 1_024, 16
 
 
 class ControlServer:
-    """The driver's end of the channel: a thread that serves all tasks of a run.
+    """The driver's end of the control channel: a thread that serves all tasks of a run.
 
     Bound: a connection for each task, plus as many and a few of strangers, closed after ten
     seconds or by the next connection.
@@ -97,7 +97,7 @@ class ControlServer:
         bind: str = "",
         carried: dict[str, Any] | None = None,
     ) -> Iterator[ControlAddress]:
-        """Serve tasks for a block; yield the address for the tasks' plans.
+        """Serve tasks within a ``with`` block; yield the address that tasks connect to.
 
         Args:
             host: The driver's host, as seen from tasks.
@@ -124,14 +124,14 @@ class ControlServer:
             yield ControlAddress(host=host, port=listener.getsockname()[1], key=self._key)
 
     def stop(self) -> None:
-        """Tell every task to end early, also tasks that report later."""
+        """Tell every task to end early, including tasks that connect later."""
         self._stopping = True
         with suppress(RuntimeError):  # The run is over, and the loop is closed.
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._tell_all, {"stop": True})
 
     def rest(self, error: LoadgenError) -> tuple[list[Any], str]:
-        """Return the facts of the remaining tasks, once they ended, and a text about lost tasks.
+        """End the remaining tasks after a failure; return their facts, and which tasks were lost.
 
         Args:
             error: The failure of the run.
@@ -171,7 +171,7 @@ class ControlServer:
                 self._observe()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a task's connection to its end; close the connection of any other peer.
+        """Serve a task's connection until it ends; close it if the peer is no task of the run.
 
         Raises:
             ValueError: An invalid message; other errors of ``_ENDS`` end the connection likewise.
@@ -202,7 +202,7 @@ class ControlServer:
             self._strangers.pop(writer, None)
 
     async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-        """Return the number of a proven task; raise an error of ``_ENDS`` for any other peer.
+        """Authenticate a connection, and return the number of its task.
 
         Raises:
             ValueError: A stranger.
@@ -219,7 +219,7 @@ class ControlServer:
     async def _hear(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Receive a task's totals, and measure the task's clock once the clients are connected."""
+        """Receive a task's messages, and measure its clock once its clients are connected."""
         async for message in reader:
             told = json.loads(message)
             if "totals" in told:
@@ -236,7 +236,7 @@ class ControlServer:
     async def _clock_of(
         self, task: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[float, float]:
-        """Measure a task's clock: return the shortest round trip, and the clock's lead."""
+        """Return the shortest round trip to a task, and how far its clock is ahead, in seconds."""
         readings = []
         for _ in range(_READINGS):
             asked, began = time.time(), time.monotonic()  # The wall clock may be set in between.
@@ -280,7 +280,7 @@ class ControlServer:
 
 
 def _refusal(task: int, doubt_seconds: float, ahead_seconds: float) -> str:
-    """Return the refusal of a clock; empty for a good clock."""
+    """Return why a task's clock is unusable; empty if it is usable."""
     if abs(ahead_seconds) > MOST_SKEW_SECONDS:
         way = "ahead of" if ahead_seconds > 0 else "behind"
         return (

@@ -1,4 +1,4 @@
-"""The frames that clients send, and the header that identifies each message."""
+"""The frames that clients send, and the header in each published message."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHECKSUM_BYTES = 6
 
 
 def frame_of(command: google.protobuf.message.Message) -> bytes:
-    """Return a command's frame; the BaseCommand's field has the number of the command's type."""
+    """Encode a command as a frame of Pulsar's binary protocol."""
     field = _FIELDS[command.DESCRIPTOR.name]
     fields: dict[str, Any] = {"type": field.number, field.name: command}
     return encode_command(Type(**fields))
@@ -55,7 +55,7 @@ CLOSE_WATCH = frame_of(
 def connect_frame(
     tunnel_to: str | None = None, authentication: Authentication | None = None
 ) -> bytes:
-    """Return CONNECT.
+    """Return the frame of a CONNECT command.
 
     Args:
         tunnel_to: ``host:port`` of a broker, for a proxy's tunnel.
@@ -79,7 +79,7 @@ def connect_frame(
 
 
 def auth_frame(authentication: Authentication) -> bytes:
-    """Return AUTH_RESPONSE with the current credentials.
+    """Return the frame of an AUTH_RESPONSE command with the current credentials.
 
     Raises:
         UsageError: The credentials cannot be read.
@@ -108,7 +108,7 @@ def list_frame(
     topics_hash: str | None = None,
     properties: tuple[tuple[str, str], ...] = (),
 ) -> bytes:
-    """Return GET_TOPICS_OF_NAMESPACE for persistent topics."""
+    """Return the frame of a GET_TOPICS_OF_NAMESPACE command for persistent topics."""
     topics = pb.CommandGetTopicsOfNamespace(
         request_id=request_id,
         namespace=namespace,
@@ -122,7 +122,7 @@ def list_frame(
 
 
 def request_frame(command: Request) -> Callable[[int], bytes]:
-    """Return a function that makes a command's frame from a request id."""
+    """Return a function that sets a command's request id and returns its frame."""
 
     def frame(request_id: int) -> bytes:
         command.request_id = request_id
@@ -132,7 +132,7 @@ def request_frame(command: Request) -> Callable[[int], bytes]:
 
 
 class Message(NamedTuple):
-    """The header of a message: client, number and due time.
+    """The header in a message's payload: the client, the message's number, and when it was due.
 
     Attributes:
         client: Number of the publishing client.
@@ -146,7 +146,10 @@ class Message(NamedTuple):
 
 
 def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
-    """Return SEND of a message with a payload of ``size_bytes`` and a key out of ``keys``."""
+    """Return the frame of a SEND command with a message of ``size_bytes``.
+
+    Its partition key is one of ``keys`` different ones.
+    """
     send = pb.CommandSend(producer_id=PRODUCER_ID, sequence_id=message.number, num_messages=1)
     metadata = pb.MessageMetadata(
         producer_name=f"loadgen-{message.client}", sequence_id=message.number, publish_time=1
@@ -159,7 +162,7 @@ def message_frame(message: Message, size_bytes: int, keys: int) -> bytes:
 
 
 def read_message(tail: bytes, size_bytes: int) -> Message | None:
-    """Return the header of a message; None if the message is broken.
+    """Parse the header of a received message; None if the message is damaged.
 
     Args:
         tail: Checksum, metadata and payload.

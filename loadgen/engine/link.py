@@ -1,4 +1,4 @@
-"""A client's lasting link to a server: connects when needed, reconnects after a loss."""
+"""A client's lasting link to a server, which connects when needed, also after a loss."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLOSED = "the connection was closed after the handshake"
 
 
 class Answer(NamedTuple):
-    """The end of a request: an answer, or a failure.
+    """How a request ended: with an answer, or with a failure.
 
     Attributes:
         value: The answer; None without an answer.
@@ -35,7 +35,7 @@ CUT = Answer(failed=Failed(Unanswered.TIMED_OUT, RUN_ENDED))
 
 
 class Patience:
-    """Times out a client's requests, with a single timer for all of them.
+    """The timeouts of a client's requests, with a single timer for all of them.
 
     Mutable state: deadlines in the order of sending, and the timer. Bound: the requests that
     the client has under way.
@@ -52,7 +52,7 @@ class Patience:
         self._timer: TimerHandle | None = None
 
     def add(self, waiting: asyncio.Future[Any], end: float) -> None:
-        """Add a request's deadline on the clock; a request that has ended is left alone."""
+        """Set the time at which a request times out; requests that have ended do not time out."""
         while self._waiting and self._waiting[0][1].done():
             self._waiting.popleft()
         self._waiting.append((end, waiting))
@@ -70,13 +70,13 @@ class Patience:
             self._timer = self._clock.call_at(self._waiting[0][0], self._due)
 
     def close(self) -> None:
-        """Cancel all deadlines."""
+        """Cancel the timeouts of all requests."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 class Link:
-    """A client's lasting link to a server: connects when needed, reconnects after a loss.
+    """A client's lasting link to a server, which connects when needed, also after a loss.
 
     Mutable state: the connection, and the attempt under way.
 
@@ -94,7 +94,7 @@ class Link:
         self.lost = asyncio.Event()
 
     async def ready(self) -> str | None:
-        """Connect unless connected; return the failure's reason, or None."""
+        """Connect unless already connected; return why that failed, or None."""
         if self.connection is not None:
             return None
         if self._making is None:
@@ -132,18 +132,18 @@ class Link:
             self._client.connection_lost(self, reason)
 
     def drop(self) -> None:
-        """Close the connection as if lost, by the client's own decision."""
+        """Close the connection by the client's own decision; it counts as lost."""
         if self.connection is not None:
             self.connection.drop("dropped by the client")
 
     def close(self) -> None:
-        """Close the connection for good."""
+        """Close the connection for good, without counting it as lost."""
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()
 
     def patience_end(self) -> float:
-        """Return the deadline, on the clock, of a request sent now."""
+        """Return when a request sent now times out, on the run's clock."""
         client = self._client
         seconds: float = client.group.timeout
         end: float = client.context.clock.now() + seconds

@@ -1,4 +1,4 @@
-"""Limits of a client's reading speed: an exact token budget, one token a byte.
+"""Limits of how fast a client reads: an exact token bucket, one token per byte.
 
 Over sockets a connection takes from the budget before each read. In virtual time the reads of a
 whole stretch are computed in a step, by the same budget.
@@ -23,13 +23,13 @@ _FUZZ = 1e-9
 
 
 def quantum_bytes(rate_bytes_per_second: float) -> int:
-    """Return the most bytes in a single read at this speed."""
+    """Return the most bytes that a client of this reading speed reads at a time."""
     quantum = int(rate_bytes_per_second * _QUANTUM_SECONDS)
     return min(max(quantum, _SMALLEST_QUANTUM_BYTES), LARGEST_QUANTUM_BYTES)
 
 
 class ReadBudget(TokenBucket):
-    """Bytes that a reader may take now.
+    """A token bucket of the bytes that a reader may read now.
 
     Args:
         rate_bytes_per_second: The reading speed; readers without a limit have no budget.
@@ -42,11 +42,13 @@ class ReadBudget(TokenBucket):
         self.tokens = float(self._quantum)
 
     def available_bytes(self, now_seconds: float) -> int:
-        """Return the bytes that may be read at ``now_seconds``; 0: wait."""
+        """Return the number of bytes that may be read at ``now_seconds``; 0 means to wait."""
         return min(int(self.refill(now_seconds) + _FUZZ), LARGEST_QUANTUM_BYTES)
 
     def pause_seconds(self, now_seconds: float) -> float:
-        """Return how long to pause reading; 0 while half a quantum is left.
+        """Return for how many seconds to pause reading.
+
+        That is 0 while half of a quantum, the most bytes of a read, may be read.
 
         With less left, the pause lasts for a whole quantum: tokens accrue continuously, and reading
         byte by byte would be wasteful.
@@ -66,11 +68,11 @@ class Reader:
     """
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
+        """Return how many bytes are read until ``now``, if ``visible`` has been constant so far."""
         return visible
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return the moment of reading ``offset``; None for never, in the current state."""
+        """Return when the byte at ``offset`` is read; None if that needs more visible bytes."""
         return now if offset <= visible else None
 
 
@@ -78,11 +80,11 @@ class Never(Reader):
     """A reader in virtual time that reads nothing."""
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
+        """Return how many bytes are read until ``now``: only those already read."""
         return read
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return the moment of reading ``offset``; None for never, in the current state."""
+        """Return when the byte at ``offset`` is read: never, so None."""
         return None
 
 
@@ -90,7 +92,10 @@ UNLIMITED, NEVER = Reader(), Never()
 
 
 class Paced(ReadBudget, Reader):
-    """A reader in virtual time with the speed of a ReadBudget; many quanta cost one division."""
+    """A reader in virtual time that reads at the speed of a ReadBudget.
+
+    Many reads are computed by one division.
+    """
 
     def __init__(self, rate: float, now: float) -> None:
         super().__init__(rate, now)
@@ -98,7 +103,7 @@ class Paced(ReadBudget, Reader):
         self._resumes = now  # The next read comes no earlier.
 
     def read_by(self, now: float, read: int, visible: int) -> int:
-        """Return how many bytes were read until now, if ``visible`` did not change meanwhile."""
+        """Return how many bytes are read until ``now``, if ``visible`` has been constant so far."""
         while read < visible and self._resumes <= now + _FUZZ:
             read += self._step(max(self._resumes, self._since), read, visible)
             if self.tokens < 1 and self._resumes <= now:
@@ -114,14 +119,14 @@ class Paced(ReadBudget, Reader):
         return read
 
     def _step(self, at: float, read: int, visible: int) -> int:
-        """Read once; return the number of bytes."""
+        """Simulate one read at the moment ``at``; return the number of bytes read."""
         size = min(max(1, self.available_bytes(at)), visible - read)
         self.tokens -= size
         self._resumes = at + self.pause_seconds(at)
         return size
 
     def moment_of(self, offset: int, now: float, read: int, visible: int) -> float | None:
-        """Return the moment of reading ``offset``; None for never, in the current state."""
+        """Return when the byte at ``offset`` is read; None if that needs more visible bytes."""
         if offset > visible:
             return None
         kept = self.tokens, self._since, self._resumes

@@ -1,4 +1,4 @@
-"""The rows that a task writes for requests and events, and reasons of failures.
+"""The rows in which a task records requests and events, and the reasons of failures.
 
 A thousand refusals for a single cause carry a thousand request ids, ports and sizes; masked, they
 become one reason with a count.
@@ -47,7 +47,7 @@ class Outcome(StrEnum):
 
 
 class Failed(NamedTuple):
-    """The reason of a missing answer.
+    """Why a request got no answer.
 
     Attributes:
         failure: The server's error code, or the kind of failure without a code.
@@ -60,7 +60,7 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class RequestRow:
-    """A request; times are seconds since the agreed start.
+    """The record of a request; times are seconds since the run's agreed start.
 
     Attributes:
         operation: ``list``, ``watch``, ``lookup``, ``publish``, ...
@@ -95,7 +95,7 @@ class RequestRow:
 
 @dataclass(slots=True)
 class EventRow:
-    """An event of a client other than a request.
+    """The record of something that happened to a client, other than a request.
 
     Attributes:
         at: Seconds since the agreed start.
@@ -116,7 +116,7 @@ class EventRow:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows of a task, in the order of their beginnings.
+    """All rows of a task, in the order in which requests and events began.
 
     Bound: the requests that a document may have.
     """
@@ -130,7 +130,7 @@ class Rows:
 
 
 def refusal_reason(error: int, message: str) -> str:
-    """Return ``<ServerError name>: <message>``, masking the parts that differ by request.
+    """Return ``<ServerError name>: <message>``, with placeholders for parts that vary.
 
     Of a JSON message only ``errorMsg`` is kept.
     """
@@ -141,7 +141,7 @@ def refusal_reason(error: int, message: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Replace addresses, identifiers and numbers in a reason by placeholders."""
+    """Replace addresses, identifiers and numbers in a reason with placeholders."""
     text = _ADDRESS.sub("<address>", text)
     text = _HEXADECIMAL.sub("<id>", text)
     return _NUMBER.sub("<n>", text)

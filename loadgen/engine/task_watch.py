@@ -1,4 +1,4 @@
-"""Measures a task: the event loop's lag, and the task's use of the machine."""
+"""Measurement of a task: the event loop's lag, and its use of the processor and files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _OPEN_FILES = "/proc/self/fd"
 
 
 class TaskWatch:
-    """A watch over a task. Mutable state: the figures since T0.
+    """Measures a task's event-loop lag, processor time and open files.
+
+    Mutable state: the measurements since the run's start.
 
     Bound: twenty figures a second of the run.
     """
@@ -38,13 +40,16 @@ class TaskWatch:
         self._due_seconds = math.inf
 
     def begin(self) -> None:
-        """Measure from T0 on, or from now if T0 is past."""
+        """Begin measuring at the run's start, or now if the start is past."""
         self._descriptors = _open_descriptors()
         self._due_seconds = max(0.0, self._time.seconds())
         self._arm()
 
     def end(self, lags: Sequence[float]) -> dict[str, Any]:
-        """Return the figures of the task; ``lags`` are the delays of the schedule's moments."""
+        """Return the task's measurements.
+
+        ``lags`` are the delays of scheduled requests, in seconds.
+        """
         if self._probing is not None:
             self._probing.cancel()
         now_seconds = self._time.seconds()
@@ -76,7 +81,10 @@ class TaskWatch:
         self._arm()
 
     def _note(self, now_seconds: float) -> None:
-        """Record by how much a probe of the event loop was late; the next probe stays on time."""
+        """Record by how much a probe of the event loop was late.
+
+        Later probes keep their schedule.
+        """
         self._loop_lags.append(max(0.0, now_seconds - self._due_seconds))
         self._due_seconds += PROBE_SECONDS
 
@@ -86,7 +94,7 @@ def _p99(values: Sequence[float]) -> float:
 
 
 def _open_descriptors() -> int:
-    """Return the number of this process's open files; 0 if the kernel does not tell."""
+    """Return the number of this process's open files; 0 if the system does not tell."""
     with suppress(OSError):
         return len(os.listdir(_OPEN_FILES))
     return 0

@@ -1,4 +1,6 @@
-"""The totals of a running task, for screen and Prometheus only; results come from rows.
+"""The totals of a running task, only for display and Prometheus.
+
+The results of a run are computed from its rows.
 
 Latencies are counted in a few buckets, small enough for a datagram: from a millisecond to some ten
 minutes, each a quarter longer than the one before.
@@ -29,23 +31,23 @@ _Latencies = Annotated[list[int], Field(min_length=BUCKETS, max_length=BUCKETS)]
 
 
 def bucket_of(seconds: float) -> int:
-    """Return the number of a latency's bucket."""
+    """Return the index of the histogram bucket that counts a latency."""
     return bisect_left(_ENDS, seconds, hi=BUCKETS - 1)
 
 
 def seconds_of(bucket: int) -> float:
-    """Return the longest latency of a bucket; the last bucket is open-ended."""
+    """Return the longest latency that a bucket counts; the last bucket is open-ended."""
     return _ENDS[bucket]
 
 
 def percentile(counts: Sequence[int], share: float) -> float | None:
-    """Return the upper end of a percentile's bucket; None without counts."""
+    """Return the upper end of the bucket that contains a percentile; None without counts."""
     below = [*accumulate(counts)]
     return seconds_of(bisect_left(below, share * below[-1])) if below[-1] else None
 
 
 def nearest_rank(ordered: Sequence[float], share: float) -> float:
-    """Return a percentile of sorted values, by the nearest rank.
+    """Return a percentile of sorted values by the nearest-rank method.
 
     Args:
         ordered: At least one value.
@@ -57,7 +59,7 @@ def nearest_rank(ordered: Sequence[float], share: float) -> float:
 
 @dataclass
 class Totals:
-    """Totals of a task, or of a whole run.
+    """Counts of requests, connections and bytes, of a task or of a whole run.
 
     Attributes:
         phase: ``connect``, ``warm-up``, ``measure``, ``hold`` or ``drain``.
@@ -77,7 +79,7 @@ class Totals:
     latencies: dict[str, _Latencies] = Field(default_factory=dict)
 
     def end(self, row: RequestRow) -> None:
-        """Count a request that ended."""
+        """Count a request that has ended."""
         self.ended[f"{row.group} {row.operation} {row.outcome}"] += 1
         if row.outcome is Outcome.ANSWERED and row.done is not None:
             counts = self.latencies.setdefault(row.group, [0] * BUCKETS)
@@ -85,11 +87,11 @@ class Totals:
 
     @property
     def all_latencies(self) -> list[int]:
-        """Answers of all groups by bucket."""
+        """The number of answers in each latency bucket, of all groups together."""
         return [sum(counts) for counts in zip([0] * BUCKETS, *self.latencies.values(), strict=True)]
 
     def of(self, *outcomes: Outcome) -> int:
-        """Return the number of requests with an outcome, of all groups and operations."""
+        """Return how many requests ended with one of the outcomes, in all groups and operations."""
         return sum(count for name, count in self.ended.items() if name.split(" ")[2] in outcomes)
 
     def __add__(self, other: Totals) -> Totals:

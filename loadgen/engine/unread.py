@@ -1,4 +1,4 @@
-"""Detection of a server's close of a connection that the client does not read.
+"""Detection that a server has closed a connection from which the client does not read.
 
 A reset shows immediately, whatever lies unread. A plain close does not: the FIN waits in the
 server's kernel behind the unread bytes, perhaps for hours. On the loopback the server's end is a
@@ -32,7 +32,10 @@ _HANG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class UnreadConnections:
-    """A watch over the unread connections of a task. Mutable state: the connections."""
+    """Watches those connections of a task that are not read, for the server's close.
+
+    Mutable state: the connections.
+    """
 
     def __init__(self) -> None:
         self._watched: dict[Hashable, tuple[Any, Callable[[], object]]] = {}
@@ -40,13 +43,16 @@ class UnreadConnections:
         self._looking: asyncio.Task[None] | None = None
 
     def watch(self, name: Hashable, connection: Any, on_closed: Callable[[], object]) -> None:  # noqa: ANN401
-        """Call back once the server has closed a socket, unless the socket is forgotten earlier."""
+        """Call ``on_closed`` once the server has closed a connection.
+
+        :meth:`forget` ends this.
+        """
         self._watched[name] = connection, on_closed
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     def forget(self, name: Hashable) -> None:
-        """Stop watching a socket that is read again, or closed."""
+        """Stop watching a connection that is read again or closed."""
         self._watched.pop(name, None)
 
     async def _look(self) -> None:
@@ -78,7 +84,7 @@ class UnreadConnections:
 
 
 def established_sockets() -> set[str]:
-    """Return the two addresses of each established TCP socket, as the kernel writes them."""
+    """Return both addresses of each established TCP socket, as ``/proc/net/tcp`` writes them."""
     found = set()
     for table in ("tcp", "tcp6"):
         with suppress(OSError):  # Not Linux: unknown.
@@ -90,7 +96,10 @@ def established_sockets() -> set[str]:
 
 
 def _kernels(address: tuple[Any, ...]) -> str:
-    """Return an address in the kernel's notation: words in native byte order, and the port."""
+    """Convert an address to the notation of ``/proc/net/tcp``.
+
+    Its words are in native byte order.
+    """
     packed = socket.inet_pton(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, address[0])
     words = struct.unpack(f"={len(packed) // 4}I", packed)
     return f"{''.join(f'{word:08X}' for word in words)}:{address[1]:04X}"

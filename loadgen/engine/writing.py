@@ -1,4 +1,4 @@
-"""Writing of a client's rows, and the count of requests under way."""
+"""Recording of a client's requests and events as rows, and a count of requests under way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _OUTCOMES: dict[Failure, Outcome] = {
 
 
 class RowWriter:
-    """Writes rows. Mutable state: the number of requests under way.
+    """Records a client's requests and events.
+
+    Mutable state: the number of requests under way.
 
     Attributes:
         now: Returns seconds since the agreed start.
@@ -44,13 +46,13 @@ class RowWriter:
         self._idle = asyncio.Event()
 
     def event(self, what: str, value: float | None = None, text: str = "") -> None:
-        """Write a row of the table of events."""
+        """Record an event of the client."""
         row = EventRow(self.now(), *self._whose, self.namespace, what, value, text)
         self.context.rows.events.append(row)
         self.context.totals.clients[f"{self.group.name} {what}"] += 1
 
     def begin_row(self, operation: str, due: float | None = None, item: str = "") -> RequestRow:
-        """Begin a row; :meth:`end_row` ends it."""
+        """Begin to record a request; :meth:`end_row` completes the row."""
         row = self._row(operation, self.now() if due is None else due, item)
         self.context.rows.requests.append(row)
         self._under_way += 1
@@ -66,7 +68,7 @@ class RowWriter:
 
     @contextmanager
     def not_idle(self) -> Iterator[None]:
-        """Keep the run from ending during a block, at most for the length of the drain."""
+        """Keep the run from ending during a ``with`` block, for at most the drain's length."""
         self._under_way += 1
         try:
             yield
@@ -74,7 +76,7 @@ class RowWriter:
             self._finished()
 
     def end_row(self, row: RequestRow, failed: Failed | None = None, wrong: str = "") -> None:
-        """End a row: answered, failed, or with a wrong answer and the reason."""
+        """Complete a request's row: answered, failed, or answered wrongly for a reason."""
         row.done = self.now()
         if failed is not None:
             row.outcome = _OUTCOMES.get(failed.failure, Outcome.REFUSED)
@@ -88,7 +90,7 @@ class RowWriter:
         self._finished()
 
     async def finish(self) -> None:
-        """Return when no request is under way."""
+        """Wait until no request is under way."""
         while self._under_way:
             self._idle.clear()
             await self._idle.wait()

@@ -1,4 +1,4 @@
-"""The directory of a run: permitted contents, and replacement of an older run.
+"""The directory of a run: which files it may hold, and how a new run replaces an older one.
 
 A run is written to a folder within the directory, and moved up when complete, so a failed run
 leaves an older run of the same name unchanged. A store cannot rename: a run there is written in
@@ -35,7 +35,7 @@ _OF_A_RUN = {RUN_NAME, *TABLES, *MADE_OF_A_RUN, _UNFINISHED}
 
 
 def require_directory_name(name: str) -> None:
-    """Refuse a run's name that cannot be a directory's name.
+    """Refuse a name for a run that cannot be the name of a directory.
 
     Raises:
         UsageError: The name cannot be a directory's.
@@ -52,7 +52,9 @@ def require_directory_name(name: str) -> None:
 
 @contextmanager
 def run_directory(directory: Path) -> Iterator[Path]:
-    """Make a directory for a run, yield the folder to write to, and move the result into place.
+    """Make a run's directory, and yield the folder to which the run is written.
+
+    At the end of the ``with`` block the files replace those of an older run.
 
     A failed run leaves only the servers' logs; a Ctrl-C before the first figures leaves no logs
     either.
@@ -97,7 +99,7 @@ def run_directory(directory: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document for people and programs."""
+    """Write a JSON file, indented so that people can read it."""
     text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
     write_whole(path, f"{text}\n")
 

@@ -1,4 +1,4 @@
-"""Runs a document from start to end, and writes the directory of the run."""
+"""The execution of a scenario from start to end, which writes the run directory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _NOT_KNOWN = ("AuthenticationError", "AuthorizationError", "the server asks for 
 
 
 def experiment(document: Document, options: RunOptions) -> Path:
-    """Run a document and return the run's directory; an older run of the same name is replaced.
+    """Run a scenario, replacing an older run of the same name; return the run directory.
 
     Raises:
         UsageError: The options do not fit each other, the document or this machine.
@@ -118,7 +118,11 @@ def _told(
     shocks: Sequence[Mapping[str, Any]],
     **early: str | None,
 ) -> dict[str, Any]:
-    """Return the contents of run.json, except for document and machine.
+    """Return the contents of run.json that the run determines, such as tasks and shocks.
+
+    The caller adds the scenario and the facts about this machine.
+
+    The caller adds the scenario and the facts about this machine.
 
     Raises:
         KeyboardInterrupt: An interrupt before the end of any request.
@@ -161,7 +165,7 @@ def _in_virtual_time(document: Document, options: RunOptions, folder: Path) -> d
 
 
 def _over_sockets(document: Document, options: RunOptions, folder: Path) -> dict[str, Any]:
-    """Run clients over sockets, against running servers or servers started for the run."""
+    """Run clients over sockets, against named servers or servers that are started for the run."""
     if not options.elsewhere:
         raise_open_file_limit(-(-document.connections // (options.tasks or 1)))
     with ExitStack() as stack:
@@ -249,7 +253,7 @@ def _run_tasks(
 
 
 async def check_reachable(service_url: str) -> str:
-    """Connect once, like every client later; return the server's version.
+    """Connect to a service URL once, as each client does; return the server's version.
 
     Raises:
         LoadgenError: No Pulsar broker or proxy answers at the address.
@@ -275,7 +279,7 @@ async def check_reachable(service_url: str) -> str:
 
 
 def _version(package: str) -> str:
-    """Return an installed package's version; packages of extras may be missing."""
+    """Return a package's version, or a note if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -294,7 +298,7 @@ def _machine() -> dict[str, Any]:
 
 
 def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
-    """Read a server's version and the settings of ``INFO_KEYS``.
+    """Read a server's version, and its settings named in ``INFO_KEYS``, from its web port.
 
     Never raises: missing values are unknown.
     """
@@ -310,7 +314,7 @@ def read_server_facts(process: str, admin_url: str) -> dict[str, Any]:
 
 
 def facts_of_page(page: str) -> dict[str, Any]:
-    """Return the server's version and settings from a page of metrics."""
+    """Return the server's version and settings that a page of Prometheus metrics states."""
     found = {name: dict(LABEL.findall(labels)) for name, labels in _INFO.findall(page)}
     version = found.get("pulsar_version_info", {}).get("version")
     own = found.get(METRIC, {})
@@ -322,7 +326,7 @@ def facts_of_page(page: str) -> dict[str, Any]:
 
 
 def _text(url: str) -> str:
-    """Return the text at a URL; an empty text if the URL cannot be read."""
+    """Return the text of the page at a URL; empty if it cannot be read."""
     try:
         return WebPages().read(url, REQUEST_TIMEOUT_SECONDS, LARGEST_PAGE_BYTES)
     except UNREADABLE:

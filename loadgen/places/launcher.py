@@ -1,4 +1,4 @@
-"""Starting of a run's broker and proxy, with their topics."""
+"""Starting the broker and proxy of a run, with their topics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROWS_PER_FILE = 200_000
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """Configuration files of an operator, with precedence over a document's keys.
+    """An operator's configuration files, whose keys override those of a scenario.
 
     Attributes:
         broker: The file of ``--broker-conf``.
@@ -43,7 +43,7 @@ class ServerFiles:
     proxy: OwnServer = field(default_factory=lambda: OwnServer("proxy"))
 
     def over(self, servers: Servers) -> Servers:
-        """Return a document's server keys overridden by the keys of the operator's files."""
+        """Return a scenario's servers with their keys overridden by the operator's files."""
         proxy = servers.proxy
         if self.proxy.file is not None:
             proxy = {**(proxy or {}), **self.proxy.keys}
@@ -51,7 +51,7 @@ class ServerFiles:
         return servers.model_copy(update={"broker": broker, "proxy": proxy})
 
     def notes(self) -> list[str]:
-        """Return sentences on the differences between a rehearsal and the operator's cluster."""
+        """Return sentences on how the rehearsal's servers differ from the operator's cluster."""
         found = []
         if self.broker.file is None:
             found.append("Without --broker-conf the broker has Pulsar's defaults.")
@@ -68,7 +68,7 @@ class ServerFiles:
 
 @dataclass(frozen=True)
 class RunningServers:
-    """Servers that are ready for clients.
+    """A run's own servers, ready for clients, and their namespaces.
 
     Attributes:
         by_role: The servers.
@@ -80,22 +80,22 @@ class RunningServers:
 
     @property
     def service_url(self) -> str:
-        """The address that clients connect to."""
+        """The service URL that clients connect to: the proxy's if there is one, or the broker's."""
         return self.by_role.get("proxy", self.by_role["broker"]).server.service_url
 
     @property
     def admin_urls(self) -> dict[str, str]:
-        """The servers' web ports, by role."""
+        """The URLs of the servers' web ports, by role."""
         return {role: each.server.web_url for role, each in self.by_role.items()}
 
     @property
     def pids(self) -> dict[str, int]:
-        """Process ids, by role."""
+        """The servers' process ids, by role."""
         return {role: each.server.pid for role, each in self.by_role.items()}
 
 
 def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namespace, ...]:
-    """Return the namespaces of a run, with the expected sizes and hashes where known.
+    """Return the namespaces of a run, with the size and hash of their listings where known.
 
     Args:
         topics: The document's topics.
@@ -116,7 +116,7 @@ def known_namespaces(topics: Topics, corpus: Path | None = None) -> tuple[Namesp
 
 
 def _corpus_here(topics: Topics) -> Path | None:
-    """Return the topics' folder for imports by servers of this machine; None without a folder.
+    """Return the local folder of topics that servers are to import; None if there is none.
 
     Raises:
         UsageError: The topics are in a store.
@@ -137,7 +137,9 @@ def running_servers(
     files: ServerFiles | None = None,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Iterator[RunningServers]:
-    """Start a document's servers and stop the servers at the end; only their logs stay.
+    """Start a scenario's servers for a ``with`` block, and stop them at its end.
+
+    Only their logs stay.
 
     The proxy stops first, so that it never misses the broker.
 

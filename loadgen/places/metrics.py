@@ -1,4 +1,4 @@
-"""The figures of a running run as Prometheus metrics, from the tasks' totals."""
+"""Prometheus metrics of a run in progress, from the totals that its tasks report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLIENT_EVENTS = "What happened to clients: started, back, refused, lost, connec
 
 
 class RunCollector(Collector):
-    """A collector of the latest totals, with the labels run, scenario and group.
+    """A Prometheus collector of a run's latest totals, labeled with run, scenario and group.
 
     Groups and operations come from the document, so the number of series is small.
     """
@@ -37,7 +37,7 @@ class RunCollector(Collector):
         self.totals = Totals()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
+        """Yield the run's metrics."""
         names, totals = ["run", "scenario"], self.totals
         for name, about, labels, counts in (
             ("loadgen_requests", "Requests that ended.", _OF_REQUESTS, totals.ended),
@@ -68,7 +68,9 @@ class RunCollector(Collector):
 def exported(
     run: str, scenario: str, port: int | None, observer: Callable[[Totals], None]
 ) -> Iterator[Callable[[Totals], None]]:
-    """Serve a run's metrics at a port of the loopback for a block; yield a taker of totals.
+    """Serve a run's metrics at a loopback port during a ``with`` block.
+
+    Yields a function that takes new totals.
 
     Without a port no page is served; port 0 is any free port. The observer gets all totals, too.
 

@@ -1,4 +1,4 @@
-"""An operator's broker.conf and proxy.conf, adapted to a rehearsal on the loopback.
+"""An operator's broker.conf and proxy.conf, adapted for servers on the loopback.
 
 Limits, frame sizes, watermarks and other settings of topic listings are kept. Settings that tie a
 server to its cluster are set aside: listeners and addresses, metadata store, security. The server
@@ -58,12 +58,12 @@ _PROFILE_KEY = "floodgateProfile"
 
 
 def local_broker() -> dict[str, str]:
-    """Return the settings of a broker in every run: free ports of the loopback."""
+    """Return the settings of every broker that a run starts, such as free loopback ports."""
     return {"brokerServicePort": "0", "metadataStoreUrl": "memory:local", **_LOOPBACK}
 
 
 def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
-    """Return the settings of a proxy in every run: the broker, and free ports of the loopback."""
+    """Return the settings of every proxy that a run starts, such as the address of its broker."""
     return {
         "servicePort": "0",
         "brokerServiceURL": broker_service_url,
@@ -74,7 +74,7 @@ def local_proxy(broker_service_url: str, broker_web_url: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class OwnServer:
-    """A server's configuration in the operator's file.
+    """A server's configuration, as an operator's file states it.
 
     Attributes:
         role: ``broker`` or ``proxy``.
@@ -89,7 +89,10 @@ class OwnServer:
     lines: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def over(self, keys: Mapping[str, str], local: Mapping[str, str]) -> dict[str, str]:
-        """Return the settings to lay over the file; the file wins over the scenario's ``keys``."""
+        """Return the settings that override the file.
+
+        They are ``keys`` of the scenario that the file does not set, and the loopback's addresses.
+        """
         profile = self.keys.get(_PROFILE_KEY, keys.get(_PROFILE_KEY))
         return {
             **{key: value for key, value in keys.items() if key not in self.keys},
@@ -100,24 +103,26 @@ class OwnServer:
 
     @property
     def _overridden(self) -> dict[str, str]:
-        """Keys of the file that every run overrides with values of its own."""
+        """The keys that every run sets to its own values, whatever the file says."""
         local = local_broker() if self.role == "broker" else local_proxy("", "")
         return {**_LOCAL_OF[self.role], **local}
 
     def set_aside(self) -> list[str]:
-        """Return the file's keys that a rehearsal on the loopback cannot keep."""
+        """Return the keys of the file that a run on the loopback cannot use."""
         said, ours = self.keys, self._overridden
         return [key for key in said if said[key].strip() not in ("", ours.get(key, said[key]))]
 
     def checked(self) -> CheckedKeys:
-        """Check the values that a run keeps, as the server does when it starts."""
+        """Check the file's values that a run uses, as the server does when it starts."""
         overridden = {*self._overridden, _PROFILE_KEY}
         return known_keys(self.role).check(
             {k: v for k, v in self.keys.items() if k not in overridden}
         )
 
     def require(self, problems: Sequence[str]) -> None:
-        """Refuse the file if it has problems, each a sentence that begins with its key.
+        """Refuse the file if it has problems.
+
+        Each problem is a sentence that begins with its key.
 
         Raises:
             UsageError: The list is not empty; names the file, and the line of each problem.
@@ -137,7 +142,7 @@ class OwnServer:
 
 
 def read_own_server(role: str, file: Path | None) -> OwnServer:
-    """Read the configuration of a server; without a file Pulsar's defaults.
+    """Read an operator's configuration file; without a file the server has Pulsar's defaults.
 
     Raises:
         UsageError: The file cannot be read, or has wrong values; names all.

@@ -1,4 +1,4 @@
-"""The options of a run, and checks against each other, the document and this machine."""
+"""The options of a run, and checks of them against the scenario and this machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _USUAL_TASKS = 2
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run.
+    """How to run a scenario: servers, tasks, output directory and callbacks.
 
     Attributes:
         out: The directory of run directories.
@@ -83,13 +83,13 @@ class RunOptions:
 
     @property
     def elsewhere(self) -> bool:
-        """True if tasks run on a cluster, with ports and limits of other hosts."""
+        """True if tasks run on a Spark cluster, whose hosts have their own ports and limits."""
         master = self.spark.sparkContext.master if self.spark else self.master
         return self.place == "spark" and not is_local(master)
 
 
 def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOptions]:
-    """Return document and options with all defaults filled in, after all checks.
+    """Check a scenario and options; return both with all defaults filled in.
 
     Raises:
         UsageError: The options do not fit.
@@ -121,7 +121,7 @@ def resolved(document: Document, options: RunOptions) -> tuple[Document, RunOpti
 
 
 def require_service_url(option: str, url: str) -> None:
-    """Refuse an option's value that is no address of a broker or proxy.
+    """Refuse an option's value that is no service URL of a broker or proxy.
 
     Raises:
         UsageError: The value is no such address.

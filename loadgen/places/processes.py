@@ -1,4 +1,4 @@
-"""Tasks in worker processes: no Spark and no Java, the same schedule.
+"""Tasks in worker processes of this machine, which need neither Spark nor Java.
 
 Each worker sends its facts to the driver over a pipe once its rows are written, or an error caused
 by the user. All other messages use the control channel.
@@ -37,7 +37,7 @@ _END_SECONDS = 5.0
 
 
 def run_task(plan: TaskPlan) -> TaskFacts:
-    """Run a task's clients to the end, and write the rows.
+    """Run a task's clients until the run ends, and write their rows.
 
     Raises:
         LoadgenError: The driver or the server's name is unknown, this process may not open enough
@@ -72,7 +72,7 @@ async def _run_task(plan: TaskPlan) -> TaskFacts:
 def run_in_processes(
     plans: Sequence[TaskPlan], control: ControlServer
 ) -> tuple[list[TaskFacts], str]:
-    """Run each plan in a process of its own, all with the same start.
+    """Run each task in its own process; all start at the same moment.
 
     After the agreed start, the first Ctrl-C requests the tasks to end.
 
@@ -101,7 +101,9 @@ def run_in_processes(
 
 
 def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
-    """Yield each worker's message as it arrives; a worker's death is noticed immediately.
+    """Return the message that each worker sends.
+
+    A worker's death is noticed immediately.
 
     Raises:
         LoadgenError: A worker sent an error, or ended without a report.
@@ -124,7 +126,7 @@ def as_they_come(workers: Mapping[Connection, BaseProcess]) -> list[Any]:
 
 @contextmanager
 def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
-    """Start a worker process that ends with the block in any case."""
+    """Start a worker process for a ``with`` block, and kill it at the end if it still runs."""
     spawn = get_context("spawn")
     ours, theirs = spawn.Pipe()
     process = spawn.Process(
@@ -149,7 +151,7 @@ def _worker(plan: TaskPlan) -> Iterator[tuple[Connection, BaseProcess]]:
 
 
 def _work(plan: str, pipe: Connection) -> None:
-    """Run a plan in a worker process, and send the result to the driver."""
+    """Run a task's plan in a worker process, and send the result to the driver."""
     os.setsid()  # Signals to the driver's group are the driver's to handle.
     threading.Thread(target=end_with_driver, daemon=True).start()
     with suppress(BrokenPipeError):  # The driver is gone.

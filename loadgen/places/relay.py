@@ -1,4 +1,4 @@
-"""A relay between clients and a service URL, for cutting or slowing the link.
+"""A relay between clients and a server, which can cut or slow down the link.
 
 The relay runs in a thread of this process, and only for documents with such a shock, because
 relayed bytes are slower than the loopback. Connections to brokers' own addresses bypass the relay.
@@ -25,7 +25,9 @@ _HOST = "127.0.0.1"
 
 
 class Relay:
-    """A relay for a block. Mutable state: whether the link is cut, and the link's speed.
+    """A relay that runs in a thread during a ``with`` block.
+
+    Mutable state: whether the link is cut, and the link's speed.
 
     Bound: a chunk and a kernel's buffer for each direction of a connection.
 
@@ -56,16 +58,16 @@ class Relay:
         self._end.close()
 
     def cut(self) -> None:
-        """Hold all bytes: connections stall, and new connections get no answer."""
+        """Stop passing bytes: connections stall, and new connections get no answer."""
         self._loop.call_soon_threadsafe(self._whole.clear)
 
     def mend(self) -> None:
-        """Pass all bytes again, at full speed."""
+        """Pass bytes again, at full speed."""
         self._rate = 0.0
         self._loop.call_soon_threadsafe(self._whole.set)
 
     def slow(self, rate: float) -> None:
-        """Limit the link to a rate in bytes a second, all connections together; 0: unlimited."""
+        """Limit the speed of all connections together, in bytes a second; 0 means unlimited."""
         self._rate = rate
 
     async def _serve(self, listens: socket.socket) -> None:
@@ -98,7 +100,7 @@ class Relay:
             writer.transport.close()
 
     async def _turn(self, size: int) -> None:
-        """Wait until the rate of the link allows so many bytes to pass."""
+        """Wait until the link's speed allows ``size`` more bytes to pass."""
         await self._whole.wait()
         if self._rate:
             self._free_at = max(self._free_at, self._loop.time()) + size / self._rate

@@ -1,4 +1,4 @@
-"""Samples of servers during a run: metrics and memory, four times a second.
+"""Sampling of servers' metrics and memory during a run, four times a second.
 
 Each server has a thread of its own, so that a slow server does not delay the other, away from the
 loop that times clients. Kept samples: the topic-list limiter's, connections, pending outbound
@@ -71,7 +71,7 @@ _USER_TIME, _SYSTEM_TIME = 11, 12
 
 
 class Samples:
-    """The samples of several servers over time.
+    """The metrics of several servers, sampled over time.
 
     Mutable state: the points of each metric, by process.
 
@@ -87,11 +87,11 @@ class Samples:
 
     @property
     def processes(self) -> tuple[str, ...]:
-        """The servers' names."""
+        """The names of the sampled servers."""
         return tuple(self._series)
 
     def add(self, process: str, at: float, samples: Mapping[str, float]) -> None:
-        """Add the samples of a server at a moment of the clock, in seconds."""
+        """Add metrics of a server, sampled at a moment of the clock in seconds."""
         series = self._series[process]
         for metric, value in samples.items():
             moments, values = series.setdefault(metric, (array("d"), array("d")))
@@ -101,23 +101,26 @@ class Samples:
             values.append(value)
 
     def series(self, process: str, metric: str) -> tuple[list[float], list[float]]:
-        """Return the moments and values of a metric; empty lists for an unknown metric."""
+        """Return the times and values of a server's metric; empty lists if it was never sampled."""
         moments, values = self._series[process].get(metric, ((), ()))
         return list(moments), list(values)
 
     def figures(self, process: str) -> dict[str, float]:
-        """Return the latest value of each figure of a server, by name in the vocabulary."""
+        """Return the latest value of each metric of a server that has a common name.
+
+        Such a name is ``heap.used``, for example.
+        """
         series = [*self._series[process].items()]
         latest = {figure_of(metric): values[-1] for metric, (_, values) in series}
         return {figure: value for figure, value in latest.items() if figure is not None}
 
     def holds_memory(self, process: str) -> bool:
-        """Return whether a server accounts for lists now."""
+        """Return whether a server's limiters account for the memory of any list now."""
         figures = self.figures(process)
         return any(figures.get(f"{kind}.used") for kind in ("heap", "direct"))
 
     def write(self, directory: str, run: str, t0: float, t0_epoch_seconds: float) -> None:
-        """Write all samples as a table.
+        """Write all samples to the table ``samples`` of a run directory.
 
         Args:
             directory: The run's.
@@ -140,7 +143,7 @@ class Samples:
 
 
 class ServerWatch(Samples):
-    """Samples servers for the time of a block, on the clock of ``time.perf_counter``.
+    """Samples servers during a ``with`` block; times are those of ``time.perf_counter``.
 
     Mutable state: the kernel's books of each process with a known id, until the process ends.
 
@@ -168,7 +171,7 @@ class ServerWatch(Samples):
         self._threads.append(threading.Thread(target=self._read_books, name="books", daemon=True))
 
     def __enter__(self) -> ServerWatch:
-        """Sample once, so that a wrong address is known before the run; then keep sampling.
+        """Sample each server once, so that a wrong address is noticed; then keep sampling.
 
         Raises:
             UsageError: A page, or a process's memory, cannot be read.
@@ -196,7 +199,7 @@ class ServerWatch(Samples):
             thread.join()
 
     def restarted(self, process: str, pid: int) -> None:
-        """Continue a server's samples with the process that replaced it."""
+        """Read a server's memory from the process that replaced it."""
         if process in self._numbered:
             self._books[process] = KernelBooks(process, pid)
 
@@ -224,7 +227,7 @@ class ServerWatch(Samples):
             time.sleep(SAMPLE_SECONDS)
 
     def _scrape(self, process: str, patience: float = REQUEST_TIMEOUT_SECONDS) -> float:
-        """Add the samples of a server's page, and return the seconds that the page took."""
+        """Sample a server's metrics page; return how many seconds the page took."""
         begun = time.perf_counter()
         url = f"{self._admin_urls[process].rstrip('/')}/metrics/"
         page = self._pages.read(url, patience, LARGEST_PAGE_BYTES)
@@ -237,7 +240,10 @@ class ServerWatch(Samples):
 
 
 def kept_samples(page: str) -> Iterator[tuple[str, float]]:
-    """Yield name and value of each kept sample of a Prometheus page; NaN is dropped."""
+    """Yield name and value of each sample in a Prometheus page that a run keeps.
+
+    NaN is skipped.
+    """
     for line in page.splitlines():
         found = _SAMPLE.match(line) if is_kept(line) else None
         if found is not None and not math.isnan(value := float(found[3])):
@@ -245,18 +251,18 @@ def kept_samples(page: str) -> Iterator[tuple[str, float]]:
 
 
 def is_kept(name: str) -> bool:
-    """Return whether a sample is kept, by name or by line of a page."""
+    """Return whether a run keeps a metric, passed as a name or as a line of a Prometheus page."""
     return name.startswith(_KEPT) and not name.startswith(_LABELS_ONLY)
 
 
 def other_labels(labels: Iterable[tuple[str, str]]) -> str:
-    """Return a series' labels as a part of the name, without ``cluster``."""
+    """Return a series' labels except ``cluster``, in the notation of Prometheus."""
     others = [f'{name}="{value}"' for name, value in labels if name != "cluster"]
     return "{" + ",".join(others) + "}" if others else ""
 
 
 class KernelBooks:
-    """The kernel's figures about a process of this machine. Units: bytes, seconds, counts.
+    """What the kernel knows about a local process: memory, processor time and open files.
 
     Args:
         process: Name in messages, ``broker`` or ``proxy``.
@@ -269,7 +275,7 @@ class KernelBooks:
         self._directory = proc / str(pid)
 
     def reset_high_water_mark(self) -> None:
-        """Make the kernel record a new peak of the process's memory from now on.
+        """Make the kernel record the peak of the process's memory anew, from now on.
 
         Raises:
             UsageError: The process does not exist, or belongs to another user.
@@ -280,7 +286,9 @@ class KernelBooks:
             raise self._unreadable(error) from None
 
     def samples(self) -> dict[str, float]:
-        """Return memory, peak, processor time and descriptors, by Prometheus' names.
+        """Return the process's memory, its peak, processor time and open files.
+
+        The keys are the names of Prometheus' process metrics.
 
         Raises:
             UsageError: The process has ended.

@@ -1,4 +1,4 @@
-"""Broker and proxy as child processes: started, awaited until ready, always stopped, restarted.
+"""The broker and proxy as child processes, which are started, restarted and always stopped.
 
 A server lives inside a ``with`` block, and stops at the block's end: normal, by an error, by Ctrl-C
 or SIGTERM. With ``setpriv`` the kernel stops the server even if this process is killed. Servers
@@ -44,7 +44,7 @@ _READY_LINE = re.compile(r"^READY (broker|proxy) (pulsar(?:\+ssl)?://\S+) (https
 
 @dataclass(frozen=True)
 class ServerLaunch:
-    """The start of a server: a module of this project, settings and log.
+    """How to start a server: its module, settings, arguments and log file.
 
     Attributes:
         module: ``broker`` or ``proxy``.
@@ -59,7 +59,7 @@ class ServerLaunch:
     arguments: Sequence[str] = ()
 
     def command(self) -> list[str]:
-        """Return the command line of the server itself."""
+        """Return the command line that starts the server."""
         sets = [
             part for key, value in self.settings.items() for part in ("--set", f"{key}={value}")
         ]
@@ -68,7 +68,7 @@ class ServerLaunch:
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that is ready for clients."""
+    """A running server that is ready for clients."""
 
     module: str
     pid: int
@@ -77,14 +77,17 @@ class ServerProcess:
 
 
 class ServerStartError(LoadgenError):
-    """A server did not start; the message has the server's own sentences, or the log's end."""
+    """A server did not start.
+
+    The message has the server's own sentences, or the end of its log.
+    """
 
 
 @contextmanager
 def running_server(
     launch: ServerLaunch, ready_seconds: float = READY_SECONDS
 ) -> Iterator[ServerProcess]:
-    """Start a server, yield the server once ready, stop the server at the end of the block.
+    """Start a server for a ``with`` block; yield it once it is ready, and stop it at the end.
 
     Raises:
         ServerStartError: The server ended, or timed out, before it was ready.
@@ -94,7 +97,7 @@ def running_server(
 
 
 def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
-    """Terminate a process after a drain; kill a process that does not end in time."""
+    """Terminate a process, which may drain first; kill it if it does not end in time."""
     process.terminate()
     try:
         process.wait(seconds)
@@ -109,7 +112,10 @@ def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> Non
 
 
 def termination_interrupts() -> AbstractContextManager[None]:
-    """Make SIGTERM and SIGHUP unwind like Ctrl-C within the block, so that every block ends."""
+    """Make SIGTERM and SIGHUP raise KeyboardInterrupt within a ``with`` block.
+
+    Thus every block ends properly.
+    """
     return signals_taken(_interrupt, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -118,7 +124,10 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 
 def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
-    """Start a server whose standard error is a file descriptor; the caller stops it."""
+    """Start a server process; the caller has to stop it.
+
+    ``log`` is the file descriptor of its standard error.
+    """
     # The kernel ends the server when this process is killed.
     setpriv = shutil.which("setpriv")
     dies_with_us = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
@@ -135,7 +144,7 @@ def start(launch: ServerLaunch, log: int) -> subprocess.Popen[bytes]:
 def await_ready(
     process: subprocess.Popen[bytes], launch: ServerLaunch, seconds: float
 ) -> ServerProcess:
-    """Wait for a server's READY line.
+    """Wait until a server prints that it is ready, and parse that line.
 
     Raises:
         ServerStartError: The server ended, or timed out, before it was ready.
@@ -154,7 +163,7 @@ def await_ready(
 def _start_error(
     process: subprocess.Popen[bytes], launch: ServerLaunch, line: str, seconds: float
 ) -> str:
-    """Return the reason of a failed start: the server's own sentences, or the end of its log."""
+    """Return why a server did not start: its own sentences, or the end of its log."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(0 if line else 1)
     status = process.returncode
@@ -172,13 +181,13 @@ def _start_error(
 
 
 def log_tail(path: Path) -> str:
-    """Return the last lines of a log, indented; a note for an empty log."""
+    """Return the last lines of a log, indented; ``(empty)`` for an empty log."""
     lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES_SHOWN:]
     return "\n".join(f"    {line}" for line in lines or ["(empty)"])
 
 
 def _last_sentences(path: Path) -> list[str]:
-    """Return the lines after a log's last record; an empty list if they are a stack trace.
+    """Return the lines after the last log record; empty if they are a stack trace.
 
     Source: server.command_line, on usage errors.
     """
@@ -187,7 +196,9 @@ def _last_sentences(path: Path) -> list[str]:
 
 
 class RestartableServer:
-    """A server that can be restarted. Mutable state: the process, replaced by a restart.
+    """A server process that can be restarted on the same ports.
+
+    Mutable state: the process, replaced by a restart.
 
     Attributes:
         server: Process id and addresses, once the server is ready.
@@ -205,7 +216,7 @@ class RestartableServer:
         launch.log.write_bytes(b"")
 
     def start(self) -> None:
-        """Start the server, and return once the server is ready.
+        """Start the server, and return once it is ready.
 
         Raises:
             ServerStartError: The server did not become ready.
@@ -233,25 +244,25 @@ class RestartableServer:
             self.start()
 
     def stop(self) -> None:
-        """Drain and stop the server."""
+        """Terminate the server, which may drain first."""
         self._end(signal.SIGCONT)  # A paused process would not end.
 
     def close(self) -> None:
-        """Stop the server for good."""
+        """Stop the server for good, so that it cannot be restarted."""
         self.stop()
         self._thread.shutdown()
         self.stop()  # An interrupted start has a process by now.
 
     def kill(self) -> None:
-        """Kill the server by SIGKILL."""
+        """Kill the server with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Stop the process (SIGSTOP) until :meth:`go_on`."""
+        """Suspend the server with SIGSTOP until :meth:`go_on`."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Continue a paused process."""
+        """Continue a suspended server with SIGCONT."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -279,7 +290,7 @@ class RestartableServer:
 def restartable_server(
     launch: ServerLaunch, ready_seconds: float = READY_SECONDS
 ) -> Iterator[RestartableServer]:
-    """Start a server, yield the server once ready, stop the server at the end of the block.
+    """Start a server for a ``with`` block; yield it once it is ready, and stop it at the end.
 
     Raises:
         ServerStartError: The server ended, or timed out, before it was ready.

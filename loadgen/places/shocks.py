@@ -1,4 +1,4 @@
-"""Execution of a document's shocks during the run, each at a moment after the agreed start."""
+"""Execution of a scenario's shocks during the run, such as restarts of servers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ADMIN_SECONDS = 10.0
 
 
 class Shocks:
-    """The shocks of a run, performed by threads within a block.
+    """The shocks of a run, which threads perform during a ``with`` block.
 
     Mutable state: past and coming shocks.
 
@@ -59,7 +59,7 @@ class Shocks:
         self._performed: list[Future[dict[str, Any] | None]] = []
 
     def agreed(self, t0_epoch_seconds: float) -> None:
-        """Set the agreed start of the run; may be called repeatedly."""
+        """Schedule the shocks, now that the run's start is agreed; later calls do nothing."""
         if not self._performed:
             submit = self._threads.submit
             self._performed = [
@@ -74,7 +74,9 @@ class Shocks:
         self._threads.shutdown()
 
     def happened(self, *, interrupted: bool) -> list[dict[str, Any]]:
-        """Return each shock with start and end, in seconds; call after the block.
+        """Return each performed shock with its start and end, in seconds since the run's start.
+
+        Call it after the ``with`` block.
 
         Args:
             interrupted: Whether the run ended early: then later shocks are omitted.
@@ -89,7 +91,7 @@ class Shocks:
         return [each for each in found if each is not None]
 
     def _perform(self, shock: Shock, t0_epoch_seconds: float) -> dict[str, Any] | None:
-        """Perform a shock on time and describe it; None if the run was over before."""
+        """Wait for a shock's moment, perform it and describe it; None if the run ended before."""
         if self._over.wait(max(0.0, t0_epoch_seconds + shock.at - time.time())):
             return None
         begun = time.time()
@@ -99,7 +101,7 @@ class Shocks:
         return told(shock, begun - t0_epoch_seconds, time.time() - t0_epoch_seconds)
 
     def _act(self, shock: Shock) -> Callable[[], object] | None:
-        """Perform a shock; return a function that ends a shock with a length."""
+        """Perform a shock; return a function that ends it, or None if it has no length."""
         servers, relay = self._servers, self._relay
         if shock.set is not None:
             asyncio.run(_change(self._admin_url, shock.set))
@@ -118,12 +120,12 @@ class Shocks:
 
 
 def told(shock: Shock, at: float, ready_seconds: float) -> dict[str, Any]:
-    """Describe a performed shock, with start and end since the agreed start."""
+    """Describe a performed shock, with its start and end in seconds since the run's start."""
     return {"at": at, "what": shock.words, "ready_seconds": ready_seconds}
 
 
 def too_early(shock: Shock) -> str:
-    """Return the error sentence for a run that ended before a shock."""
+    """Return the error sentence for a run that ended before one of its shocks."""
     return (
         f"the run was over before its shock, {shock.words} (at {shock.at:g} s): make it longer, "
         "or the shock earlier"
@@ -131,7 +133,7 @@ def too_early(shock: Shock) -> str:
 
 
 def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
-    """Refuse shocks on servers that the run does not start.
+    """Refuse shocks of servers that the run does not start itself.
 
     Raises:
         UsageError: Such a shock exists, or a change of a key has no ``--admin-url``.
@@ -148,7 +150,7 @@ def require_own(shocks: Sequence[Shock], admin_url: str) -> None:
 
 
 def shock_events(happened: Sequence[dict[str, Any]]) -> Rows:
-    """Return the shocks as rows of the table of events, without a client."""
+    """Return the shocks as rows for the run's table of events."""
     rows = Rows()
     for each in happened:
         for what, at in (("shock", each["at"]), ("shock-over", each["ready_seconds"])):

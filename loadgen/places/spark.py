@@ -1,4 +1,4 @@
-"""Runs tasks in a barrier stage of Spark: all start simultaneously, or none.
+"""Tasks in a barrier stage of Spark, which starts all of them simultaneously or none.
 
 Traps of barrier stages, and the remedies:
 
@@ -47,7 +47,7 @@ _TOO_FEW_SLOTS = "SPARK-24819"
 
 
 def driver_address(session: SparkSession) -> tuple[str, int, str]:
-    """Return host and port for executors to reach this process, and the listening address.
+    """Return the host and port at which executors reach this process, and the address to listen on.
 
     Raises:
         UsageError: The port is invalid.
@@ -66,7 +66,7 @@ def run_in_spark(
     control: ControlServer,
     interrupts: Callable[[], int] = lambda: 0,
 ) -> tuple[list[TaskFacts], str]:
-    """Run each plan as a task of a barrier stage.
+    """Run all tasks of a run in a barrier stage of Spark.
 
     The first Ctrl-C requests the tasks to end, and so does the first of ``interrupts``.
 
@@ -108,14 +108,20 @@ def run_in_spark(
 
 
 def _slots(context: SparkContext) -> int:
-    """Return the number of parallel tasks; spark.default.parallelism may differ."""
+    """Return how many tasks Spark can run in parallel.
+
+    The setting spark.default.parallelism may differ.
+    """
     scheduler = context._jsc.sc()
     profile = scheduler.resourceProfileManager().defaultResourceProfile()
     return int(scheduler.maxNumConcurrentTasks(profile))
 
 
 def _reason(text: str) -> str:
-    """Return why a stage failed; if an executor was lost, only that, without Spark's retries."""
+    """Return why a stage failed, without Spark's list of retries.
+
+    If an executor was lost, only that is told.
+    """
     gone = re.search(
         r"ExecutorLostFailure \(executor \S+ .*|Python worker exited unexpectedly.*", text
     )
@@ -123,7 +129,7 @@ def _reason(text: str) -> str:
 
 
 def run_partition(plans: Iterator[str]) -> Iterator[str]:
-    """Run the single plan of a partition in a Spark task and yield the facts."""
+    """Run the only task plan of a partition, and yield the task's facts as JSON."""
     # Drained before any work: Spark feeds the iterator from a thread of its own.
     for plan in list(plans):
         yield _run_task(plan)

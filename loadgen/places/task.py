@@ -1,4 +1,4 @@
-"""A task of a run: connects clients, agrees on the start, runs the clients, drains.
+"""A task of a run, which connects its clients, starts them when agreed, and drains.
 
 A task runs on an event loop of its own, in a worker process, in a Spark task or in virtual time;
 the place decides only how the start is agreed and the connections' transport.
@@ -35,7 +35,9 @@ _PHASES = ("warm-up", "measure", "hold")
 
 
 class TaskPlan(BaseModel):
-    """The instructions for a task: every ``tasks``-th client of a run, from number ``task``.
+    """What a task needs to know: the scenario, and which of the clients are the task's.
+
+    They are every ``tasks``-th client of the run, from number ``task``.
 
     Sent as JSON, with only the parts of the run that the task's clients need.
 
@@ -68,7 +70,7 @@ class TaskPlan(BaseModel):
         namespaces: Sequence[Namespace],
         **more: Any,  # noqa: ANN401 - other attributes
     ) -> Self:
-        """Return the plan of a task of a run with these namespaces."""
+        """Return the plan of one task of a run, with only the namespaces that its clients use."""
         # Leaves out the document's namespaces, up to a hundred thousand: the plan has its own.
         document = document.model_copy(update={"topics": Topics(corpus=".")})
         plan = cls(document=document, namespaces={}, of_namespaces=len(namespaces), **more)
@@ -76,7 +78,7 @@ class TaskPlan(BaseModel):
         return plan.model_copy(update={"namespaces": {each: namespaces[each] for each in own}})
 
     def _places(self, group: Group) -> Iterator[tuple[int, int]]:
-        """Yield group index and namespace index of each of the task's clients."""
+        """Yield the task's clients: each one's index in the group, and its namespace's index."""
         begin, end = group.namespaces or (0, self.of_namespaces)
         first = self._first_client(group)
         for index in range((self.task - first) % self.tasks, group.count, self.tasks):
@@ -87,7 +89,7 @@ class TaskPlan(BaseModel):
         return sum(each.count for each in groups[: groups.index(group)])
 
     def clients(self) -> Iterator[ClientPlan]:
-        """Yield the plans of the task's clients."""
+        """Yield the plans of all clients of the task."""
         document = self.document
         for number, group in enumerate(document.clients):
             starts = start_moments(group, document.seed + number)
@@ -110,7 +112,7 @@ class TaskPlan(BaseModel):
 
 
 class TaskFacts(BaseModel):
-    """Figures that a task reports about itself.
+    """What a task measures about itself, such as delays and processor time.
 
     Attributes:
         start_error_seconds: The longest delay between a scheduled moment of starts and the first
@@ -149,14 +151,16 @@ class TaskFacts(BaseModel):
 
 
 class TaskResult(NamedTuple):
-    """The result of a task: figures and rows."""
+    """The result of a task: its facts, and the rows of requests and events."""
 
     facts: TaskFacts
     rows: Rows
 
 
 class Task:
-    """A task. Mutable state: the clients, and the progress of the run.
+    """A task of a run: it runs a share of the clients on one event loop.
+
+    Mutable state: the clients, and the progress of the run.
 
     Args:
         plan: The task's share of the run.
@@ -187,7 +191,7 @@ class Task:
         self._watch = TaskWatch(self.context.clock, self.context.time)
 
     async def run(self) -> TaskResult:
-        """Connect, agree on the start, run the clients, drain.
+        """Connect the clients, agree on the start, run the clients, and drain.
 
         Raises:
             LoadgenError: The server's name is unknown, or this process may not open enough files.
@@ -216,14 +220,20 @@ class Task:
         return TaskResult(self._facts.model_copy(update=watched), self.context.rows)
 
     def interrupt(self) -> None:
-        """Begin no more requests; a request under way after the drain has no row."""
+        """End the run early.
+
+        No request begins any more; a request under way after the drain has no row.
+        """
         self._facts.interrupted = True
         self._stop.set()
 
     # -- before the start ---------------------------------------------------------------------
 
     async def _connect_all(self) -> None:
-        """Connect clients with a scheduled start; failed clients connect at their first request."""
+        """Connect the clients whose start is scheduled.
+
+        Clients that cannot connect now try again with their first request.
+        """
         plan = self.plan
         # The task's most simultaneous connections, if the server is a proxy.
         connections = -(-plan.document.connections // plan.tasks)
@@ -247,7 +257,7 @@ class Task:
     # -- from the start to the end --------------------------------------------------------------
 
     async def _course(self) -> None:
-        """Start all clients, each on time, and go through the phases."""
+        """Start all clients on time, and wait through the phases of the run, the drain included."""
         phases, loop = self.plan.document.phases, asyncio.get_running_loop()
         beside = [loop.create_task(each) for each in (self._start_all(), self._end_when_settled())]
         try:
@@ -262,7 +272,7 @@ class Task:
         await self._drain()
 
     async def _pass_by(self, moment: float) -> None:
-        """Wait for a moment, or until the run is told to begin no more requests."""
+        """Wait until a moment of the run, or until the run is ended early."""
         if (left_seconds := moment - self.context.time.seconds()) > 0:
             with suppress(TimeoutError):
                 async with deadline(self.context.clock, left_seconds):
@@ -273,7 +283,10 @@ class Task:
             await clock_sleep(self.context.clock, left_seconds)
 
     async def _start_all(self) -> None:
-        """Start each client on time; a client without a scheduled start waits for a free place."""
+        """Start each client on time.
+
+        Clients without a scheduled start wait until another one has ended.
+        """
         for client in self._clients:
             if client.plan.start is None:
                 self._places[client.group.name].append(client)
@@ -294,7 +307,7 @@ class Task:
             client.spawn(self._make_place(client))
 
     async def _make_place(self, client: LoadClient) -> None:
-        """End a client whose work is done, and start the group's next client."""
+        """Wait until a client is done, end it, and start the group's next client."""
         await client.settled.wait()
         waiting = self._places[client.group.name]
         if waiting and not self._stop.is_set():
@@ -311,7 +324,7 @@ class Task:
             self._stop.set()
 
     async def _end_when_settled(self) -> None:
-        """End the run early when all clients are done."""
+        """End the run early once all clients have been served completely or have given up."""
         document = self.plan.document
         if document.phases.hold or any(each.lasts for each in document.clients):
             return
@@ -321,7 +334,7 @@ class Task:
         self._stop.set()
 
     async def _drain(self) -> None:
-        """Begin no more requests, and wait for requests under way, at most the document's drain."""
+        """Stop new requests, and wait for requests under way, at most for the drain's length."""
         self.context.totals.phase = "drain"
         self._stop.set()
         for client in self._clients:  # Within one turn: in the next a client could begin a request.

@@ -1,4 +1,4 @@
-"""Runs of a document in virtual time, without sockets and processes."""
+"""Runs of scenarios in virtual time, without sockets and server processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SETTLE_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class VirtualRun:
-    """A finished run in virtual time.
+    """The result of a run in virtual time.
 
     Attributes:
         facts: Of the only task.
@@ -66,7 +66,7 @@ class VirtualRun:
 
 
 def require_virtual(document: Document) -> None:
-    """Refuse a document that cannot run in virtual time, or cannot be measured there.
+    """Refuse a scenario that cannot run in virtual time, or not be measured there.
 
     Raises:
         UsageError: A behaviour, a shock of servers or links, topics that are in files or too many,
@@ -106,7 +106,7 @@ def run_in_virtual_time(
     on_begun: Callable[[Callable[[], tuple[float, Totals]]], None] = lambda look: None,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> VirtualRun:
-    """Run a document, servers and clients in this process and without sockets.
+    """Run a scenario with servers and clients in this process, without sockets.
 
     Args:
         document: The servers already include the keys of an operator's files.
@@ -182,7 +182,7 @@ async def _simulated(
 async def _all_restarted(
     restarts: Sequence[Shock], restarting: Sequence[asyncio.Task[None]], ended: float
 ) -> None:
-    """Wait until every server is running again after its restarts.
+    """Wait until every restarted server is running again.
 
     Raises:
         LoadgenError: The run was over before a restart.
@@ -196,7 +196,7 @@ async def _all_restarted(
 
 
 async def _sample(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> None:
-    """Read the servers' registries four times a second of virtual time, later less often."""
+    """Sample the servers' metrics four times a second of virtual time, in long runs less often."""
     interval = SAMPLE_SECONDS
     for count in itertools.count(1):
         _look(servers, clock, samples)
@@ -214,7 +214,7 @@ def _look(servers: VirtualServers, clock: VirtualClock, samples: Samples) -> Non
 
 @contextmanager
 def _interruptible(may_go_on: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
-    """Make Ctrl-C end the loop between two events, not inside a task.
+    """Make Ctrl-C end the event loop between two events, not inside an asyncio task.
 
     asyncio's own handler would cancel a single task, and the rest would end in virtual time.
     """
@@ -246,11 +246,11 @@ def _told(registry: Any) -> Iterator[tuple[str, float]]:  # noqa: ANN401 - of th
 
 
 def _escaped(text: str) -> str:
-    """Escape a label's value for a page of metrics."""
+    """Escape a label's value as Prometheus' text format does."""
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _facts_of(service: Any) -> dict[str, Any]:  # noqa: ANN401 - broker or proxy
-    """Return a server's version and settings, as read over HTTP."""
+    """Return a simulated server's version and settings, in the form in which HTTP has them."""
     info = server_info(service.config)
     return {"version": FLOODGATE_VERSION, "settings": {key: info[key] for key in INFO_KEYS}}

@@ -1,1 +1,1 @@
-"""The plan of a load: the clients' actions and moments. Values and pure functions."""
+"""The plan of a load: what each client does and when, as values and pure functions."""

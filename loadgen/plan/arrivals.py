@@ -1,4 +1,4 @@
-"""Arrivals: the start of each client of a group, decided before the run by the seed alone."""
+"""Arrivals: when each client of a group starts, which the seed alone decides before the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AtOnce(Part):
 
 
 class Constant(Part):
-    """Clients start one after the other, at a constant rate a second."""
+    """Clients start one after the other, at a constant rate."""
 
     kind: Literal["constant"]
     rate: Rate
@@ -34,7 +34,7 @@ class Constant(Part):
 
 
 class Ramp(Part):
-    """The rate of starts grows or falls linearly; after the ramp the last rate stays."""
+    """Clients start at a rate that rises or falls linearly, and then stays at its last value."""
 
     kind: Literal["ramp"]
     first: Annotated[RateOrNone, Field(alias="from")]
@@ -46,7 +46,7 @@ class Ramp(Part):
         return [self._moment(client) for client in range(clients)]
 
     def _moment(self, client: int) -> float:
-        """Return the start of a client by number: the root of a parabola, then a line."""
+        """Return when the client of a number starts, in seconds."""
         first, last, seconds = self.first, self.last, self.over
         during = (first + last) / 2 * seconds
         if client > during:
@@ -58,7 +58,7 @@ class Ramp(Part):
 
 
 class Step(Part):
-    """The rate of starts changes at stated moments, to the next of the rates."""
+    """Clients start at a rate that changes to the next of ``rates`` after each period ``each``."""
 
     kind: Literal["step"]
     rates: Annotated[tuple[Rate, ...], Field(min_length=1, max_length=1000)]
@@ -74,7 +74,7 @@ class Step(Part):
 
 
 class Poisson(Part):
-    """Clients start independently of each other, at a mean rate a second."""
+    """Clients start independently of each other, at a mean rate."""
 
     kind: Literal["poisson"]
     rate: Rate
@@ -87,7 +87,7 @@ class Poisson(Part):
 
 
 class Burst(Part):
-    """A number of clients starts at the same moment, repeatedly."""
+    """Groups of ``count`` clients start together, a group after each period ``every``."""
 
     kind: Literal["burst"]
     count: Count
@@ -99,7 +99,7 @@ class Burst(Part):
 
 
 class Trace(Part):
-    """Clients start at the moments of a recorded log.
+    """Clients start at the times recorded in a log.
 
     Attributes:
         at: Moments in ascending order, from 0; a document may name a ``file`` instead,
@@ -116,14 +116,14 @@ class Trace(Part):
         return self
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return when each client starts; a log that is too short is repeated."""
+        """Return when each client starts, in seconds; a log with too few times is repeated."""
         length = len(self.at)
         span = self.at[-1] + (self.at[-1] / (length - 1) if length > 1 else 0.0)
         return [client // length * span + self.at[client % length] for client in range(clients)]
 
 
 class Concurrency(Part):
-    """A constant number of clients: when a client is back, or has failed, the next starts.
+    """A constant number of clients runs: when one is done or has failed, the next starts.
 
     A closed load: a slow server slows the load down, so latencies are service times.
     """
@@ -132,7 +132,10 @@ class Concurrency(Part):
     count: Count
 
     def moments(self, clients: int, seed: int) -> list[float]:
-        """Return 0 for the first clients; each later client starts when another has ended."""
+        """Return 0 for each of the first clients, which start immediately.
+
+        Each later client starts when another has ended, so its start is not known.
+        """
         return [0.0] * min(clients, self.count)
 
 

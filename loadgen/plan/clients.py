@@ -1,4 +1,4 @@
-"""Clients, phases and start moments of a run: pure functions of a document and the seed.
+"""Clients, phases and start times of a run, computed from the scenario and its seed alone.
 
 Client *i* has the same group, namespace, start and chance over any number of tasks, in any place.
 """
@@ -30,7 +30,7 @@ _MASK = 2**64 - 1
 
 
 class Phases(Part):
-    """The phases of a run after connecting, which finishes before the agreed start.
+    """The phases of a run, which begin once all clients are connected.
 
     Attributes:
         warm_up: Requests due in this phase do not count in figures.
@@ -47,12 +47,12 @@ class Phases(Part):
 
     @property
     def end(self) -> float:
-        """The latest moment for the beginning of a request."""
+        """The time after which no request begins, in seconds since the run's start."""
         return self.warm_up + self.measure + self.hold
 
 
 class Namespace(BaseModel):
-    """A namespace and, where known, the contents of a right listing.
+    """A namespace, with the size and hash of a correct listing where known.
 
     Attributes:
         name: ``tenant/namespace``.
@@ -72,7 +72,7 @@ class Namespace(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """A client's part of a run.
+    """What one client of a run needs to know, such as its group, namespace and start.
 
     Attributes:
         number: Number in the run, from 0.
@@ -95,7 +95,7 @@ class ClientPlan:
 
 
 def start_moments(group: Group, seed: int) -> list[float]:
-    """Return when the clients of a group start, in an order that the seed decides.
+    """Return when the clients of a group start, in seconds, shuffled by the seed.
 
     Clients without a moment wait for a free place.
     """
@@ -106,7 +106,10 @@ def start_moments(group: Group, seed: int) -> list[float]:
 
 
 def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
-    """Return the moments at which a client drops its connections, up to the end of the run."""
+    """Return the times at which a client drops its connections, up to the run's end.
+
+    In seconds since the run's start.
+    """
     wanted = group.drop
     chance = random.Random(seed + 1)
     if wanted is None or chance.random() >= wanted.share:
@@ -120,13 +123,13 @@ def drop_moments(group: Group, end: float, seed: int) -> tuple[float, ...]:
 
 
 def source_address(client: int) -> str | None:
-    """Return a client's own loopback address; None: the kernel's choice."""
+    """Return the loopback address that a client connects from; None lets the kernel choose."""
     group = client // CLIENTS_PER_SOURCE_ADDRESS
     return str(_FIRST_EXTRA_SOURCE + (group - 1)) if group else None
 
 
 class Chance:
-    """Returns numbers from 0 to 1, equal for equal seeds, from 16 bytes of state.
+    """A generator of random numbers from 0 to 1 with only 16 bytes of state.
 
     Python's own generator has 2,500 bytes, too many for each of many clients.
 
@@ -139,7 +142,7 @@ class Chance:
         self._state = seed & _MASK
 
     def __call__(self) -> float:
-        """Return the next number."""
+        """Return the next random number."""
         self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
         mixed = self._state
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK

@@ -1,4 +1,4 @@
-"""The types of a document's values: numbers with units, names, patterns.
+"""The types of a scenario document's values: numbers with units, names, patterns.
 
 ``30s``, ``250ms``, ``64KiB``, ``100kB/s``, ``50/s`` and ``10%`` are numbers here; a plain number is
 in the unit of the field: seconds, bytes, bytes a second, times a second, a share of 1.
@@ -31,13 +31,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class Part(BaseModel):
-    """A part of a document: unknown keys are refused, values never change."""
+    """The base of all pydantic models of a document: immutable, and without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
 class Spoken:
-    """A type written as text or number in documents, such as ``30s``; the schema allows both.
+    """A type that documents write as text such as ``30s`` or as a number.
 
     Args:
         schema: JSON schema of the texts.
@@ -48,13 +48,13 @@ class Spoken:
         self._schema, self._read = schema, read
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:  # noqa: ANN401
-        """Return how a field of this type is read."""
+        """Return the pydantic schema by which a field of this type is validated."""
         return no_info_before_validator_function(self._read, handler(source))
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return the schema of a field of this type."""
+        """Return the JSON schema of a field of this type."""
         return {"anyOf": [handler(core_schema), self._schema]}
 
 
@@ -66,7 +66,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - not checked yet
 
 
 def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
-    """Return a reader of numbers with a unit, which refuses other texts."""
+    """Return the type of numbers that may have a unit, such as ``30s``."""
     expression = re.compile(rf"(\d+(?:\.\d+)?)\s*{form}")
 
     def read(value: Any) -> Any:  # noqa: ANN401
@@ -79,7 +79,7 @@ def _unit(form: str, said: str, number: Callable[..., float]) -> Spoken:
 
 
 def _size(said: str, suffix: str = "") -> Spoken:
-    """Return a reader of sizes in bytes, or of speeds in bytes a second."""
+    """Return the type of sizes in bytes, or of speeds in bytes a second."""
 
     def read(value: Any) -> Any:  # noqa: ANN401
         if not isinstance(value, str):
@@ -94,7 +94,7 @@ def _size(said: str, suffix: str = "") -> Spoken:
 
 
 def _expression(pattern: str) -> str:
-    """Return a pattern that a broker can evaluate, by RE2 or by a backtracking engine.
+    """Return the pattern if a broker can compile it, by RE2 or by a backtracking engine.
 
     Raises:
         ValueError: The pattern is no regular expression.

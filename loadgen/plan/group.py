@@ -1,4 +1,4 @@
-"""A group of clients with a behaviour: the parts common to all behaviours.
+"""The base class of groups of clients, with what all behaviours have in common.
 
 A behaviour is a subclass with fields and a coroutine, ``client``, which each client runs, over
 sockets and in virtual time.
@@ -20,7 +20,7 @@ _LEAST_BUFFER = 1152
 
 
 def _some(rate: float) -> float:
-    """Refuse a speed of 0, which may be meant as no limit or as no reading."""
+    """Refuse a reading speed of 0, which could mean no limit or no reading."""
     if not rate:
         raise ValueError(
             "must be more than 0: leave it out (or say null) to read as fast as it comes; "
@@ -38,7 +38,7 @@ def _given_by_linux(buffer: int) -> int:
 
 
 class Reader(Part):
-    """The reading of clients from their connections: speed, buffer, pauses.
+    """How clients read from their connections: speed, buffer and pauses.
 
     Attributes:
         rate: Bytes a second; None is unlimited.
@@ -55,14 +55,14 @@ class Reader(Part):
 
 
 def _once_or_rarely(period: float) -> float:
-    """Refuse a period that is too short for clients that reconnect each time."""
+    """Refuse a period of drops too short for clients to reconnect in between."""
     if 0 < period < _SHORTEST_PERIOD:
         raise ValueError(f"must be 0 (once) or at least {_SHORTEST_PERIOD:g}")
     return period
 
 
 class Drops(Part):
-    """Connections that clients drop at stated times, and open again at the next request.
+    """Times at which clients drop their connections, which the next request opens again.
 
     Attributes:
         at: The first time, counted from the agreed start of the run.
@@ -78,7 +78,7 @@ class Drops(Part):
 
 
 class Group(Part):
-    """Clients with the same behaviour.
+    """A group of clients with the same behaviour.
 
     Attributes:
         name: In reports and expectations.
@@ -112,40 +112,43 @@ class Group(Part):
 
     @property
     def family(self) -> str:
-        """The client library whose schedule the group follows; empty without a library."""
+        """The client library whose requests and retries the group imitates; empty if none."""
         return ""
 
     @property
     def connections_each(self) -> int:
-        """Simultaneous connections of a client, if the server is a proxy: the largest number.
+        """The most connections that one client has at the same time, if the server is a proxy.
 
         Connections to brokers pass a proxy in tunnels.
         """
         return 2 if self.opens else 1
 
     def namespace_of(self, index: int, namespaces: int) -> int:
-        """Return the number of a client's namespace, by the client's number in the group."""
+        """Return the index of a client's namespace, given the client's index in the group."""
         return index % namespaces
 
     def requests_each(self, seconds: float) -> float:
-        """Return the estimated number of requests of a client in a time."""
+        """Estimate how many requests one client sends in ``seconds``."""
         every = getattr(self, "every", 0.0)
         return max(1, math.ceil(seconds / every)) if every else 1.0
 
     @property
     def lasts(self) -> bool:
-        """True if clients continue until the run ends, even once they are back."""
+        """True if clients continue until the run ends, even after being served completely."""
         return True
 
     @property
     def countable(self) -> bool:
-        """True if the number of requests follows from the schedule alone."""
+        """True if the number of requests is known before the run."""
         return False
 
     async def ready(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
-        """Connect a client before the start, and do work that would block the loop in the run."""
+        """Connect a client before the run starts.
+
+        Work that would block the event loop during the run is done here, too.
+        """
         await me.service.ready()
 
     async def client(self, me: Any) -> None:  # noqa: ANN401 - a LoadClient, of a higher floor
-        """Run a client from start to end; cancelled when the run ends."""
+        """Run a client until it is done; cancelled when the run ends."""
         raise NotImplementedError

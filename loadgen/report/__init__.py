@@ -1,1 +1,1 @@
-"""The report: a page with the tables and pictures of several runs."""
+"""HTML pages about one or several runs, with tables and charts."""

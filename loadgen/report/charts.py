@@ -1,4 +1,4 @@
-"""Descriptions of charts and their axes, drawn as SVG by :mod:`loadgen.report.drawing`.
+"""Charts and their axes as data, which :mod:`loadgen.report.drawing` draws as SVG.
 
 A description is a :class:`Chart` (lines, areas and dots over two axes) or :class:`Bars`.
 Colours are CSS classes: a style sheet makes them light, dark and print.
@@ -30,7 +30,7 @@ COLOURS = 6
 
 @dataclass(frozen=True)
 class Series:
-    """A line, area or cloud of dots; a point that is not finite is a gap.
+    """A line, area or cloud of dots in a chart; a point that is not finite is a gap.
 
     Attributes:
         colour: A class of the style sheet: ``c0`` to ``c5``, ``good``, ``bad``, ``soft``, ``ink``.
@@ -50,7 +50,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Series over two axes.
+    """A chart with one or several series over two axes.
 
     Attributes:
         x: Unit of the horizontal axis; ``percentile`` is the scale of HdrHistogram's plots, where
@@ -80,7 +80,10 @@ class Chart:
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
-        """The horizontal and the vertical axis: all points, bands, and limits that are near."""
+        """The horizontal and the vertical axis.
+
+        They span all points and bands, and limits that are not far above the points.
+        """
         points = [p for each in self.series for p in each.points if math.isfinite(p[1])]
         xs = [*(x for x, _ in points), *(self.span or ())] or [0.0, 1.0]
         x_axis = (
@@ -100,7 +103,7 @@ class Chart:
 
 
 class Bar(NamedTuple):
-    """A bar: parts with a value and a colour, beside each other.
+    """A horizontal bar of colored parts beside each other, each with a value.
 
     Attributes:
         words: Below its name.
@@ -113,7 +116,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Bars:
-    """Horizontal bars with a common scale."""
+    """A chart of horizontal bars on a common scale."""
 
     title: str
     bars: Sequence[Bar]
@@ -122,12 +125,12 @@ class Bars:
 
 
 def colour_of(number: int) -> str:
-    """Return the class of a series' colour, by number."""
+    """Return the CSS class with the color of a chart's series, by the series' number."""
     return f"c{number % COLOURS}"
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """Return about ``limit`` points of a line: the lowest and highest of each stretch.
+    """Return about ``limit`` points of a line, the lowest and highest of each of its stretches.
 
     A peak of a single sample stays visible, unlike with a plain stride.
     """
@@ -142,13 +145,13 @@ def thin(points: Sequence[Point], limit: int) -> list[Point]:
 
 
 def stretches(points: Iterable[Point]) -> list[list[Point]]:
-    """Return the parts of a line between its gaps."""
+    """Return the parts of a line that lie between its gaps."""
     parts = groupby(points, key=lambda point: all(map(math.isfinite, point)))
     return [list(part) for whole, part in parts if whole]
 
 
 def drawable(series: Series, *, log: bool) -> Series:
-    """Return a series without points that cannot be drawn or distinguished; gaps of lines stay."""
+    """Return a series without points that cannot be drawn or told apart, keeping its gaps."""
     parts = stretches(series.points)
     dotted = series.look in ("dots", "rings")
     if log and not dotted:  # zero has no place on a logarithmic axis
@@ -163,7 +166,7 @@ def drawable(series: Series, *, log: bool) -> Series:
 
 
 def with_gaps(points: Sequence[Point]) -> list[Point]:
-    """Return points with a gap before each point later than four times the usual step."""
+    """Return a line's points with a gap wherever four usual steps pass without a point."""
     steps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
     found = list(points[:1])
     for number, (step, point) in enumerate(zip(steps, points[1:], strict=True)):
@@ -175,7 +178,7 @@ def with_gaps(points: Sequence[Point]) -> list[Point]:
 
 
 def peak_words(points: Iterable[Point], unit: Unit, noun: str = "") -> str:
-    """Return the highest value in words, for a legend."""
+    """Return words with the highest value of a line, for a chart's legend."""
     found = [y for _, y in points if math.isfinite(y)]
     return f"at most {in_words(unit, max(found), noun)}" if found else "nothing"
 
@@ -189,7 +192,7 @@ _PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 class Axis(NamedTuple):
-    """An axis: both ends, and the labelled values."""
+    """A chart's axis: the values at both ends, and the labels."""
 
     low: float
     high: float
@@ -197,7 +200,7 @@ class Axis(NamedTuple):
     log: bool = False
 
     def share(self, value: float) -> float:
-        """Return a value's place, 0 at the low end and 1 at the high end, clamped."""
+        """Return where a value lies on the axis, from 0 at the low end to 1 at the high end."""
         low, high = self.low, self.high
         if self.log:
             value, low, high = (math.log10(max(each, 1e-12)) for each in (value, low, high))
@@ -205,7 +208,10 @@ class Axis(NamedTuple):
 
 
 def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = False) -> Axis:
-    """Return an axis with round labels, which ends at a label unless the end is exact."""
+    """Return an axis with round labels.
+
+    It ends at a label unless its ends are to be ``exact``.
+    """
     one = MB_BYTES if unit is Unit.BYTES and high >= MB_BYTES else 1.0
     step = round_step(max(high - low, 1e-9) / one / _TICKS) * one
     if unit is Unit.COUNT:
@@ -219,7 +225,7 @@ def linear_axis(high: float, unit: Unit, *, low: float = 0.0, exact: bool = Fals
 
 
 def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
-    """Return an axis of at most six whole powers of ten around positive values."""
+    """Return a logarithmic axis around positive values, of at most six powers of ten."""
     top = math.ceil(round(math.log10(max(values, default=1.0)), 9))
     bottom = math.floor(round(math.log10(min(values, default=0.1)), 9))
     bottom = max(min(bottom, top - 1), top - 6)
@@ -228,7 +234,7 @@ def logarithmic_axis(values: Sequence[float], unit: Unit) -> Axis:
 
 
 def percentile_axis(high: float) -> Axis:
-    """Return the axis of shares: equal space for 0, 90, 99 and 99.9 %.
+    """Return an axis of percentiles, with equal space between 0, 90, 99 and 99.9 %.
 
     Source: the scale of HdrHistogram's percentile plots.
     """
@@ -238,13 +244,16 @@ def percentile_axis(high: float) -> Axis:
 
 
 def round_step(at_least: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20, ..., however small."""
+    """Return the least of 1, 2, 5, 10, 20, ... that is at least ``at_least``.
+
+    Smaller ones, such as 0.1, 0.2 and 0.5, are included.
+    """
     power = 10.0 ** math.floor(math.log10(at_least))
     return next(step * power for step in _STEPS if step * power >= at_least * (1 - 1e-9))
 
 
 def tick_label(value: float, unit: Unit) -> str:
-    """Return the shortest label of a round value."""
+    """Return the shortest text of a round value, as a label on an axis."""
     if unit is Unit.SHARE:
         return f"{value * 100:.4g} %"
     if not value:

@@ -1,4 +1,4 @@
-"""The page of a run, the page of several side by side, and pictures of charts for documents.
+"""HTML pages of one run or of several side by side, and SVG pictures of their charts.
 
 A page is an HTML file without scripts that needs no network; a picture is an SVG file. The
 sections of a page depend on the tables of the run: a section without rows is left out.
@@ -43,7 +43,7 @@ _TEMPLATE = Template((files(__package__) / "page.html").read_text(encoding="utf-
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page.
+    """Write an HTML page to a file.
 
     Raises:
         LoadgenError: The file cannot be written, or is larger than a browser shows at once.
@@ -57,7 +57,7 @@ def write_page(path: Path, page: str) -> None:
 
 
 def write_run(run: Results) -> Verdict:
-    """Judge a finished run, and write its page and every other file made from its tables.
+    """Judge a finished run, and write its HTML page and all other files made from its tables.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.
@@ -69,7 +69,7 @@ def write_run(run: Results) -> Verdict:
 
 
 def run_page(run: Results, title: str | None = None) -> str:
-    """Return the page of a run; all texts of the run are escaped."""
+    """Return the HTML page of a run; all texts of the run are escaped."""
     verdict = verdict_of(run)
     leads = filter(None, (_lead(run), survival(run)))
     body = [
@@ -89,7 +89,7 @@ def comparison_page(
     notes: Sequence[str] = (),
     judged: tuple[bool, str] | None = None,
 ) -> str:
-    """Return a page of runs side by side: figures in columns, the same charts overlaid.
+    """Return an HTML page that compares runs: a column for each, and overlaid charts.
 
     Args:
         runs: At least two, each opened alone.
@@ -112,7 +112,7 @@ def comparison_page(
 
 
 def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> str:
-    """Return a page, with the verdict as headline if given."""
+    """Return an HTML page, whose headline is the verdict if there is one."""
     style, headline = sheet("report.css") + sheet("chart.css"), f"<h1>{escape(title)}</h1>"
     if judged is not None:
         fine, words = judged
@@ -124,7 +124,7 @@ def _page(title: str, body: Sequence[str], judged: tuple[bool, str] | None) -> s
 
 
 def _lead(run: Results) -> str:
-    """Return a run's description, place and time."""
+    """Return a sentence with a run's description, its place and when it started."""
     told = " ".join(str(run.document.get("description") or "").split())
     where = str(run.run.get("place") or "")
     facts = [
@@ -137,7 +137,7 @@ def _lead(run: Results) -> str:
 
 
 def _checks(verdict: Verdict) -> str:
-    """Render the findings; failed checks stand apart from fulfilled checks."""
+    """Return the findings of a verdict as HTML: the failed checks, then those that hold."""
     failed, held = verdict.failed, [each for each in verdict.findings if each.fine]
     apart = f'<section class="failed"><h2>Failed</h2>{_findings(failed)}</section>'
     words = f"What holds: {plural(len(held), 'check')}"
@@ -160,7 +160,7 @@ def _findings(findings: Sequence[Finding]) -> str:
 
 
 def picture_of(runs: Sequence[Results], names: Sequence[str], columns: int = 2) -> str:
-    """Return charts of runs as one SVG.
+    """Return the named charts of runs as one SVG file.
 
     Args:
         runs: A run, or several runs to be overlaid.

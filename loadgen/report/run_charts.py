@@ -1,4 +1,4 @@
-"""The charts of a run, or of several runs overlaid, made from queries of their tables.
+"""The charts of one run or of several overlaid runs, made from queries of their tables.
 
 ``CHARTS`` has the kinds of charts by their names on pages and in pictures; an empty chart is left
 out.
@@ -65,12 +65,12 @@ _MOST_LINES, _MOST_BARS, _MOST_MARKS = 8, 12, 12
 
 
 def title_of(run: Results) -> str:
-    """Return the title of a run."""
+    """Return the title of a run, or its name if it has no title."""
     return str(run.run.get("title") or "").rstrip(".") or str(run.run["run"])
 
 
 def labels_of(runs: Sequence[Results]) -> list[str]:
-    """Return titles that tell overlaid runs apart: the runs' titles, or names if titles are equal.
+    """Return a different label for each run: its title, or its name if titles are equal.
 
     Runs of equal names, from several places, are numbered.
     """
@@ -86,7 +86,7 @@ def labels_of(runs: Sequence[Results]) -> list[str]:
 
 
 class _Line(NamedTuple):
-    """The rows that make a line of a chart: of a group, an operation or a run.
+    """Query rows that make one line of a chart, about a group, an operation or a run.
 
     Attributes:
         run: The number of the run.
@@ -102,7 +102,7 @@ class _Line(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Number of requests or clients in the rows."""
+        """The number of requests or clients that the rows count."""
         return int(self.rows[0].get("total", 0))
 
     @property
@@ -112,7 +112,10 @@ class _Line(NamedTuple):
     def series(
         self, look: Look, words: str, colour: str = "", points: Sequence[Point] | None = None
     ) -> Series:
-        """Draw the line; lines have the colour of their run, or in a run alone a colour each."""
+        """Return the line as a series of a chart.
+
+        It has the color of its run or, if there is only one run, its own color.
+        """
         name = ", ".join(filter(None, (self.label, self.name)))
         own = colour or colour_of(self.run if self.label else self.place)
         shown = self.points if points is None else points
@@ -120,7 +123,10 @@ class _Line(NamedTuple):
 
 
 def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[str, list[_Line]]:  # noqa: ANN401
-    """Return the lines of runs by chart; charts of most requests come first."""
+    """Query the lines of all charts of a kind, for each run.
+
+    Charts of the most requests come first.
+    """
     alone, charts = len(runs) == 1, dict[str, list[_Line]]()
     for number, (run, label) in enumerate(zip(runs, labels_of(runs), strict=True)):
         rows = run.sql(
@@ -135,7 +141,7 @@ def _lines(runs: Sequence[Results], question: str, **parameters: Any) -> dict[st
 
 
 def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the requests due in each second, by operation and outcome."""
+    """Yield charts of the requests due in each second, one per operation, split by outcome."""
     width, alone = round_step(max(_end(runs) / _BUCKETS, 1e-3)), len(runs) == 1
     for operation, lines in _lines(runs, "requests", width=width).items():
         look: Look = "area" if alone else "step"
@@ -151,7 +157,9 @@ def requests(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw each request as a dot, by due time and end; of many requests the slowest.
+    """Yield charts with a dot for each request, at its due time and its duration.
+
+    Of many requests only the slowest are drawn.
 
     Answers are solid, other outcomes rings, so that colour is not the only difference.
     """
@@ -173,7 +181,9 @@ def each_request(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw response seconds by percentile, of each operation: lines of groups, or of runs.
+    """Yield charts of response times by percentile, one per operation.
+
+    Each group has a line, or each run if there are several.
 
     A request without an answer has an infinite time: the line ends there.
     """
@@ -197,7 +207,7 @@ def distribution(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def back(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the clients of each group that were back by each moment, below a line of all."""
+    """Yield a chart of how many clients of each group had been served completely, over time."""
     found = _lines(runs, "back").get("back", [])
     if len(found) > _MOST_LINES:
         found = [each for each in found if each.rows[0]["discovers"]]
@@ -216,7 +226,7 @@ def back(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the memory and other figures of servers over time, with their limits.
+    """Yield charts of the servers' memory and other metrics over time, with their limits.
 
     A line has a gap while its server did not answer.
     """
@@ -242,7 +252,7 @@ def servers(runs: Sequence[Results]) -> Iterator[Drawn]:
 
 
 def outcomes(runs: Sequence[Results]) -> Iterator[Drawn]:
-    """Draw the outcomes of the requests of each group, or of each run."""
+    """Yield bars with the outcomes of requests, of each group or of each run."""
     bars = []
     for run, label in zip(runs, labels_of(runs), strict=True):
         for row in run.query("by-group" if len(runs) == 1 else "all"):
@@ -278,7 +288,7 @@ def _end(runs: Sequence[Results]) -> float:
 
 
 def _over_time(runs: Sequence[Results], chart: Chart) -> Chart:
-    """Return a chart over the time of runs, with their phases and shocks."""
+    """Return a chart with the runs' time as horizontal axis, where phases and shocks are marked."""
     end, phases, at = _end(runs), runs[0].document.get("phases") or {}, 0.0
     bands = []
     for name in ("warm_up", "measure", "hold", "drain"):
@@ -301,7 +311,7 @@ def _over_time(runs: Sequence[Results], chart: Chart) -> Chart:
 def sweep_chart(
     title: str, along: str, lines: Iterable[tuple[str, Sequence[tuple[float, Sequence[float]]]]]
 ) -> Chart:
-    """Return the chart of a sweep: medians and the range of repeats, against the varied value.
+    """Return the chart of a sweep: a metric's median and range, by the varied value.
 
     Args:
         title: The name of the figure.

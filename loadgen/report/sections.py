@@ -1,4 +1,4 @@
-"""The sections of pages: charts and tables of runs by subject, as HTML.
+"""The sections of an HTML page: charts and tables of runs, grouped by subject.
 
 All texts are escaped; a number's unit follows from the column.
 """
@@ -76,13 +76,13 @@ _SECTIONS = (
 
 
 def section(heading: str, body: str, hint: str = "") -> str:
-    """Render a section; its body is HTML."""
+    """Return a section as HTML; ``body`` is HTML, too."""
     told = f'<p class="hint">{escape(hint)}</p>' if hint else ""
     return f"<section><h2>{escape(heading)}</h2>{told}{body}</section>"
 
 
 def sections(runs: Sequence[Results]) -> list[str]:
-    """Render the sections that are not empty."""
+    """Return all sections of a page as HTML, except those that would be empty."""
     found = []
     if len(runs) == 1 and (body := _prometheus(runs[0])):
         found.append(section("What Prometheus shows", body, _SCRAPED))
@@ -96,7 +96,10 @@ def sections(runs: Sequence[Results]) -> list[str]:
 
 
 def _prometheus(run: Results) -> str:
-    """Render the figures that scrapes see, and the shipped alerts; empty without samples."""
+    """Return HTML on what Prometheus would show of a run: peaks in scrapes, and shipped alerts.
+
+    Empty without samples.
+    """
     seen = [*seen_rows(seen_by_scrapes(run))]
     if not seen or not SHIPPED_RULES.exists():
         return ""
@@ -108,7 +111,7 @@ def _prometheus(run: Results) -> str:
 
 
 def _drawn(charts: Sequence[Chart | Bars]) -> str:
-    """Render charts beside each other; empty without a chart."""
+    """Return charts as HTML, beside each other; empty if there is none."""
     narrow = (render(replace(each, width=_PAGE_WIDTH)) for each in charts[:_MOST_CHARTS])
     figures = "".join(f"<div>{each}</div>" for each in narrow)
     more = len(charts) - _MOST_CHARTS
@@ -117,7 +120,7 @@ def _drawn(charts: Sequence[Chart | Bars]) -> str:
 
 
 def _asked(run: Results, name: str) -> str:
-    """Render a query's title and rows as a table; empty without a row."""
+    """Return a shipped query's title and rows as an HTML table; empty if it returns no row."""
     question = (QUERIES if name in QUERIES else QUESTIONS)[name]
     rows = run.sql(question.sql)
     if name == "servers":  # Each row has a unit of its own.
@@ -135,7 +138,7 @@ def _asked(run: Results, name: str) -> str:
 
 
 def ask(run: Results) -> str:
-    """Show the run's tables with all columns, and commands that query them."""
+    """Return HTML with the columns of a run's tables, and examples of queries."""
     place = run.directory
     tables = "".join(
         f"<li><code>{name}</code>: <code>{', '.join(schema.names)}</code></li>"
@@ -153,7 +156,7 @@ def ask(run: Results) -> str:
 
 
 def origin(run: Results) -> str:
-    """Show the scenario as written and as resolved, servers, versions and machine."""
+    """Return HTML with the scenario, servers, versions and machine of a run."""
     told = dict(run.run)
     told.pop("missed", None)  # Already among the findings.
     document, written, tasks = (told.pop(each, None) for each in ("document", "written", "tasks"))
@@ -170,7 +173,7 @@ def origin(run: Results) -> str:
 
 
 def beside(runs: Sequence[Results], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each compared figure, with a column for each run."""
+    """Return a table that compares runs: a row for each metric, a column for each run."""
     told: dict[tuple[str, Unit], dict[str, float]] = {}
     for run, label in zip(runs, labels, strict=True):
         summary = summary_of(run, verdict_of(run)).model_dump(mode="json")
@@ -206,7 +209,7 @@ _LONG = 40
 def table(
     rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = (), most: int = _MOST_ROWS
 ) -> str:
-    """Render rows with their columns; hidden columns are left out if empty.
+    """Return rows as an HTML table; columns in ``hidden`` are left out if they are empty.
 
     A number in a column without a unit is a count; the noun is the column's name or in the head.
     Of many rows the first are shown.
@@ -235,12 +238,15 @@ def table(
 
 
 def folded(summary: str, body: str, *, opened: bool = False) -> str:
-    """Render a body, which is HTML, unfolded by a click on the summary."""
+    """Return HTML that is unfolded by a click on its summary; ``body`` is HTML."""
     return f"<details{' open' * opened}><summary>{escape(summary)}</summary>{body}</details>"
 
 
 def flat(document: object) -> list[dict[str, str]]:
-    """Return a JSON object as rows of a dotted name and a text; of long lists the first items."""
+    """Return a JSON object as rows of a dotted path and a text.
+
+    Of long lists only the first items are returned.
+    """
     rows = []
     for name, value in paths(document, most=_ITEMS_SHOWN):
         text = value if isinstance(value, str) else json.dumps(value)

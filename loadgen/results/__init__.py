@@ -1,1 +1,1 @@
-"""Results of runs: written as files, read back, and condensed to figures."""
+"""Results of runs: tables in files, queries of them, figures, and verdicts."""

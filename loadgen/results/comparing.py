@@ -1,4 +1,4 @@
-"""Comparison of repeated runs: figures side by side, significant differences, agreement.
+"""Comparison of repeated runs: which figures differ significantly, and which agree.
 
 A difference that is not shown is no agreement: two sides agree if the 90 % interval of their
 distance (two one-sided tests at 5 %) lies within a margin, which needs five repeats.
@@ -58,7 +58,7 @@ _NOT_ASKED = ("name", "description", "repeats", "expect", "servers", "seed")
 
 
 class Word(StrEnum):
-    """The judgement on a figure of two compared sides."""
+    """Whether a figure of two compared groups of runs differs, agrees, or cannot be judged."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -67,7 +67,7 @@ class Word(StrEnum):
 
 
 class FinishedRun(NamedTuple):
-    """The compared parts of a run: directory, run.json and summary."""
+    """What is compared of a run: its directory, run.json and summary."""
 
     place: str
     run: Mapping[str, Any]
@@ -75,13 +75,13 @@ class FinishedRun(NamedTuple):
 
     @property
     def seed(self) -> int | None:
-        """The seed of the document, if the seed decides the run: in virtual time."""
+        """The scenario's seed, by which runs in virtual time are paired; None for other runs."""
         virtual = self.run.get("place") == "virtual"
         return (self.run.get("document") or {}).get("seed") if virtual else None
 
     @property
     def label(self) -> str:
-        """The name shared by repeats."""
+        """The label that repeats of the same run share: the title, or the name."""
         return str(self.summary["title"] or self.summary["name"])
 
     @property
@@ -92,7 +92,7 @@ class FinishedRun(NamedTuple):
 
 
 def finished_run(directory: Path) -> FinishedRun:
-    """Read a run directory, and compute the summary from its tables.
+    """Read a run directory, and compute the run's summary from its tables.
 
     Raises:
         RunDirectoryError: The directory is no run of this version.
@@ -104,18 +104,18 @@ def finished_run(directory: Path) -> FinishedRun:
 
 @dataclass(frozen=True)
 class Side:
-    """The values of a figure in a group, by the group's label."""
+    """The values that a figure has in the runs of one group."""
 
     values: Sequence[float]
     label: str = ""
 
     @property
     def median(self) -> float:
-        """The median of the repeats; a time that never ended is infinite."""
+        """The median of the repeated runs; infinite for a time that never ended."""
         return statistics.median(self.values)
 
     def text(self, unit: Unit) -> str:
-        """Write the median, with the spread of several repeats."""
+        """Format the median and, if the values differ, their range."""
         figures = self.median, min(self.values), max(self.values)
         median, least, most = (in_words(unit, each) for each in figures)
         return median if least == most else f"{median} ({least} to {most})"
@@ -123,7 +123,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of a group from the baseline, in a figure.
+    """How much a figure of a group of runs differs from the baseline group's.
 
     Attributes:
         ratio: The group's median by the baseline's; None if the baseline's is 0 or never.
@@ -142,7 +142,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of all groups; the baseline has no difference."""
+    """A figure of all compared groups; the baseline's difference is None."""
 
     figure: str
     unit: Unit
@@ -151,7 +151,7 @@ class Row:
 
 
 class Comparison(NamedTuple):
-    """Groups of repeats by label, the baseline first, and their figures.
+    """The compared groups of runs, the baseline first, and their figures.
 
     Attributes:
         doubts: Runs left out, and the reasons.
@@ -166,7 +166,7 @@ class Comparison(NamedTuple):
     paired: bool = False
 
     def agreed(self) -> tuple[int, int]:
-        """Return the number of figures that agree in all groups, and the number of figures."""
+        """Return how many figures agree in all groups, and how many were judged."""
         words = [{each.word for each in row.differences if each} for row in self.rows]
         judged = [each for each in words if Word.UNJUDGED not in each]
         return judged.count({Word.AGREE}), len(judged)
@@ -175,7 +175,7 @@ class Comparison(NamedTuple):
 def compare(
     runs: Sequence[FinishedRun], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare runs, grouped by label; doubtful runs are left out.
+    """Compare runs, grouped by their label; runs with unreliable figures are left out.
 
     Args:
         runs: In the order of their columns.
@@ -232,7 +232,7 @@ def _base(labels: Sequence[str], wanted: str | None) -> str:
 
 
 def _paired(groups: Mapping[str, list[FinishedRun]]) -> dict[str, list[FinishedRun]]:
-    """Return the runs of seeds that all groups have, in the same order for each group.
+    """Return each group's runs of those seeds that all groups have, in the same order.
 
     Empty if a run has no seed, or the groups have no seed in common.
     """
@@ -285,7 +285,7 @@ def _difference(unit: Unit, first: Side, second: Side, shown: Distance) -> Diffe
 
 
 def figures_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
-    """Yield name, unit and value of a summary's figures; figures without a value are left out."""
+    """Yield the name, unit and value of each figure in a summary that has a value."""
     total = summary["total"]
     yield "answered", Unit.COUNT, total["answered"]
     yield "refused", Unit.COUNT, total["refused"]
@@ -320,7 +320,7 @@ def _times(summary: Mapping[str, Any]) -> Iterator[tuple[str, Unit, float]]:
 
 
 def markdown_of(comparison: Comparison) -> str:
-    """Return the comparison as Markdown."""
+    """Return the comparison as a page in Markdown."""
     shared, *labels = map(plain, _heads([*comparison.groups]))
     agree, of = comparison.agreed()
     heads = ["median (spread)", labels[0]]
@@ -348,7 +348,7 @@ def markdown_of(comparison: Comparison) -> str:
 
 
 def _heads(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the common beginning of a sweep's labels, and the varied rest of each label."""
+    """Split labels of a sweep into their common beginning and the different rest of each."""
     end = commonprefix(labels).rfind("=") + 1  # noqa: RUF071 - texts, not paths
     return labels[0][:end], *(label[end:] for label in labels)
 

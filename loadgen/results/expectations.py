@@ -1,4 +1,4 @@
-"""Parsing of expectations of a run, such as ``list{group=steady}.response.p99 < 2s``.
+"""Parsing of a scenario's expectations, such as ``list{group=steady}.response.p99 < 2s``.
 
 ``SUBJECT[{KEY=VALUE,...}].MEASURE OPERATOR VALUE``, or in short ``GROUP.OPERATION.MEASURE``, where
 a bare ``answered`` is the share of answered requests. Every mistake is one sentence that quotes the
@@ -36,7 +36,7 @@ SELECTORS = {key: PARTS[f"by-{key}"] for key in ("family", "group", "tenant", "n
 
 
 class Measure(NamedTuple):
-    """A measure for expectations; docs/measuring.md explains each.
+    """A quantity about which expectations can be written; docs/measuring.md explains each.
 
     Attributes:
         name: The words after the subject's dot; ``pN`` stands for any percentile.
@@ -126,7 +126,7 @@ LIMIT = "limit"
 
 
 class Expectation(NamedTuple):
-    """An expectation of a document.
+    """A parsed expectation of a scenario.
 
     Attributes:
         text: The expression as written.
@@ -146,11 +146,11 @@ class Expectation(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The first word of the measure."""
+        """The first word of the measure's name, such as ``response``."""
         return self.measure.name.partition(".")[0]
 
     def is_about(self, group: str, operation: str) -> bool:
-        """Tell whether the expectation covers an operation of a group."""
+        """Return whether the expectation covers an operation of a group."""
         chosen = dict(self.selectors).get("group", group)
         return chosen == group and self.subject in (operation, ALL_REQUESTS, CLIENTS)
 
@@ -172,7 +172,7 @@ _LONGEST_QUOTE = 80
 def parse_expectations(
     texts: Iterable[str], groups: Sequence[str] | None = None
 ) -> tuple[Expectation, ...]:
-    """Return the expectations that texts state, without repetitions.
+    """Parse expectations, without repeated ones.
 
     Args:
         texts: The expressions.
@@ -187,7 +187,7 @@ def parse_expectations(
 def require_measured(
     expectations: Iterable[Expectation], watched: Iterable[str], operations: Iterable[str]
 ) -> None:
-    """Refuse, before a run, expectations that would not be measured.
+    """Refuse, before the run, expectations about something that the run will not measure.
 
     Raises:
         UsageError: An expectation is of an unwatched server, or of an operation of no group.
@@ -204,7 +204,7 @@ def require_measured(
 
 
 def parse_expectation(text: str, groups: Sequence[str] | None = None) -> Expectation:
-    """Return the expectation of an expression.
+    """Parse the expression of an expectation.
 
     Raises:
         UsageError: The expression cannot be understood.

@@ -1,4 +1,4 @@
-"""The files of a run: summary.json and .csv, junit.xml for pipelines, README.md.
+"""The files made from a run's tables: summary.json, summary.csv, junit.xml and README.md.
 
 The files depend on the tables alone: written again, a file has the same bytes.
 """
@@ -45,7 +45,7 @@ _MOST_ROWS = 40
 
 
 def write_files(results: Results) -> Verdict:
-    """Judge a run and write all files derived from its tables; return the verdict.
+    """Judge a run, and write the files made from its tables; return the verdict.
 
     Raises:
         UsageError: An expectation of the document cannot be understood.
@@ -66,7 +66,7 @@ def write_files(results: Results) -> Verdict:
 
 
 def csv_of(document: dict[str, Any]) -> str:
-    """Return every figure of a summary as ``run,figure,value``, named by its path in JSON.
+    """Format a summary as CSV lines ``run,figure,value``, named by the path in summary.json.
 
     Unmeasured figures are empty.
     """
@@ -75,7 +75,7 @@ def csv_of(document: dict[str, Any]) -> str:
 
 
 def junit_of(summary: Summary, verdict: Verdict) -> str:
-    """Return ``junit.xml``: a test case for each finding, failed if the finding is not fine."""
+    """Return ``junit.xml``, which has a test case for each finding of the verdict."""
     failed = sum(not each.fine for each in verdict.findings)
     counts = {
         "tests": str(len(verdict.findings)),
@@ -101,12 +101,12 @@ def junit_of(summary: Summary, verdict: Verdict) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return a text without the control characters that XML forbids."""
+    """Replace the control characters that XML forbids by spaces."""
     return _NOT_XML.sub(" ", text)
 
 
 def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
-    """Return ``README.md`` of a run; all texts of the run are escaped."""
+    """Return the ``README.md`` of a run; all texts of the run are escaped."""
     servers = [row for row in results.query("servers") if row["figure"] in _SERVER_FIGURES]
     servers.sort(key=lambda row: (row["process"], _SERVER_FIGURES.index(row["figure"])))
     parts = sorted(results.query("by-group-operation"), key=lambda row: -row["requests"])
@@ -142,7 +142,7 @@ def readme_of(results: Results, summary: Summary, verdict: Verdict) -> str:
 
 
 def made_by(results: Results) -> str:
-    """Return a sentence with the numbers of clients, requests and seconds of a run."""
+    """Return a sentence on how many clients made how many requests in how many seconds."""
     clients = sum(row["clients"] for row in results.query("back"))
     count = sum(row["requests"] for row in results.query("all"))
     early = results.value(
@@ -154,7 +154,7 @@ def made_by(results: Results) -> str:
 
 
 def survival(results: Results) -> str:
-    """Return sentences on the share of answered requests, beside the memory of each server's JVM.
+    """Return a sentence on how many requests were answered with how much JVM memory.
 
     A broker that refuses no request and runs out of memory has not passed.
     """

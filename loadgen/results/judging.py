@@ -1,4 +1,4 @@
-"""Judgement of expectations: by a run's tables at the end, or early by live totals.
+"""Judging of expectations, after a run from its tables, or during it from totals.
 
 Live totals bound only rates and counts of requests: ended requests from one side, requests that
 are still planned from the other.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Judged(NamedTuple):
-    """An expectation, and the measured figure, as a number and in words.
+    """An expectation, whether it holds, and the measured value.
 
     Attributes:
         value: None without a measurement; infinite if the event never happened.
@@ -56,7 +56,7 @@ _ROWS = {
 
 
 def judge(expectations: Iterable[Expectation], results: Results) -> list[Judged]:
-    """Judge each expectation; an expectation without a measured value does not hold."""
+    """Judge expectations by a run's tables; one without a measured value does not hold."""
     return [_judged(each, results) for each in expectations]
 
 
@@ -115,7 +115,7 @@ def _value_of(each: Expectation, results: Results) -> float | None:
 def missed_early(
     expectations: Iterable[Expectation], groups: Sequence[Group], totals: Totals
 ) -> str | None:
-    """Return the first expectation that the run can no longer meet, or None."""
+    """Return the first expectation that the run can no longer meet; None if there is none."""
     if not totals.started:
         return None
     return next((each.text for each in expectations if _is_hopeless(each, groups, totals)), None)
@@ -133,7 +133,7 @@ def _is_hopeless(each: Expectation, groups: Sequence[Group], totals: Totals) -> 
 
 
 def _bounds(each: Expectation, groups: Sequence[Group], totals: Totals) -> tuple[float, float]:
-    """Return the least and the greatest possible figure at the end of the run."""
+    """Return the least and the greatest value that a count or share can have at the run's end."""
     wanted = LOST if each.what == "failed" else (Outcome(each.what),)
     found = Counter[str]()
     for name, count in totals.ended.items():

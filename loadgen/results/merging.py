@@ -1,4 +1,4 @@
-"""Merges the table files that a run's tasks wrote into few files."""
+"""Merging of the many table files that a run's tasks wrote into a few."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROW_GROUP_ROWS = 65_536
 
 
 def merged_files(directory: Path, tasks: Iterable[int]) -> dict[str, list[str]]:
-    """Merge the files of each table with more than ``MOST_FILES``, and return all names.
+    """Merge the files of each table that has more than ``MOST_FILES``; return all file names.
 
     A complete merged file replaces its parts; if the merge cannot be written the parts stay.
 

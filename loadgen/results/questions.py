@@ -1,4 +1,4 @@
-"""The shipped queries of a run's tables: SQL by name, in a form for DuckDB and Spark SQL."""
+"""The shipped SQL queries of a run's tables, written for both DuckDB and Spark SQL."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")
 
 
 class Query(NamedTuple):
-    """A named query: title and SQL."""
+    """A shipped SQL query with its title."""
 
     title: str
     sql: str
 
     @property
     def written(self) -> str:
-        """The SQL with the usual values in place of parameters."""
+        """The SQL with default values in place of its parameters."""
         return PARAMETER.sub(lambda found: str(_DEFAULTS[found[1]]), self.sql)
 
 
 def parameters_of(text: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a query's parameters: given values, and defaults for the rest."""
+    """Return the value of each parameter in an SQL text: the given one, or its default."""
     return {name: {**_DEFAULTS, **given}[name] for name in PARAMETER.findall(text)}
 
 
 def read_questions(path: Path) -> dict[str, Query]:
-    """Read a file of queries; the comments above a query's SQL are its name and title."""
+    """Read a file of SQL queries, each below a comment with its name and title."""
     text = path.read_text(encoding="utf-8").replace("{rise}", _RISE)
     _, *parts = _SECTION.split(text.replace("{ended}", f"'{RUN_ENDED}'"))
     titles = (part.removeprefix("-- ").replace("\n-- ", " ").strip() for part in parts[1::3])
@@ -71,7 +71,7 @@ def split(
     shares: Mapping[str, int] = PERCENTILES,
     rows: str = "measured",
 ) -> str:
-    """Return the SQL for counts and percentiles of requests, split by an expression.
+    """Return SQL that counts requests and computes percentiles for each value of ``part``.
 
     Args:
         part: An expression over a row ``r``.

@@ -1,4 +1,4 @@
-"""Exact tests of the distance between two small sides, by ranks alone.
+"""Exact tests of whether two small samples differ, mostly by ranks.
 
 The figures are not normal, and some are infinite.
 """
@@ -29,7 +29,7 @@ FEWEST_REPEATS = 5
 
 
 def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
-    """Return the distance of two sides by the exact test of Mann and Whitney."""
+    """Compare two samples by the exact test of Mann and Whitney."""
     pooled = sorted([*first, *second])
     # Twice the rank of each value; equal values share the middle of their ranks.
     ranks = {value: bisect_left(pooled, value) + bisect(pooled, value) + 1 for value in pooled}
@@ -41,7 +41,7 @@ def distance(first: Sequence[float], second: Sequence[float]) -> Distance:
 
 
 def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
-    """Count the ways to choose a number of ranks, for each sum of these ranks."""
+    """Count, for each possible sum, the ways to choose ``chosen`` of the ranks with that sum."""
     ways: list[Counter[int]] = [Counter({0: 1}), *(Counter() for _ in range(chosen))]
     for rank in ranks:
         for size in range(chosen, 0, -1):
@@ -51,7 +51,7 @@ def _ways(ranks: Iterable[int], chosen: int) -> Counter[int]:
 
 
 def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 90 % interval of Hodges and Lehmann; None for fewer than five repeats.
+    """Return the 90 % interval of Hodges and Lehmann; None for fewer than five values.
 
     Each end is an order statistic of the differences of all pairs, and is passed with 5 % at most.
     """
@@ -67,12 +67,12 @@ def _interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, f
 
 
 def _differences(pairs: Iterable[tuple[float, float]]) -> list[float]:
-    """Return the distance of second from first of each pair; two infinite values are equal."""
+    """Return second minus first for each pair; 0 if both are infinite."""
     return [0.0 if b == a else b - a for a, b in pairs]
 
 
 def paired_distance(first: Sequence[float], second: Sequence[float]) -> Distance:
-    """Return the distance of pairs by Student's test of their mean difference.
+    """Compare paired samples by Student's t-test of their mean difference.
 
     Ranks of so few pairs would show no difference. Pairs with an infinite figure have no mean and
     are compared as two sides.
@@ -92,7 +92,7 @@ def paired_distance(first: Sequence[float], second: Sequence[float]) -> Distance
 
 
 def _beyond(t: float, freedom: int) -> float:
-    """Return the probability of Student's distribution beyond ``t`` on either side."""
+    """Return the two-sided tail probability of Student's t-distribution beyond ``t``."""
     angle = math.atan(t / math.sqrt(freedom))
     odd = freedom % 2
     term = math.cos(angle) if odd else 1.0
@@ -105,7 +105,7 @@ def _beyond(t: float, freedom: int) -> float:
 
 
 def adjusted(probabilities: Sequence[float]) -> list[float]:
-    """Return probabilities adjusted for many tests (Benjamini and Hochberg), in the same order."""
+    """Adjust probabilities for many tests by Benjamini and Hochberg; the order stays."""
     count = len(probabilities)
     order = sorted(range(count), key=lambda index: probabilities[index], reverse=True)
     found, least = [1.0] * count, 1.0

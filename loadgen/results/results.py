@@ -1,4 +1,4 @@
-"""Run directories opened as tables for SQL: DuckDB over Parquet files.
+"""Run directories opened as SQL tables, by DuckDB over their Parquet files.
 
 No row is copied: a run of any size opens immediately, and questions need bounded memory. The
 files of a run in a store are copied to this machine first.
@@ -59,11 +59,11 @@ VIEWS = (*TABLES, "measured", "groups", "runs")
 
 
 class RunDirectoryError(UsageError):
-    """A run directory is missing, incomplete, or not of this version."""
+    """A run directory is missing, incomplete, or of another version."""
 
 
 def read_run(directory: Path) -> dict[str, Any]:
-    """Read ``run.json``.
+    """Read the ``run.json`` of a run directory.
 
     Raises:
         RunDirectoryError: The directory is no run of this version.
@@ -92,14 +92,16 @@ def read_run(directory: Path) -> dict[str, Any]:
 
 
 def files_of(directory: Path, run: Mapping[str, Any], table: str) -> list[Path]:
-    """Return the files of a run's table that ``run.json`` names; other files are ignored."""
+    """Return the files of a run's table, as listed in ``run.json``; other files are ignored."""
     if "files" in run:
         return [directory / table / name for name in run["files"].get(table, ())]
     return parts_of(directory, table)
 
 
 def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
-    """Return the folder with a run's tables; for a run in an object store, a local copy.
+    """Return the folder with a run's tables, after a check that no file is missing.
+
+    A run in an object store is copied to this machine first.
 
     Raises:
         RunDirectoryError: A file is missing: named by ``run.json``, or, in an older run, a task's.
@@ -119,7 +121,7 @@ def _whole(directory: Path, run: Mapping[str, Any], copy: Path) -> Path:
 
 
 class Results:
-    """The tables of a run, or of several runs, opened.
+    """The opened tables of one or several runs.
 
     Attributes:
         directory: The directory of the run, or of the first run.
@@ -154,7 +156,7 @@ class Results:
             self.close = opened.pop_all().close
 
     def _view_files(self, name: str, files: list[str]) -> None:
-        """Define a view of a table's files; columns missing in older files are null."""
+        """Define an SQL view of a table's files; columns missing in older files are null."""
         none = TABLES[name].empty_table()
         if not files:
             self.connection.register(name, none)
@@ -181,7 +183,7 @@ class Results:
 
     @classmethod
     def open(cls, *directories: Path) -> Self:
-        """Open one or more runs; the column ``run`` gives each row its run's name.
+        """Open one or several runs; the column ``run`` has the name of each row's run.
 
         Raises:
             RunDirectoryError: A directory is no run of this version.
@@ -196,23 +198,23 @@ class Results:
 
     @cached_property
     def ended(self) -> float:
-        """The end of the last request; 0 without a request."""
+        """When the last request ended, in seconds since the run's start; 0 without requests."""
         return float(self.value("SELECT coalesce(max(done), 0E0) FROM requests"))
 
     @property
     def document(self) -> dict[str, Any]:
-        """The resolved scenario."""
+        """The run's scenario with all defaults filled in."""
         return self.run.get("document") or {}
 
     def query(self, name: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a shipped query about one run, cached."""
+        """Return the rows of a shipped query on a single run; results are cached."""
         key = name, *sorted(parameters.items())
         if key not in self._answered:
             self._answered[key] = self.sql(QUERIES[name].sql, **parameters)
         return self._answered[key]
 
     def sql(self, text: str, **parameters: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-        """Return the rows of a query written in the form of ``queries.sql``.
+        """Run an SQL query, with parameters as in ``queries.sql``; return its rows.
 
         Raises:
             RunDirectoryError: The tables are damaged.
@@ -228,7 +230,7 @@ class Results:
         return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def value(self, text: str, **parameters: Any) -> Any:  # noqa: ANN401
-        """Return the only value that a query yields."""
+        """Return the value of an SQL query that returns one row with one column."""
         (row,) = self.sql(text, **parameters)
         (found,) = row.values()
         return found

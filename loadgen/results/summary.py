@@ -1,4 +1,4 @@
-"""``summary.json``: the figures of a run, computed from its tables, and facts about its origin.
+"""``summary.json``: a run's figures, computed from its tables, and facts on its origin.
 
 ``python -m loadgen.results.summary`` prints the schema in the file beside this module.
 """
@@ -43,7 +43,7 @@ class Percentiles(BaseModel):
 
 
 class Split(BaseModel):
-    """Counts and response times of a part of the requests, without those of the warm-up."""
+    """Counts and response times of some of the requests, without those of the warm-up."""
 
     part: str
     requests: Count = 0
@@ -58,7 +58,7 @@ class Split(BaseModel):
 
 
 class Service(BaseModel):
-    """Seconds from sending to the answer, of answered requests, by ``GROUP.OPERATION``."""
+    """Seconds from sending to the answer, of the answered requests of a ``GROUP.OPERATION``."""
 
     part: str
     answered: Count
@@ -66,7 +66,7 @@ class Service(BaseModel):
 
 
 class Reason(BaseModel):
-    """A reason for unanswered requests, with their number."""
+    """A reason why requests were not answered, with their number."""
 
     outcome: str
     reason: str
@@ -74,7 +74,7 @@ class Reason(BaseModel):
 
 
 class Answers(BaseModel):
-    """Listings of a namespace by a group: the fewest and the most names."""
+    """Listings of a namespace that a group received: the fewest and the most names."""
 
     group: str
     namespace: str
@@ -86,7 +86,7 @@ class Answers(BaseModel):
 
 
 class Back(BaseModel):
-    """The number of a group's clients that were served completely, and when; null is never."""
+    """How many of a group's clients were served completely, and when; null means never."""
 
     group: str
     family: str
@@ -96,7 +96,7 @@ class Back(BaseModel):
 
 
 class ServerFigure(BaseModel):
-    """A figure of a server over the run; ``rise`` is the gain of a counter."""
+    """The values of a server's metric over the run; ``rise`` is the increase of a counter."""
 
     first: Figure
     last: Figure
@@ -105,7 +105,7 @@ class ServerFigure(BaseModel):
 
 
 class Server(BaseModel):
-    """A server's version and settings, and figures by loadgen's names: ``direct.used``."""
+    """A server's version, settings, and metrics by common names such as ``direct.used``."""
 
     version: str | None = None
     settings: dict[str, str] = {}
@@ -113,7 +113,7 @@ class Server(BaseModel):
 
 
 class Shock(BaseModel):
-    """A shock; after ``again_seconds`` every client had an answer again."""
+    """A shock of the run; after ``again_seconds`` every client had an answer again."""
 
     at: float
     what: str
@@ -122,7 +122,7 @@ class Shock(BaseModel):
 
 
 class Expected(BaseModel):
-    """An expectation of the document, judged."""
+    """An expectation of the scenario, and whether it holds."""
 
     expectation: Annotated[str, BeforeValidator(lambda found: getattr(found, "text", found))]
     holds: bool
@@ -131,7 +131,7 @@ class Expected(BaseModel):
 
 
 class Judgement(BaseModel):
-    """The worst finding."""
+    """The verdict on the run, which its worst finding decides."""
 
     level: Level
     word: str
@@ -139,7 +139,7 @@ class Judgement(BaseModel):
 
 
 class Summary(BaseModel):
-    """The figures of a run, and the facts about its origin."""
+    """The figures of a run, and the facts on its origin."""
 
     schema_version: Literal[2] = 2
     run: str
@@ -165,7 +165,7 @@ class Summary(BaseModel):
 
 
 def summary_of(results: Results, verdict: Verdict) -> Summary:
-    """Return the summary of a run."""
+    """Compute the summary of a run from its tables."""
     run = results.run
     total = next(iter(results.query("all")), None)
     back = results.query("back")
@@ -207,7 +207,7 @@ def _servers(results: Results) -> dict[str, dict[str, Any]]:
 
 
 def rendered() -> str:
-    """Return the JSON schema."""
+    """Return the JSON schema of ``summary.json`` as text."""
     schema = "https://json-schema.org/draft/2020-12/schema"
     return json.dumps({"$schema": schema, **Summary.model_json_schema()}, indent=2) + "\n"
 

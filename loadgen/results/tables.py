@@ -1,4 +1,4 @@
-"""The tables of a run, written by its tasks as Parquet; all figures are computed from the tables.
+"""The Parquet tables of a run, which its tasks write; all figures are computed from them.
 
 ``requests/`` has a row for each request, ``events/`` all other reports of clients and servers,
 ``samples/`` the servers' figures over time. A folder has a file for each task, or a few merged
@@ -40,7 +40,7 @@ _TYPES = {
 
 
 def _schema(columns: str) -> pa.Schema:
-    """Return a schema by the names of columns; a column with a question mark may be null."""
+    """Return an Arrow schema from column names; a question mark after a name allows null."""
     named = [(each.rstrip("?"), each.endswith("?")) for each in columns.split()]
     fields = [pa.field(name, _TYPES.get(name, _NUMBER), null) for name, null in named]
     return pa.schema(fields, version_metadata(RUN_VERSION))
@@ -58,7 +58,7 @@ TABLES = {"requests": REQUESTS, "events": EVENTS, "samples": SAMPLES}
 
 
 def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, rows: Rows) -> None:
-    """Verify a task's answers and write its rows; requests without an end are left out.
+    """Verify a task's answers and write its rows, except requests that never ended.
 
     Args:
         directory: The directory of the run.
@@ -83,14 +83,14 @@ def write_rows(directory: str, run: str, task: int, t0_epoch_seconds: float, row
 
 
 def _columns(table: str, run: str, task: int, rows: Sequence[object]) -> dict[str, list[Any]]:
-    """Return the columns of rows, and the columns common to all rows."""
+    """Return rows as columns, including those whose value is the same in all rows."""
     same = {"run": run, "task": task}
     names = TABLES[table].names
     return {name: [getattr(row, name, same.get(name)) for row in rows] for name in names}
 
 
 def write_table(directory: str, table: str, part: int, columns: dict[str, list[Any]]) -> None:
-    """Write a part of a table.
+    """Write one file of a table.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -117,7 +117,7 @@ def _took(row: RequestRow, begun: float | None) -> float:
 
 
 def verify(row: RequestRow) -> None:
-    """Judge the answer to a list request, and release the bytes of the answer."""
+    """Verify the answer to a list request, record the result in its row, and free the answer."""
     answer, row.answer = row.answer, None
     if answer is None:
         return
@@ -129,10 +129,10 @@ def verify(row: RequestRow) -> None:
 
 
 def part_of(directory: Path, table: str, part: int) -> Path:
-    """Return the file of a part of a table."""
+    """Return the path of the file that a task writes for a table."""
     return directory / table / f"part-{part:05}.parquet"
 
 
 def parts_of(directory: Path, table: str) -> list[Path]:
-    """Return the files of a table."""
+    """Return the paths of all files of a table."""
     return sorted((directory / table).glob("*.parquet"))

@@ -1,4 +1,4 @@
-"""The units of figures: in the values of expectations, in words, and in the cells of tables.
+"""Units of figures: parsing of values with a unit, and formatting for people and tables.
 
 The name of a table's column gives the unit of its numbers.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Unit(StrEnum):
-    """The units of figures."""
+    """The units that figures can have."""
 
     SECONDS = "seconds"
     SHARE = "share"
@@ -51,7 +51,7 @@ _FORMS = {
 
 
 def value_of(unit: Unit, written: str) -> float:
-    """Return the value of a text in a unit.
+    """Parse a value written in a unit, such as ``250ms`` or ``0.1%``.
 
     Raises:
         ValueError: The text is not of the form of the examples.
@@ -84,7 +84,7 @@ _WORDS: dict[Unit, Callable[[float], str]] = {
 
 
 def in_words(unit: Unit, value: float | None, noun: str = "") -> str:
-    """Write a figure with a unit, or with a noun; an infinite time is ``never``."""
+    """Format a value with its unit or noun; an infinite value is ``never``."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -116,14 +116,14 @@ _SPECIAL = {
 
 
 def columns(rows: Sequence[Mapping[str, Any]], hidden: Iterable[str] = ()) -> dict[str, str]:
-    """Return the columns of rows and their heads; hidden columns are left out if empty."""
+    """Return the columns of rows with their heads; those in ``hidden`` are left out if empty."""
     empty = {name for name in hidden if not any(row[name] for row in rows)}
     names = (name for name in rows[0] if name not in empty)
     return {name: _HEADS.get(name, name.replace("_", " ")) for name in names}
 
 
 def cell(column: str, value: object) -> str:
-    """Write a value of a table, not yet escaped; a number without a unit is a count."""
+    """Format a table's value, not yet escaped; the column's name tells a number's unit."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -135,18 +135,18 @@ def cell(column: str, value: object) -> str:
 
 
 def plain(text: str) -> str:
-    """Write a text as a part of a line of Markdown: without breaks, with all marks escaped."""
+    """Escape a text for use within a line of Markdown, without line breaks."""
     return text.translate(_SPECIAL)
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown; cells are used unchanged."""
+    """Return the lines of a Markdown table; cells are not escaped."""
     first, *others = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
     return [first, f"|{'---|' * len(heads)}", *others]
 
 
 def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tuple[str, object]]:
-    """Yield the values of a JSON document with their dotted paths.
+    """Yield each value of a JSON document with its dotted path.
 
     Args:
         value: The document, or a part of it.
@@ -164,7 +164,7 @@ def paths(value: object, name: str = "", most: int | None = None) -> Iterator[tu
 
 
 def unit_of_column(column: str) -> Unit:
-    """Return the unit of a column of numbers, by name."""
+    """Return the unit of a column's numbers, which the column's name tells."""
     if column in _SECONDS_COLUMNS or column.endswith(("_seconds", "_sent", "_due", "_done")):
         return Unit.SECONDS
     if column == "rate":

@@ -1,4 +1,4 @@
-"""The verdict on a run: a list of findings that decides exit code, junit, README and summary."""
+"""The verdict on a run: findings that decide the exit code, junit.xml, README and summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMED = 3
 
 
 class Level(StrEnum):
-    """The levels of findings, from the best to the worst, each with exit code and words."""
+    """How bad a finding is, from best to worst, each level with an exit code and words."""
 
     FINE = "fine", ExitCode.PASSED, "passed"
     MISSED = "missed", ExitCode.THRESHOLDS, "expectations were missed"
@@ -42,20 +42,20 @@ class Level(StrEnum):
     words: str
 
     def __new__(cls, name: str, exit_code: ExitCode, words: str) -> Self:
-        """Make a level whose text is its name."""
+        """Make a level whose value is its name, with an exit code and words."""
         level = str.__new__(cls, name)
         level._value_, level.exit_code, level.words = name, exit_code, words
         return level
 
     @property
     def rank(self) -> int:
-        """The place of the level, 0 for the best."""
+        """How bad the level is: 0 for the best."""
         return list(Level).index(self)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check.
+    """The result of one check of a run.
 
     Attributes:
         source: An expectation, or the name of the check.
@@ -68,7 +68,7 @@ class Finding:
 
     @property
     def fine(self) -> bool:
-        """True if the check holds."""
+        """True if the check passed."""
         return self.level is Level.FINE
 
 
@@ -77,24 +77,24 @@ _UNEXPECTED = {Level.FINE: "a valid run", Level.MISSED: "too little was answered
 
 @dataclass(frozen=True)
 class Verdict:
-    """All findings on a run; the worst finding decides the level."""
+    """All findings about a run; the worst one decides the level."""
 
     findings: Sequence[Finding]
     judged: Sequence[Judged] = ()
 
     @property
     def level(self) -> Level:
-        """The worst level."""
+        """The level of the worst finding."""
         return max((each.level for each in self.findings), key=lambda level: level.rank)
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of ``loadgen run``."""
+        """The exit code of ``loadgen run`` for this verdict."""
         return self.level.exit_code
 
     @property
     def word(self) -> str:
-        """The verdict in a few words; without expectations no expectation was passed or missed."""
+        """The verdict in a few words, which do not mention expectations if there are none."""
         if self.judged or self.level not in _UNEXPECTED:
             return self.level.words
         return _UNEXPECTED[self.level]
@@ -106,7 +106,7 @@ class Verdict:
 
     @property
     def worst_first(self) -> list[Finding]:
-        """The findings, failed checks first."""
+        """The findings, sorted by level, the worst first."""
         return sorted(self.findings, key=lambda each: -each.level.rank)
 
     @property
@@ -116,18 +116,18 @@ class Verdict:
 
     @property
     def count(self) -> str:
-        """The number of findings that are not fine, in words."""
+        """The number of failed checks, in words."""
         return failures([each.fine for each in self.findings])
 
 
 def failures(fine: Sequence[bool]) -> str:
-    """Return a sentence with the number of failed checks."""
+    """Return words on how many checks failed, given whether each is fine."""
     bad, of = fine.count(False), len(fine)
     return f"{bad} of {plural(of, 'check')} failed" if bad else f"all {plural(of, 'check')} hold"
 
 
 def verdict_of(results: Results) -> Verdict:
-    """Judge a run by its tables."""
+    """Check a run by its tables, and judge its expectations."""
     groups = [group["name"] for group in results.document.get("clients", ())]
     expectations = parse_expectations(results.document.get("expect") or (), groups or None)
     judged = judge(expectations, results)
@@ -173,7 +173,7 @@ _CHECKED = {
 
 
 def _answers(results: Results) -> Iterator[Finding]:
-    """Yield findings on wrong answers, contradicting answers, and lost or repeated messages."""
+    """Yield findings about wrong or contradictory answers, and lost or repeated messages."""
     (row,) = results.sql(
         "SELECT count(*) FILTER (outcome IN ('answered', 'wrong')) AS checked, histogram(operation)"
         " AS of, count(*) FILTER (outcome = 'wrong') AS wrong, "
@@ -197,7 +197,7 @@ def _answers(results: Results) -> Iterator[Finding]:
 
 
 def _books(results: Results) -> Iterator[Finding]:
-    """Yield findings on memory that servers still account for after all clients have left.
+    """Yield a finding about memory that servers still account for after all clients have left.
 
     Servers that held memory before the run, for foreign clients, and servers that did not answer
     at the end are left out.
@@ -227,7 +227,7 @@ _FAULT = re.compile(r'fault="((?:[^"\\]|\\.)*)"')
 
 
 def _policies(results: Results) -> Iterator[Finding]:
-    """Yield findings on admission policies that failed and were replaced by ``fifo``."""
+    """Yield a finding for each admission policy that failed and was replaced by ``fifo``."""
     failed = results.sql(
         "SELECT DISTINCT process, metric FROM samples WHERE value > 0 AND "
         "starts_with(metric, 'floodgate_topic_list_policy_faults_total') ORDER BY ALL"
@@ -242,7 +242,7 @@ def _policies(results: Results) -> Iterator[Finding]:
 
 
 def _whole(results: Results) -> Iterator[Finding]:
-    """Yield a finding on whether the run was complete."""
+    """Yield a finding about whether the run ended normally, with all its tasks."""
     run = results.run
     if lost := run.get("lost"):
         yield Finding(Level.UNRELIABLE, "end", f"The load was not whole: {lost}.")
@@ -284,7 +284,7 @@ _OWN_FAILURES = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS,
 
 
 def generator_figures(results: Results) -> dict[str, float | None]:
-    """Return the worst figures of a run's tasks, by their names in summary.json."""
+    """Return the worst measurements of a run's tasks, such as delays, named as in summary.json."""
     tasks = results.run.get("tasks") or []
     lags = [t["lag_p99_seconds"] for t in tasks if t["moments"] >= FEWEST_MOMENTS]
     shares = [
@@ -307,7 +307,7 @@ def generator_figures(results: Results) -> dict[str, float | None]:
 
 
 def generator_limits(results: Results) -> str:
-    """Return sentences on exceeded limits of the generator; empty if it kept its schedule.
+    """Return words on where the load generator was too slow; empty if it kept its schedule.
 
     Failures that a server can cause, such as closed connections, are excluded.
     """
@@ -327,7 +327,10 @@ def _exceeded(found: Mapping[str, float | None]) -> str:
 
 
 def _generator(results: Results) -> Iterator[Finding]:
-    """Yield findings on the generator's limits: a single exceeded limit makes a run unreliable."""
+    """Yield a finding about whether the load generator kept its schedule.
+
+    If not, the run is unreliable.
+    """
     found = generator_figures(results)
     limits = _exceeded(found)
     late, busy = format_seconds(found["client_start_error_seconds"] or 0.0), found["cpu_share"]
@@ -347,7 +350,10 @@ _ENDS = (
 
 
 def _answered(results: Results, judged: Sequence[Judged]) -> Iterator[Finding]:
-    """Yield groups with most requests unanswered, unless an expectation covers their answers."""
+    """Yield findings about groups that got few answers or only empty lists.
+
+    Groups whose answers an expectation covers are left out.
+    """
     rows = results.query("by-group-operation")
     if not rows:
         yield Finding(Level.MISSED, "requests", "No request was due: nothing was measured.")

@@ -1,4 +1,4 @@
-"""Common names for figures of servers, for Floodgate and a real Pulsar, broker and proxy.
+"""Common names for servers' metrics, the same for Floodgate and Pulsar, broker and proxy.
 
 A figure is called ``direct.used`` for every server; the table ``samples`` has the scraped name
 beside the figure. Other metrics keep the scraped name.
@@ -53,7 +53,7 @@ _OWN_LABELS = re.compile(r'\{(?:(?:cluster|broker|metric)="(?:[^"\\]|\\.)*",?)+\
 
 
 def figure_of(metric: str) -> str | None:
-    """Return the figure of a scraped name; None without a figure."""
+    """Return the common name of a scraped metric; None if it has none."""
     return FIGURES.get(metric) or FIGURES.get(_OWN_LABELS.sub("", metric))
 
 
@@ -74,12 +74,12 @@ MEASURED = {
 
 
 def limit_of(figure: str) -> str:
-    """Return the figure of another figure's limit."""
+    """Return the name of the metric that is the limit of another metric."""
     return f"{figure.removesuffix('.used')}.limit"
 
 
 def unit_of(figure: str) -> tuple[Unit, str]:
-    """Return the unit of a figure or a metric, by name, and the noun of a count."""
+    """Return the unit of a metric, which its name tells, and the noun of a count."""
     base = re.sub(r"\.(limit|high)$", "", figure)
     for name in (base, f"{base}.used"):
         if name in MEASURED:
@@ -91,7 +91,7 @@ def unit_of(figure: str) -> tuple[Unit, str]:
 
 
 def of_server(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return a row of the question about servers in words: each row has a unit of its own."""
+    """Format the numbers in a row of the query ``servers``, with the unit of the row's metric."""
     unit, noun = unit_of(row["figure"])
     columns = {"first": "first", "last": "last", "most": "max", "rise": "rise"}
     told = {head: in_words(unit, row[column], noun) for head, column in columns.items()}

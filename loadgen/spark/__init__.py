@@ -1,4 +1,4 @@
-"""Spark: its sessions and jobs for loadgen; with the functions of :mod:`loadgen.notebooks`.
+"""Spark sessions and jobs for loadgen, and the functions of :mod:`loadgen.notebooks`.
 
 from loadgen import spark
 

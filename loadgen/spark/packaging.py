@@ -1,4 +1,4 @@
-"""An archive of loadgen and all required packages, which Spark's executors unpack.
+"""Packing of loadgen and all packages it needs into an archive for Spark's executors.
 
 Wheels with machine code cannot go by ``--py-files``, so the archive holds installed packages and a
 ``bin/python`` that runs the node's own Python of the same version with these packages. PySpark
@@ -53,7 +53,7 @@ if __name__ == "__main__":
 
 
 def pack(archive: Path, on_files: Callable[[int], None] = lambda _: None) -> int:
-    """Write the archive; return the size in bytes.
+    """Write the archive of loadgen and its packages; return its size in bytes.
 
     Args:
         archive: A ``.tar.gz``; an older archive is replaced.
@@ -85,7 +85,7 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> Non
 
 
 def packed_files() -> dict[str, Path]:
-    """Return the files that executors need: paths among packages, and paths here.
+    """Return the files that executors need, by their paths within the archive's packages.
 
     Raises:
         LoadgenError: loadgen was not installed as a package.
@@ -95,7 +95,7 @@ def packed_files() -> dict[str, Path]:
 
 
 def _runs(entry: PurePosixPath) -> bool:
-    """Return whether a package's file is needed at run time; scripts lie outside of packages."""
+    """Return whether a package's file is needed at run time, unlike tests and scripts."""
     return entry.parts[0] != ".." and not _NOT_RUN & set(entry.parts) and entry.suffix != ".pyc"
 
 
@@ -106,7 +106,7 @@ def _files_of_distributions() -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the files of a package of ours, which may be installed as a link."""
+    """Yield the files of a package of this project, which may be installed as a link."""
     found = importlib.util.find_spec(package)
     for root in (found.submodule_search_locations if found else None) or ():
         for file in Path(root).rglob("*"):
@@ -114,7 +114,7 @@ def _files_of(package: str) -> Iterator[tuple[PurePosixPath, Path]]:
 
 
 def needed_distributions() -> list[str]:
-    """Return the installed packages that loadgen needs, recursively, without loadgen.
+    """Return the names of all installed packages that loadgen needs, directly or indirectly.
 
     Raises:
         LoadgenError: loadgen was not installed as a package.
@@ -130,7 +130,10 @@ def needed_distributions() -> list[str]:
 
 
 def _add_needed(name: str, needed: set[str]) -> None:
-    """Add an installed package and its dependencies; skip those of other systems and extras."""
+    """Add an installed package and its dependencies to ``needed``.
+
+    Dependencies of other systems and of extras are skipped.
+    """
     with suppress(metadata.PackageNotFoundError):
         wanted = metadata.requires(name) or []
         needed.add(name)

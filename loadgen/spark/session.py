@@ -1,4 +1,4 @@
-"""The Spark session: the only place of the load generator that starts, tunes and stops Spark.
+"""Starting, configuring and stopping of Spark sessions, which only this module does.
 
 All output of Spark and its workers goes to a log in a private directory; the log's end is shown
 only if Spark fails. The session's threads end with the block.
@@ -48,12 +48,12 @@ _CHATTER = re.compile(
 
 
 class SparkError(LoadgenError):
-    """Spark did not start, or a job failed."""
+    """Spark did not start, or a Spark job failed."""
 
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """The settings in which sessions differ.
+    """The settings in which loadgen's Spark sessions differ.
 
     Attributes:
         name: Shown by Spark as the application's name.
@@ -71,13 +71,13 @@ class SparkSettings:
 
     @property
     def local(self) -> bool:
-        """True if tasks run on this machine, in a JVM started here."""
+        """True if Spark's tasks run on this machine, in a JVM that this process starts."""
         return is_local(self.master)
 
 
 @contextmanager
 def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
-    """Start Spark for a block and stop Spark, JVM included, at the end.
+    """Start Spark for a ``with`` block, and stop it with its JVM at the end.
 
     Raises:
         UsageError: No Java that Spark can use.
@@ -98,7 +98,7 @@ def spark_session(settings: SparkSettings) -> Iterator[SparkSession]:
 
 
 def error_reason(text: str) -> str:
-    """Return the line of a Spark error that names the final cause.
+    """Return the line of a Spark error that names the root cause.
 
     A Python error in a task arrives as a whole stack trace inside a Java exception's text.
     """
@@ -109,14 +109,14 @@ def error_reason(text: str) -> str:
 
 
 def log_tail(path: Path) -> str:
-    """Return the last lines of Spark's own log, without the usual chatter."""
+    """Return the last lines of Spark's log, without its usual warnings and stack traces."""
     lines = path.read_text(errors="replace").splitlines()
     told = [line for line in lines if not _CHATTER.search(line)]
     return "".join(f"spark: {line}\n" for line in told[-_LOG_LINES_SHOWN:])
 
 
 def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
-    """Return the Spark configuration of a session, ``settings.conf`` last."""
+    """Return the Spark configuration of a session; ``settings.conf`` overrides the rest."""
     conf = {
         "spark.ui.showConsoleProgress": "false",
         **{each.key: each.value for each in (*EVERYWHERE, *(ONCE if settings.once else ()))},
@@ -142,7 +142,7 @@ def session_conf(settings: SparkSettings, directory: Path) -> dict[str, str]:
 
 
 def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, str]:
-    """Return the variables that Spark's launcher and workers need."""
+    """Return the environment variables that Spark's launcher and workers need."""
     # By default workers run the first python3 of the PATH, which has none of the packages.
     variables = dict.fromkeys(("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"), sys.executable)
     if settings.local:
@@ -158,7 +158,7 @@ def _session_environment(settings: SparkSettings, directory: Path) -> dict[str, 
 def _running_session(
     settings: SparkSettings, directory: Path, log: IO[bytes]
 ) -> Iterator[SparkSession]:
-    """Launch the JVM with output to ``log`` and yield a session."""
+    """Launch the JVM, whose output goes to ``log``, and yield a session."""
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(session_conf(settings, directory).items()))
     # The JVM ends last: _one_sentence has to fetch a Java exception's text from a living JVM.
@@ -187,7 +187,7 @@ def _running_session(
 
 @contextmanager
 def _killed_by_ctrl_c() -> Iterator[None]:
-    """Make a Ctrl-C kill the JVM that a block starts and waits for.
+    """Make a Ctrl-C kill the JVM that is being launched in a ``with`` block.
 
     A launch returns the process only when the JVM is up, so the process is recorded at its start.
 
@@ -217,7 +217,7 @@ def _killed_by_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """Turn Spark's exceptions into a sentence for the user."""
+    """Convert Spark's exceptions into a SparkError with a sentence for the user."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -231,7 +231,7 @@ def _one_sentence() -> Iterator[None]:
 
 @interrupts_deferred()
 def _stop_gateway(gateway: Any) -> None:  # noqa: ANN401
-    """End the JVM if started here; spark-submit ends its own."""
+    """Stop the JVM if this process started it; spark-submit stops its own."""
     process: subprocess.Popen[bytes] | None = gateway.proc
     if process is None:
         return

@@ -1,4 +1,4 @@
-"""Settings of Spark for a load, each with a reason, in the form of spark-defaults.conf."""
+"""Spark settings for a load, each with its reason, written as in spark-defaults.conf."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _STARTED_BY_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 
 def by_spark_submit() -> bool:
-    """Return whether spark-submit started this process: then the JVM runs, with a master."""
+    """Return whether spark-submit started this process, with its own JVM and master."""
     return _STARTED_BY_SPARK_SUBMIT in os.environ
 
 
 def is_local(master: str | None) -> bool:
-    """Return whether the tasks of a Spark master, if one is named, run on this machine."""
+    """Return whether the tasks of a Spark master, or of the default one, run on this machine."""
     if master is None:
         return not by_spark_submit()
     return master.startswith("local") and not master.startswith("local-cluster")
@@ -25,7 +25,7 @@ def is_local(master: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of Spark."""
+    """A setting of Spark, and the reason for its value."""
 
     key: str
     value: str
@@ -33,7 +33,7 @@ class Setting:
 
 
 def _settings(text: str) -> tuple[Setting, ...]:
-    """Return the settings of a text: a comment and a line for each."""
+    """Parse settings from a text that has a comment and a line for each."""
     lines = text.splitlines()
     pairs = zip(lines[::2], (line.partition(" ") for line in lines[1::2]), strict=True)
     return tuple(Setting(key, value, reason[2:]) for reason, (key, _, value) in pairs)
@@ -73,7 +73,7 @@ spark.python.worker.reuse true
 
 
 def cluster_settings(archive: str) -> tuple[Setting, ...]:
-    """Return all settings for running loadgen from a packed environment on a cluster."""
+    """Return all settings that a Spark cluster needs to run loadgen from a packed archive."""
     packed = f"""\
 # What `loadgen spark package` made; each executor unpacks it as ./environment.
 spark.archives {archive}#environment
@@ -86,5 +86,5 @@ spark.pyspark.driver.python {sys.executable}
 
 
 def as_properties(settings: tuple[Setting, ...]) -> str:
-    """Return settings in the form of spark-defaults.conf, each below its reason."""
+    """Format settings as spark-defaults.conf, each below a comment with its reason."""
     return "\n".join(f"# {each.reason}\n{each.key} {each.value}" for each in settings) + "\n"

@@ -1,1 +1,1 @@
-"""Studies: experiments run many times, evaluated by queries of each run's tables."""
+"""Studies: many runs of a scenario, judged by queries of each run's tables."""

@@ -1,4 +1,4 @@
-"""The demo: the same restart storm three times, and a client that never reads, twice.
+"""``loadgen demo``: runs a restart storm three times, and a client that never reads twice.
 
 Each run is a shipped document with settings, and with servers and topics of its own. At the end the
 storm is simulated for consumers with retries, and limits are advised for the storm.
@@ -70,7 +70,7 @@ RETURNING = DemoRun("pulsar-returning", "As in Pulsar, clients retry", "retry, s
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """The options of the demo.
+    """The options of ``loadgen demo``.
 
     Attributes:
         topics: Number of topics to make.
@@ -89,29 +89,29 @@ class DemoOptions:
 
     @property
     def virtual(self) -> bool:
-        """True if no process is started."""
+        """True if all runs are simulated, so that no server process is started."""
         return self.place == "virtual"
 
     @cached_property
     def made(self) -> Topics:
-        """The topics of all storms."""
+        """The topics that all storms generate."""
         namespaces = self.namespaces or max(1, math.ceil(self.topics / TOPICS_PER_NAMESPACE))
         each = self.topics // namespaces
         return Topics(namespaces=namespaces, per_namespace=each, seed=SEED)
 
     @cached_property
     def shapes(self) -> tuple[NamespaceShape, ...]:
-        """The namespaces of all listings."""
+        """The sizes of the namespaces that clients list."""
         return shapes_of_topics(self.made)
 
     @property
     def answer_bytes(self) -> int:
-        """Mean size of an answer."""
+        """The mean size of a list answer, in bytes."""
         return sum(each.answer_bytes for each in self.shapes) // len(self.shapes)
 
 
 class DemoResult(NamedTuple):
-    """The result of the demo.
+    """The result of the demo: its runs, checks and sentences.
 
     Attributes:
         runs: The judged runs, in order.
@@ -131,13 +131,13 @@ class DemoResult(NamedTuple):
 
     @property
     def headline(self) -> str:
-        """The verdict, and the number of failed checks."""
+        """A sentence that says whether the demo passed, and how many checks failed."""
         count = failures([each.passed for each in self.checks])
         return f"{'passed' if self.fine else 'failed'}: {count}"
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of the demo: a wrong answer has precedence."""
+        """The demo's exit code; a wrong answer matters more than a failed check."""
         if any(each.summary.verdict.level == "wrong" for each in self.runs):
             return ExitCode.CORRECTNESS
         return ExitCode.PASSED if self.fine else ExitCode.THRESHOLDS
@@ -147,7 +147,7 @@ class DemoResult(NamedTuple):
 
 
 def demo_runs(options: DemoOptions) -> list[tuple[DemoRun, Document, Place]]:
-    """Return each run with its document, and its place."""
+    """Return the planned runs of the demo, each with its scenario and where it runs."""
     # In a plain process, whatever the place of the storms.
     beside: Place = "virtual" if options.virtual else "processes"
     return [
@@ -158,7 +158,7 @@ def demo_runs(options: DemoOptions) -> list[tuple[DemoRun, Document, Place]]:
 
 
 def storm_document(run: DemoRun, options: DemoOptions) -> Document:
-    """Return the shipped storm with the size of the demo, and the limits and profile of a run."""
+    """Return the shipped scenario ``storm``, adapted to the demo's size and a run's limits."""
     reading = options.answer_bytes / options.read_rate if options.read_rate else 0.0
     timeout = min(CLIENT_TIMEOUT_SECONDS + reading, LONGEST_TIMEOUT_SECONDS)
     limit_mb, judged = 0 if run.name == "off" else LIMIT_MB, run.profile == "floodgate"
@@ -182,7 +182,10 @@ def storm_document(run: DemoRun, options: DemoOptions) -> Document:
 
 
 def stuck_document(run: DemoRun) -> Document:
-    """Return the shipped scenario of a client that never reads, and so blocks all others."""
+    """Return the shipped scenario ``stuck``, in which one client never reads.
+
+    Thus it blocks all others.
+    """
     document = read_document("stuck", [f"servers.profile={run.profile}"], parse_expectation)
     if run.profile == "floodgate":
         expect = (*document.expect, "clients{group=healthy}.reconnects.max == 0")
@@ -192,7 +195,7 @@ def stuck_document(run: DemoRun) -> Document:
 
 
 def returning_document(options: DemoOptions) -> Document:
-    """Return the storm of Java consumers whose programs restart after a refusal.
+    """Return the storm with Java consumers that restart whenever a request is refused.
 
     Clients with a single request disconnect after a refusal, and the queue becomes shorter. These
     consumers retry after five seconds, and the queue stays long: more requests, and hardly more
@@ -215,7 +218,7 @@ def run_demo(
     say: Callable[[str], None] = lambda step: None,
     run: Experiment = experiment,
 ) -> DemoResult:
-    """Run the whole demo, judge, and write ``summary.json``.
+    """Run the whole demo, judge its runs, and write ``summary.json``.
 
     Args:
         options: The size of the demo, and the place.
@@ -264,7 +267,7 @@ def run_demo(
 
 
 def _returned(ran: Ran) -> str:
-    """Return a sentence on how many retrying consumers get their list."""
+    """Return a sentence on how many of the retrying consumers get their list."""
     (back,) = ran.summary.back
     operations = {each.part: each.requests for each in ran.summary.splits["by-operation"]}
     lists, again = operations["list"], ran.summary.total.refused
@@ -277,7 +280,7 @@ def _returned(ran: Ran) -> str:
 
 
 def _advised(options: DemoOptions) -> list[str]:
-    """Return lines on the limits that would bring all clients back within a minute."""
+    """Return sentences on the limits with which all clients would recover within a minute."""
     read = Reader(rate=options.read_rate or None)
     once = List(name="once", count=options.clients, timeout=CLIENT_TIMEOUT_SECONDS, read=read)
     limits = Limits(heap_mb=LIMIT_MB, direct_mb=LIMIT_MB)

@@ -1,4 +1,4 @@
-"""Checks of the demo, a sentence each: of every run alone, and of runs compared."""
+"""Checks of the demo's runs, of each one alone and of several compared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FROM (SELECT *, outcome = 'answered' AS got, due >= :since AND due < :until AS t
 
 
 class DemoRun(NamedTuple):
-    """A planned run of the demo; ``does`` describes the clients' behaviour."""
+    """A planned run of the demo; ``does`` says in words what its clients do."""
 
     name: str
     label: str
@@ -44,7 +44,7 @@ class DemoRun(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A finished run of the demo.
+    """A finished run of the demo, with its summary.
 
     Attributes:
         beside: Answers of the other clients during the time of a client that never reads.
@@ -59,7 +59,7 @@ class Ran(NamedTuple):
 
     @classmethod
     def of(cls, run: DemoRun, directory: Path) -> Self:
-        """Judge a run, and write the run's files.
+        """Judge a finished run, and write its files.
 
         Raises:
             KeyboardInterrupt: The run was interrupted.
@@ -72,13 +72,13 @@ class Ran(NamedTuple):
             return cls(run, directory, summary, beside, grown_bytes(results))
 
     def of_servers(self, figure: str) -> list[float]:
-        """Return the largest rise of a figure of each server; empty without samples."""
+        """Return the largest increase of a metric on each server; empty without samples."""
         found = (each.figures.get(figure) for each in self.summary.servers.values())
         return [(each.max or 0.0) - (each.first or 0.0) for each in found if each]
 
     @property
     def doubt(self) -> str:
-        """Return a sentence if the generator was late, which makes times unreliable; else empty."""
+        """A sentence if a late load generator made the run's times unreliable; empty otherwise."""
         late = [each.sentence for each in self.summary.findings if each.level == "unreliable"]
         if not late:
             return ""
@@ -90,7 +90,10 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """A sentence with figures; ``neutral`` is a fault of Pulsar, reproduced and not praised."""
+    """A check of the demo: whether it passed, and a sentence with its numbers.
+
+    ``neutral`` means that it reproduces a fault of Pulsar.
+    """
 
     name: str
     passed: bool
@@ -99,12 +102,15 @@ class Check:
 
     @property
     def mark(self) -> str:
-        """The outcome of the check in one character."""
+        """A character for the check's outcome: ✓ passed, ! reproduced, ✗ failed."""
         return "✗" if not self.passed else "!" if self.neutral else "✓"
 
 
 def beside_silent(results: Results) -> dict[str, Any]:
-    """Return the answers of all clients beside one that never reads; empty without that one."""
+    """Count the answers to other clients while one client never reads.
+
+    Empty if each client reads.
+    """
     for peer in results.document["clients"]:
         if peer["read"]["never"]:
             when = {"since": peer["after"], "until": peer["drop"]["at"]}
@@ -113,12 +119,12 @@ def beside_silent(results: Results) -> dict[str, Any]:
 
 
 def grown_bytes(results: Results) -> float:
-    """Return by how much all servers together grew at most over idle; 0 without samples."""
+    """Return by how many bytes all servers together grew at most over idle; 0 without samples."""
     return max((row["y"] for row in results.sql(QUESTIONS["over-idle"].sql)), default=0.0)
 
 
 def check_of(ran: Ran) -> Check:
-    """Judge a run by its own findings; a late generator invalidates no finding."""
+    """Return a check that one run's findings are good, except for a late load generator."""
     expected = {each.expectation for each in ran.summary.expectations}
     bad = [each for each in ran.summary.findings if each.level not in ("fine", "unreliable")]
     told = bad or [each for each in ran.summary.findings if each.source in expected]
@@ -127,7 +133,7 @@ def check_of(ran: Ran) -> Check:
 
 
 def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) -> list[Check]:
-    """Judge runs compared with each other.
+    """Return the checks that compare runs with each other.
 
     Args:
         ran: The runs by name.
@@ -150,7 +156,7 @@ def checks_between(ran: Mapping[str, Ran], asked_bytes: int, *, measured: bool) 
 
 
 def effect_visible(off: Ran, asked_bytes: int) -> Check:
-    """Judge whether a storm without limits shows enough memory for a comparison."""
+    """Return a check that a storm without limits takes enough memory for a comparison."""
     unread = max(off.of_servers("unread"), default=0.0)
     needed = FULL_PENDING_BYTES * min(1.0, asked_bytes / FULL_STORM_BYTES)
     told = (

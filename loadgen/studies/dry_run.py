@@ -1,4 +1,4 @@
-"""A dry run: what a run needs, computed from its document, beside what this machine has.
+"""A dry run, which compares what a run needs with what this machine has.
 
 Requests, memory and disk are estimates. A need above the means is refused before the run starts, a
 sentence each with a remedy.
@@ -48,13 +48,13 @@ answer."""
 
 
 class Machine(NamedTuple):
-    """The means of a machine; None is unknown.
+    """The resources that a machine has; None means unknown.
 
     Attributes:
-        descriptors: The limit of a process.
-        ports: Free for a pair of source and destination address.
-        memory_bytes: Available now.
-        disk_bytes: Free in the folder of the run.
+        descriptors: The most open files of a process.
+        ports: Free ports for a pair of source and destination address.
+        memory_bytes: Memory available now.
+        disk_bytes: Disk space free in the folder of the run.
     """
 
     descriptors: int
@@ -65,10 +65,10 @@ class Machine(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupSchedule:
-    """The requests of a group of clients, as far as known before the run.
+    """What is known before the run about the requests of a group of clients.
 
     Attributes:
-        connections: Through a proxy, at most.
+        connections: The most connections, if clients use a proxy.
         requests: Estimated number.
         first_start_seconds, last_start_seconds: When the clients start.
         answer_bytes: The mean size of an answer, on the wire.
@@ -87,11 +87,11 @@ class GroupSchedule:
 
 @dataclass(frozen=True)
 class Need:
-    """A resource that a run needs, with the amount that this machine has.
+    """A resource that a run needs, and how much of it this machine has.
 
     Attributes:
         has: None is unknown.
-        remedy: The remedy of a lack; empty: the need has no limit.
+        remedy: What to do if the machine has too little; empty if the resource has no limit.
     """
 
     what: str
@@ -101,14 +101,14 @@ class Need:
     unit: Literal["count", "bytes"] = "count"
 
     def text(self, number: int | None) -> str:
-        """Write a number with the unit of the need."""
+        """Format an amount of the resource with its unit."""
         if number is None:
             return "unknown" if self.remedy else ""
         return format_bytes(number) if self.unit == "bytes" else format_count(number)
 
     @property
     def obstacle(self) -> str | None:
-        """A sentence on a missing resource, with a remedy; None if the machine has enough."""
+        """A sentence with a remedy if the machine has too little; None if it has enough."""
         if self.has is None or self.needed <= self.has:
             return None
         needed, has = self.text(self.needed), self.text(self.has)
@@ -116,7 +116,7 @@ class Need:
 
 
 class DryRun(NamedTuple):
-    """The schedule of a run, and its needs beside this machine's resources."""
+    """The schedule of a run, and the resources that it needs."""
 
     document: Document
     groups: tuple[GroupSchedule, ...]
@@ -124,12 +124,12 @@ class DryRun(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The longest time of all repeats, without starting and connecting."""
+        """How many seconds all repeats take at most, without starting servers and connecting."""
         return self.document.repeats * (self.document.phases.end + self.document.phases.drain)
 
     @property
     def obstacles(self) -> list[str]:
-        """The lacks of the machine, a sentence each."""
+        """A sentence for each resource of which the machine has too little."""
         return [each.obstacle for each in self.needs if each.obstacle]
 
     def require_fit(self) -> None:
@@ -143,7 +143,7 @@ class DryRun(NamedTuple):
 
 
 def measured_expectations(document: Document, options: RunOptions) -> tuple[Expectation, ...]:
-    """Return the expectations of a document.
+    """Return the expectations of a scenario, after a check that the run can measure them.
 
     Raises:
         UsageError: An expectation could not be measured.
@@ -157,7 +157,7 @@ def measured_expectations(document: Document, options: RunOptions) -> tuple[Expe
 
 
 def dry_run(document: Document, options: RunOptions, machine: Machine | None = None) -> DryRun:
-    """Compute the needs of a run on a machine; None is this machine.
+    """Compute what a run needs, and compare it with a machine, by default this one.
 
     Raises:
         UsageError: The options do not fit each other or the document.
@@ -173,7 +173,7 @@ def dry_run(document: Document, options: RunOptions, machine: Machine | None = N
 
 
 def this_machine(out: Path) -> Machine:
-    """Return the resources of this machine; ``out`` is the folder of the run.
+    """Return the resources of this machine, given the folder of the run.
 
     Raises:
         UsageError: The folder cannot be written to.
@@ -195,7 +195,10 @@ def this_machine(out: Path) -> Machine:
 
 
 def _numbers(file: str, behind: str = "") -> list[int]:
-    """Return the numbers in a line of a file in /proc, by the beginning; empty without the file."""
+    """Return the numbers in a line of a file in /proc that begins with ``behind``.
+
+    Empty if there is no such file or line.
+    """
     try:
         text = Path("/proc", file).read_text()
     except OSError:
@@ -225,7 +228,10 @@ def _schedules(document: Document) -> Iterator[GroupSchedule]:
 
 
 def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) -> int:
-    """Return the mean size of an answer; an unknown list counts as large as the usual list."""
+    """Return the mean size of a group's answers, in bytes.
+
+    A namespace of unknown size counts as large as the scenario's usual one.
+    """
     if not {"list", "watch"} & set(group.operations):
         delivered = group.operations[0] == "deliver"
         return int(getattr(group, "size", 0)) if delivered else _SMALL_ANSWER_BYTES
@@ -235,7 +241,7 @@ def _answer_bytes(group: Group, asked: Sequence[Namespace], document: Document) 
 
 
 def _answers(groups: Sequence[GroupSchedule], topics: int, machine: Machine) -> Iterator[Need]:
-    """Yield the needs of answers, and of the run's files, in bytes."""
+    """Yield what a run needs for its answers and files, in bytes."""
     answers = sum(group.requests for group in groups)
     size = sum(group.requests * group.answer_bytes for group in groups)
     more = ", and what clients ask for later" if any(group.later for group in groups) else ""
@@ -252,7 +258,7 @@ def _over_sockets(
     topics: int,
     machine: Machine,
 ) -> Iterator[Need]:
-    """Yield connections and ports, and the needs of each process."""
+    """Yield what a run over sockets needs: connections, ports, open files and memory."""
     own, tasks, servers = not options.service_url, options.tasks or 1, document.servers
     proxy = servers.proxy is not None if own else "proxy" in options.admin_urls
     clients = sum(group.clients for group in groups)
@@ -282,7 +288,9 @@ def _over_sockets(
 def _processes(
     processes: Sequence[tuple[str, int, int, int, bool]], machine: Machine
 ) -> Iterator[Need]:
-    """Yield the needs of processes: name, number, sockets, bytes held, and whether started here.
+    """Yield the open files and the memory that each kind of process needs.
+
+    ``processes`` has name, number, sockets, bytes held, and whether started here.
 
     Processes of another owner, or on another machine, have limits of their own.
     """
@@ -301,7 +309,7 @@ def _processes(
 
 
 def told(run: DryRun) -> dict[str, Any]:
-    """Return the JSON object that ``--dry-run --json`` prints."""
+    """Return the dry run as the JSON object that ``--dry-run --json`` prints."""
     return {
         "scenario": run.document.name,
         "seconds_at_most": run.seconds,
@@ -313,7 +321,7 @@ def told(run: DryRun) -> dict[str, Any]:
 
 
 def duration(run: DryRun) -> str:
-    """Describe the length of the run, by phase."""
+    """Return a sentence on how long the run takes, by phase."""
     phases, repeats = run.document.phases, run.document.repeats
     words = {"warm_up": "warm-up", "measure": "measuring", "hold": "hold", "drain": "draining"}
     lengths = [(word, getattr(phases, name)) for name, word in words.items()]
@@ -325,13 +333,13 @@ def duration(run: DryRun) -> str:
 
 
 def needs_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return the needs of the run beside the means of the machine."""
+    """Return heads and rows of a table of needed and available resources."""
     rows = [[each.what, each.text(each.needed), each.text(each.has)] for each in run.needs]
     return ["needs", "", "of"], rows
 
 
 def schedule_table(run: DryRun) -> tuple[list[str], list[list[str]]]:
-    """Return the requests of each group, and the clients' start."""
+    """Return heads and rows of a table of each group's requests and starts."""
     rows = []
     for each in run.groups:
         starts = map(format_seconds, (each.first_start_seconds, each.last_start_seconds))

@@ -1,4 +1,4 @@
-"""Bisects a range of a setting for the last value whose expectations are met."""
+"""``loadgen find-limit``: bisects a setting's range for the last value that meets expectations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PROBED = ("clients.back.rate", "clients.back.p99", "requests.refused.rate")
 
 
 class Range(NamedTuple):
-    """A setting by path, and two ends in a unit; plain numbers are without a unit."""
+    """The path of a setting, and the two ends of the range to search."""
 
     path: str
     low: float
@@ -40,34 +40,34 @@ class Range(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """True if the setting takes only whole numbers."""
+        """True if only whole numbers of the setting are to be tried."""
         return not self.unit and self.low == int(self.low) and self.high == int(self.high)
 
     def exact(self, value: float) -> float | int:
-        """Return a value rounded as the search uses it."""
+        """Return a value rounded to a whole number if only whole numbers are to be tried."""
         return round(value) if self.whole else value
 
     def written(self, value: float) -> Value:
-        """Return a value for a document: a number, or a text with the unit."""
+        """Return a value as a scenario has it: a number, or a text with the unit."""
         if not self.unit:
             return self.exact(value)
         # No unit may follow an exponent.
         return f"{np.format_float_positional(float(f'{value:.6g}'), trim='-')}{self.unit}"
 
     def spread(self, count: int) -> list[Value]:
-        """Return a number of values between both ends, and the ends."""
+        """Return ``count`` values spread over the range, both ends included."""
         return list(dict.fromkeys(map(self.written, spaced(self.low, self.high, count))))
 
 
 def spaced(low: float, high: float, count: int) -> list[float]:
-    """Return a number of values from low to high: in equal ratios if the ends are far apart."""
+    """Return ``count`` values from low to high, in equal ratios if the ends are far apart."""
     far = low > 0 and high / low > _FAR_APART
     found: list[float] = (np.geomspace if far else np.linspace)(low, high, count).tolist()
     return found
 
 
 def parse_range(text: str) -> Range:
-    """Return the path and the ends of ``clients.all.count=10..1000``, or of ``100kB/s..2MB/s``.
+    """Parse a path and a range, as in ``clients.all.count=10..1000`` or ``a.b=100kB/s..2MB/s``.
 
     Raises:
         UsageError: The text is not of this form.
@@ -89,7 +89,7 @@ def parse_range(text: str) -> Range:
 
 
 def _ends(first: str, last: str) -> tuple[float, float, str]:
-    """Return two ends in a common unit.
+    """Parse the two ends of a range into numbers of a common unit.
 
     Raises:
         ValueError: The ends are no numbers, or of units of two kinds.
@@ -104,11 +104,11 @@ def _ends(first: str, last: str) -> tuple[float, float, str]:
 
 @dataclass(frozen=True)
 class Limit:
-    """The result of a search: the last value that passes, and the next that does not.
+    """The result of a bisection: the last value that passes, and the nearest one that fails.
 
     Attributes:
         kind: ``highest`` or ``smallest`` value that passes; ``all`` or ``none`` of both ends do.
-        passes, fails: The bracket: the last values of each kind; None without a limit.
+        passes, fails: The nearest values found on both sides of the limit; None without a limit.
         probes: All tried values, in order.
     """
 
@@ -119,7 +119,7 @@ class Limit:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the found limit, or the reason why there is none."""
+        """A sentence with the limit, or with the reason why there is none."""
         if self.kind == "all":
             return "Both ends pass: there is no limit between them."
         if self.kind == "none":
@@ -134,7 +134,7 @@ def find_limit(
     on_probe: Callable[[Point], None] = lambda point: None,
     run: Experiment = experiment,
 ) -> Limit:
-    """Find where passing ends between two values.
+    """Find the last value of a setting with which a scenario meets its expectations.
 
     Args:
         study: The document, and the place.
@@ -166,13 +166,15 @@ def find_limit(
 
 
 def in_words(point: Point) -> str:
-    """Describe the outcome of a probe in a line."""
+    """Describe the outcome of one tried value in a line."""
     figures = ", ".join(f"{SHOWN[n]} {figure_text(n, point.figures[n])}" for n in _PROBED)
     return f"{point.place}: {'; '.join((point.verdict, *point.missed))} ({figures})"
 
 
 def bisect(wanted: Range, passes: Callable[[Value], bool], precision: float) -> Limit:
-    """Find the limit: the highest passing value if the low end passes, otherwise the lowest.
+    """Bisect a range for the limit between passing and failing values.
+
+    It is the highest passing value if the low end passes, otherwise the lowest.
 
     Args:
         wanted: The ends.

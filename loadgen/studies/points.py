@@ -1,4 +1,4 @@
-"""A point of a study: a document with varied values, its run, verdict and figures.
+"""A point of a study: a scenario with varied values, its run, verdict and figures.
 
 A complete run of the same document in the same folder is reused.
 """
@@ -60,7 +60,7 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class Study:
-    """The document, options and figures that all points of a study share.
+    """What all points of a study share: the scenario, options and output folder.
 
     Attributes:
         target: The name or the file of a scenario.
@@ -77,7 +77,7 @@ class Study:
     files: ServerFiles = field(default_factory=ServerFiles)
 
     def job(self, values: Mapping[str, Value]) -> Job:
-        """Return a point as a job.
+        """Return the job that runs the scenario with the given values.
 
         Raises:
             UsageError: The document does not take a value, which the sentence names.
@@ -88,7 +88,7 @@ class Study:
 
 
 class Job(NamedTuple):
-    """A point to be run, with all that another process or a Spark task needs.
+    """A point that is still to be run, possibly in another process or a Spark task.
 
     Attributes:
         values: By the paths of ``--set``.
@@ -101,7 +101,7 @@ class Job(NamedTuple):
 
     @property
     def options(self) -> RunOptions:
-        """The options of the run."""
+        """The options with which the point is run."""
         told = json.dumps(self.values, sort_keys=True)
         name = _PLAIN.sub("-", values_text(self.values) or self.document.name).strip("-.")
         return RunOptions(
@@ -116,7 +116,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """The outcome of a point, with the names of its JSON.
+    """The outcome of a point: its values, figures and verdict, named as in JSON.
 
     Attributes:
         figures: By name; None is not measured, infinite never happened.
@@ -135,32 +135,34 @@ class Point:
 
     @property
     def valid(self) -> bool:
-        """True if the run is reliable: its result decides whether expectations hold."""
+        """True if the run is reliable, so that it shows whether expectations hold."""
         return self.level in (Level.FINE, Level.MISSED)
 
     @property
     def place(self) -> str:
-        """The values in words."""
+        """The varied values as text."""
         return values_text(self.values)
 
 
 def values_text(values: Mapping[str, Value]) -> str:
-    """Write values by path, in the form of options."""
+    """Format varied values with their paths, as options have them."""
     return ", ".join(f"{path}={in_short(value)}" for path, value in values.items())
 
 
 def in_short(value: Value) -> str:
-    """Write a value in the form of an option."""
+    """Format a value as an option has it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def figure_text(name: str, value: float | None) -> str:
-    """Write a figure; a dash is not measured."""
+    """Format a figure with its unit; a dash if it was not measured."""
     return "-" if value is None else in_words(FIGURES[name], value)
 
 
 def run_job(job: Job, run: Experiment = experiment) -> Point:
-    """Run a point, in any process; the same job in virtual time has the same answer anywhere.
+    """Run a point, or reuse its finished run, and judge it.
+
+    In virtual time the outcome is the same in any process.
 
     Raises:
         LoadgenError: The run could not be made.
@@ -177,7 +179,7 @@ def run_job(job: Job, run: Experiment = experiment) -> Point:
 
 
 def kept(document: Document, options: RunOptions) -> Path | None:
-    """Return the directory of a finished run of the same document at the same place; or None.
+    """Return the directory of an earlier finished run of the same scenario; None without one.
 
     Raises:
         UsageError: Document and options do not fit each other.

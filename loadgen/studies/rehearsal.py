@@ -1,4 +1,4 @@
-"""A rehearsal: clients and limits as for an advice, with an event at the servers.
+"""``loadgen rehearse``: the scenario of a restart or deploy of an operator's cluster.
 
 Clients, topics, limits and links are those of :func:`storm_document`, so that a rehearsal and an
 advice of the same files are the same storm.
@@ -48,7 +48,7 @@ FROM ({clients}) WHERE "group" = :name"""
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """An event at a cluster, such as a restart, with the cluster's clients and topics.
+    """A restart or deploy of an operator's cluster that is to be simulated.
 
     Attributes:
         question: The whole cluster, with the limits of today.
@@ -73,12 +73,15 @@ class Rehearsal:
 
     @cached_property
     def share(self) -> Question:
-        """The namespaces and clients of the broker that is simulated."""
+        """The clients and namespaces of the one broker that is simulated."""
         return self.question if self.brokers == 1 else fullest(self.question, self.brokers)
 
     @property
     def warm_up_seconds(self) -> float:
-        """The time for all clients to start before the event; 0: the start is the event."""
+        """How many seconds before the event all clients have to start.
+
+        It is 0 for a deploy, in which their start is the event.
+        """
         if self.event == "deploy":
             return 0.0
         share = self.share
@@ -89,13 +92,13 @@ class Rehearsal:
 
     @property
     def moments(self) -> tuple[float, ...]:
-        """The moments of the event, in seconds since the start of the run."""
+        """When the event happens, once or repeatedly, in seconds since the run's start."""
         steps = self.brokers if self.event == "rolling" else 1
         apart = self.away_seconds + self.question.goal.back_within_seconds
         return tuple(self.warm_up_seconds + step * apart for step in range(steps))
 
     def due_seconds(self, group: Group) -> float:
-        """Return the time for clients to be back: the goal's, plus the absence of a server.
+        """Return within how many seconds a group's clients have to recover from the event.
 
         A polling client learns of the event with the next poll.
         """
@@ -106,7 +109,7 @@ class Rehearsal:
         return due
 
     def told(self) -> Iterator[str]:
-        """Yield sentences on how close the largest list is to the limits, and on chance."""
+        """Yield sentences on how close the largest list is to the limits, and on the seed."""
         largest, today = self.share.largest, self.share.today
         sizes = {"heap": largest.charged_bytes, "direct": largest.answer_bytes}
         near = ", ".join(
@@ -123,7 +126,7 @@ class Rehearsal:
         yield f"This is one run, with the chances of seed {seed}: --set seed={seed + 1} has others."
 
     def assumed(self) -> Iterator[str]:
-        """Yield a sentence for each difference from the operator's cluster."""
+        """Yield sentences on how the simulation differs from the operator's cluster."""
         share, whole = self.share, self.question
         yield (
             f"{plural(share.clients, 'client')}, one namespace each in turn, the largest first; "
@@ -152,7 +155,9 @@ class Rehearsal:
 
 
 def fullest(question: Question, brokers: int) -> Question:
-    """Return the share of the fullest broker, as full as in 95 of 100 random placings.
+    """Return the clients and namespaces of the fullest of several brokers.
+
+    It is as full as in 95 of 100 random placings.
 
     A namespace's watches are at a single broker. Lists of polling clients go anywhere: the fullest
     has two deviations more of these clients than the even share.
@@ -175,7 +180,7 @@ def fullest(question: Question, brokers: int) -> Question:
 
 
 def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> int:
-    """Return the number of clients of a group at the fullest broker."""
+    """Return how many clients of a group are at the fullest broker."""
     if group.family in WATCHING:
         each, more = divmod(group.count, namespaces)
         return sum(each + (number < more) for number in own)
@@ -184,7 +189,7 @@ def _clients_of(group: Group, own: list[int], namespaces: int, brokers: int) -> 
 
 
 def rehearsal_text(rehearsal: Rehearsal) -> str:
-    """Return the document of a rehearsal."""
+    """Return the scenario of a rehearsal as YAML."""
     share, warm_up = rehearsal.share, rehearsal.warm_up_seconds
     said = storm_document(share, share.today)
     said["name"] = f"rehearse-{rehearsal.event}"
@@ -219,7 +224,7 @@ _TITLES: Mapping[Event, str] = {
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """The result of a rehearsal.
+    """The result of a rehearsal: recovery of clients, refused requests, memory and alerts.
 
     Attributes:
         back: A row for each group of clients, of the event with the longest return; with the lists
@@ -237,7 +242,7 @@ class Rehearsed:
 
 
 def rehearsed(rehearsal: Rehearsal, run: Results, rules: Path) -> Rehearsed:
-    """Judge a finished rehearsal.
+    """Compute the result of a finished rehearsal from its run.
 
     Raises:
         UsageError: The rules cannot be read.

@@ -1,4 +1,4 @@
-"""Repeats of a run, and sides that run in turn: both profiles, or Floodgate and a real Pulsar.
+"""Repeated runs of a scenario, and alternating runs of two sides that are to be compared.
 
 :mod:`loadgen.results.comparing` judges by the tables whether sides differ, or agree.
 """
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 
 class Side(NamedTuple):
-    """A side of a comparison: a document, and options with the label."""
+    """One of two sides to compare: a scenario, and options such as its label and servers."""
 
     document: Document
     options: RunOptions
 
 
 class FinishedSide(NamedTuple):
-    """A finished run: directory and verdict."""
+    """A finished run of a side: its directory and verdict."""
 
     directory: Path
     verdict: Verdict
 
 
 def profiles(document: Document, options: RunOptions) -> list[Side]:
-    """Return a document's servers in profile ``floodgate``, and in ``pulsar``."""
+    """Return two sides: a scenario's servers in profile ``floodgate``, and in ``pulsar``."""
     found, name = [], options.name or document.name
     for profile, label in (("floodgate", "Floodgate"), ("pulsar", "As in Pulsar")):
         servers = document.servers.model_copy(update={"profile": profile})
@@ -57,7 +57,7 @@ def profiles(document: Document, options: RunOptions) -> list[Side]:
 def beside(
     document: Document, options: RunOptions, service_url: str, admin_url: str = ""
 ) -> list[Side]:
-    """Return a side with Floodgate, and a side with a running Pulsar.
+    """Return two sides: a scenario against Floodgate, and against a running Pulsar.
 
     Args:
         document: The requests to both.
@@ -78,7 +78,7 @@ def run_sides(
     on_run: Callable[[FinishedSide], None] = lambda finished: None,
     run: Experiment = experiment,
 ) -> list[FinishedSide]:
-    """Run every side repeatedly, in turn, so that changes of the machine affect all sides.
+    """Run all sides repeatedly, in turn, so that changes of the machine affect all alike.
 
     In virtual time no machine changes: each repeat has the next seed, the same for all sides.
     Each run is judged and its files are written. A Ctrl-C ends the loop with its run.
@@ -113,7 +113,7 @@ def run_sides(
 
 
 def _repeat(side: Side, number: int, of: int) -> Side:
-    """Return the document and options of a side's repeat; several have numbered names."""
+    """Return a side with the run name, and in virtual time the seed, of one repeat."""
     document, options = side
     full = resolved(document, options)[1]
     options = replace(options, name=full.name)
@@ -127,7 +127,7 @@ def _repeat(side: Side, number: int, of: int) -> Side:
 def compared(
     directories: Sequence[Path], baseline: str | None = None, *, force: bool = False
 ) -> Comparison:
-    """Compare finished runs; runs with the same label are repeats.
+    """Compare finished runs; those with the same label are repeats.
 
     Raises:
         UsageError: A directory is no run or is named twice, or the runs cannot be compared.

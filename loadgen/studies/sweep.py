@@ -1,4 +1,4 @@
-"""A sweep: a document run with every combination of some values, and a table of the outcomes.
+"""``loadgen sweep``: runs a scenario with every combination of some values.
 
 Points in virtual time run in parallel, in processes or as a Spark job; points with real servers
 run one after the other.
@@ -52,14 +52,14 @@ MOST_POINTS = 10_000
 
 
 class Varied(NamedTuple):
-    """The path of a setting, and the values that it takes one after the other."""
+    """The path of a setting, and the values to try."""
 
     path: str
     values: tuple[Value, ...]
 
 
 def parse_varied(text: str) -> Varied:
-    """Return the path and values of ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
+    """Parse a path and values, as in ``servers.profile=pulsar,floodgate`` or ``a.b=10..100/5``.
 
     Raises:
         UsageError: The text has another form.
@@ -84,7 +84,7 @@ def parse_varied(text: str) -> Varied:
 
 
 def parse_grid(text: str, file: Path) -> list[Varied]:
-    """Return the paths and values of a YAML file ``PATH: [10, 20, 50]``.
+    """Parse a YAML file of paths and values, as in ``PATH: [10, 20, 50]``.
 
     Raises:
         UsageError: The text has another form.
@@ -98,7 +98,7 @@ def parse_grid(text: str, file: Path) -> list[Varied]:
 
 @dataclass(frozen=True)
 class SweepOptions(Study):
-    """The options of a sweep.
+    """The options of ``loadgen sweep``.
 
     Attributes:
         varied: Settings; every combination of their values runs.
@@ -112,12 +112,12 @@ class SweepOptions(Study):
 
     @property
     def points(self) -> int:
-        """Runs in all."""
+        """The number of runs, repeats included."""
         return math.prod(len(each.values) for each in self.varied) * self.repeats
 
 
 def jobs_of(options: SweepOptions) -> list[Job]:
-    """Return every point as a job.
+    """Return a job for every run of a sweep.
 
     Raises:
         UsageError: A point is no scenario, or the grid is invalid.
@@ -151,7 +151,7 @@ def sweep(
     run: Experiment = experiment,
     session: SparkSession | None = None,
 ) -> list[Point]:
-    """Run every point without a finished run, and write ``sweep.parquet``.
+    """Run every point of a sweep that has no finished run, and write ``sweep.parquet``.
 
     Args:
         options: The question.
@@ -179,7 +179,7 @@ def sweep(
 
 
 def require_valid(points: Sequence[Point]) -> None:
-    """Refuse a sweep with an unreliable run; a missed expectation is reliable.
+    """Refuse the result of a sweep if a run is unreliable; missed expectations are fine.
 
     Raises:
         LoadgenError: A run is unreliable; sentence and exit code are the worst run's.
@@ -195,7 +195,7 @@ def require_valid(points: Sequence[Point]) -> None:
 
 
 def write_points(points: Sequence[Point], out: Path) -> None:
-    """Write a row for each point: values, figures, verdict and run.
+    """Write ``sweep.parquet``, with a row for each run: its values, figures and verdict.
 
     Raises:
         LoadgenError: The file cannot be written.
@@ -213,7 +213,7 @@ def write_points(points: Sequence[Point], out: Path) -> None:
 
 
 def _column(values: Sequence[Value]) -> pa.Array:
-    """Return a column of a single type: numbers if all values are, otherwise texts."""
+    """Return values as an Arrow column: of numbers if all are numbers, otherwise of texts."""
     kinds = {type(value) for value in values}
     plain = kinds <= {int, float} or kinds == {bool}
     return pa.array(values if plain else [in_short(value) for value in values])
@@ -223,7 +223,7 @@ def _column(values: Sequence[Value]) -> pa.Array:
 
 
 def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
-    """Return the points of each combination of values, one for each seed."""
+    """Group the points by their combination of values; the points of a group differ in the seed."""
     found: dict[Combination, list[Point]] = {}
     for point in points:
         values = {path: in_short(each) for path, each in point.values.items() if path != SEED}
@@ -232,7 +232,7 @@ def combinations(points: Sequence[Point]) -> dict[Combination, list[Point]]:
 
 
 def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
-    """Return the heads of a table, and a row for each combination: medians, and passes."""
+    """Return the heads of a table, and a row with medians for each combination of values."""
     groups = combinations(points)
     doubtful = any(not point.valid for point in points)
     heads = [path for path, _ in next(iter(groups))]
@@ -249,14 +249,14 @@ def table_of(points: Sequence[Point]) -> tuple[list[str], list[list[str]]]:
 
 
 def measurements(points: Sequence[Point], name: str) -> list[float]:
-    """Return the measured values of a figure."""
+    """Return the values of a figure at all points that measured it."""
     return [value for point in points if (value := point.figures[name]) is not None]
 
 
 def lines_of(
     points: Sequence[Point], figure: str = "clients.back.p99"
 ) -> tuple[str, dict[str, list[tuple[float, list[float]]]]] | None:
-    """Return the lines of a chart of a sweep; None if no setting has several numbers.
+    """Return the lines of a sweep's chart; None if no setting has several numbers.
 
     Returns:
         The path of the first setting with several numbers, and by all other values a line: the

@@ -1,1 +1,1 @@
-"""Topics: generated, listed or a server's; stored as a corpus, and loaded into a server."""
+"""Topics: generated, read from a list or a server, stored as files, and loaded into a server."""

@@ -1,4 +1,4 @@
-"""Calls of a server's admin REST: retries, parallel calls, errors as sentences."""
+"""Calls of a server's admin REST API, with retries, in parallel, and with errors as sentences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PASSING = {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)} - {HTTPStatus.NOT_IM
 
 @dataclass
 class Retries:
-    """Repeats failed calls, after growing random waits.
+    """Repeats failed REST calls, after waits that grow and are random.
 
     Only 429 and the errors of a busy or restarting server (500 and above) are retried; all other
     refusals are final, and so is a failed connection.
@@ -47,7 +47,7 @@ class Retries:
     _chance: random.Random = field(default_factory=random.Random, repr=False)
 
     async def call(self, attempt: Callable[[], Awaitable[ResultT]]) -> ResultT:
-        """Return the answer to a call, retried as often as allowed.
+        """Return the result of a REST call, repeating it while the server is busy.
 
         Raises:
             AdminError: The server refuses for good, or every time.
@@ -66,7 +66,7 @@ class Retries:
 
 
 async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run several instances of a coroutine in parallel; the first error ends all."""
+    """Run ``count`` instances of a coroutine in parallel; the first error cancels all."""
     try:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):
@@ -77,7 +77,7 @@ async def side_by_side(count: int, work: Callable[[], Coroutine[Any, Any, None]]
 
 @contextmanager
 def admin_errors(what: str, where: str = "the broker") -> Iterator[None]:
-    """Turn an error of the admin client into a sentence with the attempted action and the address.
+    """Convert errors of the admin client to LoadgenError, with what was attempted and where.
 
     Raises:
         LoadgenError: The admin client failed.

@@ -1,4 +1,4 @@
-"""A corpus: topics as Parquet files, and a manifest of their contents.
+"""A corpus: a directory with topics as Parquet files, and a manifest of their contents.
 
 Each task of a job writes a file with whole namespaces, ordered by name, and returns the manifest's
 entries, computed from the rows while in memory.
@@ -51,24 +51,24 @@ _LEFT = re.compile(rf"part-\d+\.parquet|\{SCRATCH}")
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus on disk."""
+    """A directory of topics in Parquet files, with its manifest."""
 
     directory: Path
     manifest: Manifest
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The Parquet files in the order of their namespaces."""
+        """The Parquet files, in the order of their namespaces."""
         return tuple(sorted(self.directory.glob("part-*.parquet")))
 
     @property
     def file_bytes(self) -> int:
-        """Total size of the Parquet files."""
+        """The total size of the Parquet files, in bytes."""
         return sum(file.stat().st_size for file in self.files)
 
 
 def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> Corpus:
-    """Generate the topics of a plan at ``out``, replacing an older corpus.
+    """Generate the topics of a plan as a corpus in ``out``, replacing an older one.
 
     Args:
         plan: The topics to generate.
@@ -92,13 +92,13 @@ def write_corpus(plan: TopicPlan, out: Path, parts: int, executor: Executor) -> 
 
 
 def write_part(plan: TopicPlan, parts: int, directory: Path, part: int) -> list[Entry]:
-    """Write a file of a corpus and return the manifest entries of the file's namespaces."""
+    """Generate one file of a corpus; return the manifest entries of its namespaces."""
     namespaces = plan_parts(plan, parts)[part]
     return write_part_file(directory, part, (namespace_rows(plan, one) for one in namespaces))
 
 
 def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) -> list[Entry]:
-    """Write a file of namespaces, the rows of each in order, and return their manifest entries.
+    """Write the rows of whole namespaces to a file of a corpus; return their manifest entries.
 
     Row groups hold whole namespaces while small. Memory is bounded by a row group and a namespace.
     """
@@ -125,7 +125,7 @@ def write_part_file(directory: Path, part: int, namespaces: Iterable[pa.Table]) 
 
 
 def open_corpus(directory: Path) -> Corpus:
-    """Return the corpus in a directory after a check of the files' footers alone.
+    """Return the corpus in a directory, after checking only the footers of its files.
 
     Raises:
         UsageError: The directory is no corpus; names the missing or different part.
@@ -143,7 +143,7 @@ def open_corpus(directory: Path) -> Corpus:
 
 
 def parquet_rows(file: Path) -> int:
-    """Return the number of rows of a Parquet file with the columns of a corpus.
+    """Return the number of rows of a Parquet file, after checking its columns.
 
     Raises:
         UsageError: The file is not Parquet, or has other columns.
@@ -160,7 +160,7 @@ def parquet_rows(file: Path) -> int:
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """Yield a directory beside ``out`` that replaces ``out`` if the block succeeds.
+    """Yield a new directory that replaces ``out`` if the ``with`` block succeeds.
 
     A store cannot rename: there the directory is ``out`` itself, and no corpus until the manifest
     is written.

@@ -1,4 +1,4 @@
-"""Topics as a data source of Spark: generated, or of a list or a corpus, without separate files.
+"""Topics as a Spark data source: generated, or read from a list or a corpus.
 
     from loadgen.topics.data_source import register
 
@@ -61,13 +61,15 @@ class _MadeUp(TopicShape):
 
 
 def register(session: SparkSession) -> None:
-    """Register ``spark.read.format("floodgate")`` with a session."""
+    """Make ``spark.read.format("floodgate")`` available in a Spark session."""
     here = {"folder": str(Path.cwd()), "variables": store_variables()}
     session.dataSource.register(type("FloodgateTopics", (FloodgateTopics,), here))
 
 
 class FloodgateTopics(DataSource):  # type: ignore[misc]
-    """The data source; Spark creates an instance for each ``load()``, in a separate process.
+    """The Spark data source of topics.
+
+    Spark creates an instance for each ``load()``, in a separate process.
 
     Attributes:
         folder: Base of relative paths.
@@ -83,11 +85,11 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
         return NAME
 
     def schema(self) -> str:
-        """Return the columns of a corpus."""
+        """Return the columns of a corpus as Spark's schema text."""
         return _SCHEMA
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ANN401
-        """Return the reader, which plans the tasks and reads in each task."""
+        """Return the reader that Spark asks for tasks, and that reads topics in each task."""
         if schema.names != (names := [each.split()[0] for each in _SCHEMA.split(", ")]):
             raise ValueError(f"{NAME} has the columns {', '.join(names)}: select some of them")
         if "path" in self.options:
@@ -97,7 +99,7 @@ class FloodgateTopics(DataSource):  # type: ignore[misc]
 
 
 def plan_of_options(options: Mapping[str, str]) -> tuple[TopicPlan, int]:
-    """Return the plan described by options, and the number of tasks.
+    """Return the plan that options describe, and the number of reading tasks.
 
     Raises:
         ValueError: An option is unknown or has an invalid value.

@@ -1,4 +1,4 @@
-"""Random numbers without state, distributions, and words, for synthetic topics.
+"""Random numbers without state, distributions and words, for generated topics.
 
 All values are functions of a seed and an id alone. Only sums and products of the counter hash
 decide, never a logarithm, so that the values are equal on every processor.
@@ -65,7 +65,7 @@ TIERS = ("gold", "silver", "bronze")
 
 
 def counter_hash(seed: int, stream: int, counters: UInt64s) -> UInt64s:
-    """Return 64 random bits for each counter; streams of a seed are independent.
+    """Return 64 random bits for each counter; streams of the same seed are independent.
 
     SplitMix64 as a function of the counter (Steele, Lea, Flood, "Fast splittable pseudorandom
     number generators", 2014). Without state, so rows do not depend on the order of generation.
@@ -75,7 +75,7 @@ def counter_hash(seed: int, stream: int, counters: UInt64s) -> UInt64s:
 
 
 def fractions(seed: int, stream: int, counters: UInt64s) -> npt.NDArray[np.float64]:
-    """Return a uniform number of [0, 1) for each counter (53 bits)."""
+    """Return a uniform random number in [0, 1), of 53 bits, for each counter."""
     bits = counter_hash(seed, stream, counters) >> np.uint64(11)
     return bits.astype(np.float64) * 2.0**-53
 
@@ -83,7 +83,7 @@ def fractions(seed: int, stream: int, counters: UInt64s) -> npt.NDArray[np.float
 def choices(
     seed: int, stream: int, counters: UInt64s, weights: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
-    """Return for each counter a random index into ``weights``, in proportion to the weights."""
+    """Return a random index into ``weights`` for each counter, in proportion to the weights."""
     edges = np.cumsum(weights) / np.sum(weights)
     picked = np.searchsorted(edges, fractions(seed, stream, counters), side="right")
     # The last edge may be an ulp below 1.
@@ -91,7 +91,7 @@ def choices(
 
 
 def permuted32(key: int, indexes: UInt64s) -> UInt64s:
-    """Return for distinct 32-bit indexes distinct, random-looking 32-bit numbers.
+    """Map distinct 32-bit numbers to distinct 32-bit numbers that look random.
 
     MurmurHash3's 32-bit finalizer: every step is invertible, so no numbers collide.
     """
@@ -103,13 +103,13 @@ def permuted32(key: int, indexes: UInt64s) -> UInt64s:
 
 
 def _key(seed: int, stream: int) -> int:
-    """Return the starting point of a stream of a seed."""
+    """Return the number from which a seed's stream of random numbers begins."""
     key = (seed * _GAMMA + stream * _MULTIPLIERS[0] + 1) & _MASK64
     return int(_mix(np.full(1, key, dtype=np.uint64))[0])
 
 
 def _mix(values: UInt64s) -> UInt64s:
-    """Apply SplitMix64's finalizer; multiplication wraps at 64 bits, as required."""
+    """Apply SplitMix64's finalizer, whose multiplications have to wrap at 64 bits."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(_MULTIPLIERS[0])
     values = (values ^ (values >> np.uint64(27))) * np.uint64(_MULTIPLIERS[1])
     return values ^ (values >> np.uint64(31))
@@ -119,20 +119,20 @@ def _mix(values: UInt64s) -> UInt64s:
 
 
 def zipf_weights(count: int, exponent: float) -> npt.NDArray[np.float64]:
-    """Return 1 / rank^exponent for the ranks 1 to ``count``; all equal with exponent 0."""
+    """Return the weights 1 / rank^exponent for ranks 1 to ``count``; exponent 0 makes all equal."""
     ranks = np.arange(1, count + 1, dtype=np.float64)
     return np.asarray(1.0 / ranks**exponent, dtype=np.float64)
 
 
 def dealt(total: int, weights: npt.NDArray[np.float64]) -> list[int]:
-    """Distribute items: one to each taker, the rest in proportion to the weights."""
+    """Distribute ``total`` items by weight, at least one for each weight; return the counts."""
     shares = np.cumsum(weights) / weights.sum() * (total - len(weights))
     counts = np.diff(np.rint(shares).astype(np.int64), prepend=0)
     return [1 + int(count) for count in counts]
 
 
 def checked_partitions(text: str) -> str:
-    """Return the name of a distribution of partitions, checked.
+    """Check the name of a distribution of partition counts, and return it.
 
     Raises:
         ValueError: The name is unknown.
@@ -150,7 +150,7 @@ def checked_partitions(text: str) -> str:
 def partition_counts(
     name: str, seed: int, stream: int, first_id: int, names: int
 ) -> npt.NDArray[np.int64]:
-    """Return the partitions of topics that have ``names`` partitions together, or a few fewer.
+    """Return the partition count of each topic, for about ``names`` partitions in all.
 
     The remainder becomes a last topic, unless smaller than the distribution's smallest.
     """
@@ -181,7 +181,7 @@ def _drawn(name: str, seed: int, stream: int, ids: UInt64s) -> npt.NDArray[np.in
 def length_spread(
     name: str, seed: int, stream: int, ids: UInt64s, mean: float
 ) -> npt.NDArray[np.float64]:
-    """Return, for each topic id, how far its name's length is from the mean, in bytes."""
+    """Return by how many bytes each topic's name is longer than the mean."""
     if name == FIXED:
         return np.zeros(len(ids))
     drawn = fractions(seed, stream, ids)

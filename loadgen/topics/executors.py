@@ -1,4 +1,4 @@
-"""Executors of the parts of a corpus: this process, worker processes, or the tasks of Spark.
+"""Ways to run the parts of a corpus: in this process, in worker processes, or in Spark.
 
 All run the same function for each part, so all write the same rows.
 """
@@ -26,15 +26,15 @@ ResultT = TypeVar("ResultT")
 
 
 class Executor(Protocol):
-    """Runs a function for each part, in any order, and returns all results."""
+    """A function that runs ``work`` for each part, in any order, and returns all results."""
 
     def __call__(self, work: Callable[[int], list[ResultT]], parts: int) -> Iterable[ResultT]:
-        """Run ``work(0)`` to ``work(parts - 1)``."""
+        """Run ``work(0)`` to ``work(parts - 1)``, and return their results together."""
         ...
 
 
 def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
-    """Return an executor of one part after the other, without Spark or Java."""
+    """Return an executor that runs one part after the other in this process."""
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         for part in range(parts):
@@ -45,7 +45,7 @@ def in_this_process(on_part_done: Callable[[int], None]) -> Executor:
 
 
 def in_processes(on_part_done: Callable[[int], None], processes: int | None = None) -> Executor:
-    """Return an executor with a process for each processor, without Spark or Java."""
+    """Return an executor that runs parts in worker processes, one per processor."""
 
     def execute(work: Callable[[int], list[ResultT]], parts: int) -> Iterator[ResultT]:
         workers = min(parts, processes or os.cpu_count() or 1)
@@ -69,13 +69,13 @@ def in_processes(on_part_done: Callable[[int], None], processes: int | None = No
 def _with_variables(
     variables: Mapping[str, str], work: Callable[[int], list[ResultT]], part: int
 ) -> list[ResultT]:
-    """Execute a part on a host that lacks the variables for reaching a store."""
+    """Run a part with the environment variables of an object store, which this host lacks."""
     with patch.dict(os.environ, variables):
         return work(part)
 
 
 def in_spark(session: SparkSession, on_part_done: Callable[[int], None]) -> Executor:
-    """Return an executor of every part in a Spark task.
+    """Return an executor that runs each part in a Spark task.
 
     The directory must be shared by all executors and this process: a store, or local Spark's.
     Tasks return a few numbers for each namespace, so an RDD carries them: ``mapInArrow`` would

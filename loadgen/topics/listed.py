@@ -1,4 +1,4 @@
-"""Makes a corpus from an operator's list of topics, in any order and of any length.
+"""Conversion of an operator's list of topics, in any order and of any length, to a corpus.
 
 Two rounds, each a task for each part: the first reads a piece of the list, checks every name and
 deals the rows to buckets by namespace; the second sorts a bucket and writes a file of the corpus.
@@ -44,7 +44,7 @@ MOST_BUCKETS = 1_000
 
 @dataclass(frozen=True)
 class ListedCorpus:
-    """A corpus made of a list, and counts of the list's rows left out."""
+    """A corpus made from a list, and how many rows of the list were left out."""
 
     corpus: Corpus
     duplicates: int
@@ -54,7 +54,7 @@ class ListedCorpus:
 def write_listed_corpus(
     path: Path, out: Path, executors: Sequence[Executor], *, skip_invalid: bool = False
 ) -> ListedCorpus:
-    """Make a corpus of a list at ``out``, replacing an older corpus.
+    """Convert a list of topics to a corpus in ``out``, replacing an older one.
 
     Args:
         path: A text of one name a line, a Parquet file with a column ``topic``, or a folder of
@@ -93,7 +93,7 @@ def write_listed_corpus(
 def deal_piece(
     path: Path, pieces: Sequence[Piece], buckets: int, scratch: Path, number: int
 ) -> list[tuple[int, InvalidRows]]:
-    """Read a piece and write each row to the file of its bucket."""
+    """Read a part of the list, and write its rows to temporary files by namespace."""
     invalid = InvalidRows(path)
     rows = pa.concat_tables([CHECKED.empty_table(), *rows_of([pieces[number]], invalid)])
     namespaces = rows.column("namespace").combine_chunks().dictionary_encode()
@@ -109,7 +109,7 @@ def deal_piece(
 
 
 def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list[Entry], int]]:
-    """Sort the rows of a bucket and write a file of the corpus, unless the bucket is empty.
+    """Sort the temporary rows of some namespaces, and write them as a file of the corpus.
 
     Returns the entries of the bucket's namespaces, and the number of duplicate names.
     """
@@ -135,7 +135,7 @@ def write_bucket(scratch: Path, directory: Path, bucket: int) -> list[tuple[list
 
 
 def _with_partitions(rows: pa.Table) -> pa.Table:
-    """Fill in the partitions that the list left open: one more than the last listed partition."""
+    """Fill in partition counts that the list does not state: the last listed partition plus one."""
     counted = rows.group_by("base").aggregate([("index", "max")])
     places = pc.index_in(rows.column("base"), counted.column("base"))
     listed = pc.add(counted.column("index_max").take(places), pa.scalar(1, pa.int32()))
@@ -144,7 +144,7 @@ def _with_partitions(rows: pa.Table) -> pa.Table:
 
 
 def _namespaces(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield the sorted rows of each namespace."""
+    """Yield the rows of each namespace, given all rows sorted."""
     names, whole = rows.column("namespace").combine_chunks(), with_tenants(rows)
     ends = [0, *pc.run_end_encode(names).run_ends.to_pylist()]
     for start, end in pairwise(ends):

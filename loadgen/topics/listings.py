@@ -1,4 +1,4 @@
-"""A server's listings by admin REST: saved as a corpus, or compared with a corpus.
+"""Topics that a server lists by admin REST, saved as a corpus or compared with one.
 
 A few namespaces are read in parallel, so memory is bounded by these and by the rows that wait for
 a file.
@@ -66,7 +66,7 @@ async def take_snapshot(
     namespaces: Sequence[str] = (),
     properties: bool = False,
 ) -> Corpus:
-    """Write the topics of a cluster as a corpus at ``out``, replacing an older corpus.
+    """Save the topics of a running cluster as a corpus in ``out``, replacing an older one.
 
     Args:
         admin_url: The web address of a broker of the cluster.
@@ -105,7 +105,7 @@ async def _all_namespaces(admin: PulsarAdmin) -> list[str]:
 async def _written(
     reader: _Reader, names: Sequence[str], directory: Path, on_topics: Callable[[int], None]
 ) -> list[Entry]:
-    """Write namespaces with topics into files of some size."""
+    """Write the topics of namespaces into files; return the manifest entries."""
     entries: list[Entry] = []
     pending: list[pa.Table] = []
     topics = files = 0
@@ -124,7 +124,10 @@ async def _written(
 
 @dataclass
 class _Reader:
-    """Reads namespaces; the mutable state is the count of topics that listings do not show."""
+    """Reads the topics of namespaces by admin REST.
+
+    Mutable state: the number of partitioned topics without listed partitions.
+    """
 
     admin: PulsarAdmin
     properties: bool
@@ -132,7 +135,7 @@ class _Reader:
     _calls: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_AT_ONCE))
 
     async def rows(self, name: str) -> pa.Table:
-        """Return the rows of a namespace in order, persistent and non-persistent topics."""
+        """Return the persistent and non-persistent topics of a namespace as sorted rows."""
         namespace = NamespaceName.parse(name)
         topics = sorted(await _names(self.admin.topics.list, namespace))
         partitioned = set(await _names(self.admin.topics.list_partitioned, namespace))
@@ -154,7 +157,7 @@ class _Reader:
         return pa.Table.from_pydict(columns, TOPIC_SCHEMA)
 
     async def _properties_of(self, bases: set[str]) -> dict[str, Mapping[str, str]]:
-        """Return the properties of topics, by name without partition."""
+        """Return the properties of each topic, by its name without partition."""
         waiting = iter([base for base in bases if base.startswith(f"{PERSISTENT}://")])
         found: dict[str, Mapping[str, str]] = {}
 
@@ -183,7 +186,7 @@ async def _names(listing: Callable[..., NameBatches], *arguments: object) -> lis
 
 @dataclass
 class Verification:
-    """The result of a comparison of listings with a corpus's manifest.
+    """The result of comparing a server's topics with a corpus.
 
     Attributes:
         topics: Number of right topics listed.
@@ -198,7 +201,7 @@ class Verification:
 async def verify_loaded(
     path: Path, admin_url: str, on_namespaces: Callable[[int], None], *, imported: bool = False
 ) -> Verification:
-    """List every namespace of a corpus in a server and compare the topics with the manifest.
+    """List each namespace of a corpus at a server, and compare the topics with the manifest.
 
     Topics ``imported`` by Floodgate are all compared. Of topics created by REST only persistent
     topics are: Pulsar lists non-persistent topics only while in use.
@@ -235,7 +238,7 @@ async def verify_loaded(
 
 
 async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list[str]:
-    """Return the topics of a namespace; empty for a missing namespace."""
+    """Return the topics that a server lists for a namespace; empty if there is no namespace."""
     try:
         return await _names(admin.topics.list, NamespaceName.parse(name), domains)
     except AdminRefusedError as error:
@@ -245,7 +248,7 @@ async def _listed(admin: PulsarAdmin, name: str, domains: Sequence[str]) -> list
 
 
 def _difference(corpus: Corpus, name: str, names: list[str], domains: Sequence[str]) -> str:
-    """Return the difference between a listing and the files of the corpus."""
+    """Return words on how a server's topics differ from those of the corpus."""
     of_namespace = pc.field("namespace") == name
     files = map(readable, corpus.files)
     tables = [pq.read_table(file, columns=["topic"], filters=of_namespace) for file in files]

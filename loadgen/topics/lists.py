@@ -1,4 +1,4 @@
-"""A list of topics, an operator's own or a corpus, read by the batch: a text, Parquet, or a folder.
+"""Reading of a list of topics: an operator's text, a Parquet file or a folder of them.
 
 The list is cut into pieces, for tasks. Arrow splits names of usual form in bulk; other names are
 parsed one by one by :mod:`proto.names`.
@@ -57,15 +57,15 @@ _LARGE_NUMBER = rf"{PARTITION_SEPARATOR}[0-9]{{6,}}$"
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a list: whole lines, or a row group.
+    """A part of a list for one task: some lines of a text, or a row group of a Parquet file.
 
     Attributes:
-        place: The name of the rows for people, before their numbers.
+        place: How error sentences call a row, such as ``line``, before its number.
         start: The first byte, or the number of the row group.
         end: The byte after the last, or the row group after it.
         rows: Number of rows, blank lines and comments included.
         first: The number of the first row in the file.
-        said: Columns' values in the names of the folders, by column.
+        said: Values of columns that the names of the file's folders state, by column.
     """
 
     file: Path
@@ -79,7 +79,9 @@ class Piece:
 
 
 def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]:
-    """Yield the valid topics of pieces, in the schema ``CHECKED``, and count the invalid ones.
+    """Yield the valid topics in parts of a list, in the schema ``CHECKED``.
+
+    Invalid ones are counted in ``invalid``.
 
     Raises:
         UsageError: A piece cannot be read.
@@ -93,7 +95,7 @@ def rows_of(pieces: Iterable[Piece], invalid: InvalidRows) -> Iterator[pa.Table]
 
 
 def with_tenants(rows: pa.Table) -> pa.Table:
-    """Return rows in the schema of a corpus."""
+    """Convert checked rows to the schema of a corpus, which has a column for the tenant."""
     from loadgen.topics.rows import TOPIC_SCHEMA
 
     tenants = pc.list_element(pc.split_pattern(rows["namespace"], "/", max_splits=1), 0)
@@ -117,7 +119,7 @@ def require_topics(path: Path, invalid: InvalidRows, *, skip_invalid: bool) -> N
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell by the first bytes whether a file is Parquet."""
+    """Return whether a file is Parquet, which its first bytes tell."""
     return _beginning(path).startswith(_PARQUET_MAGIC)
 
 
@@ -130,7 +132,7 @@ def _beginning(path: Path) -> bytes:
 
 
 def pieces_of(path: Path) -> list[Piece]:
-    """Return the pieces of a text, a Parquet file, or a folder of such files named ``*.parquet``.
+    """Divide a text, a Parquet file or a folder of ``*.parquet`` into parts for tasks.
 
     Raises:
         UsageError: The path cannot be read, or has another form.
@@ -179,7 +181,7 @@ def _pieces(file: Path, prefix: str, said: Mapping[str, str | None]) -> Iterator
 
 
 def opened(file: Path) -> pq.ParquetFile:
-    """Open a Parquet file.
+    """Open a Parquet file of topics.
 
     Raises:
         UsageError: The file is not Parquet, or has topics of a newer version.
@@ -194,7 +196,7 @@ def opened(file: Path) -> pq.ParquetFile:
 
 
 def batches_of(piece: Piece) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield all lines, or rows, of a piece, with the number of the first of each batch.
+    """Yield all lines or rows of a part in batches, each with the number of its first row.
 
     Raises:
         UsageError: The piece cannot be read.
@@ -219,7 +221,7 @@ def _line_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
 
 
 def _name_in(line: bytes) -> bytes | None:
-    """Return the name on a line; None for a blank line or a comment."""
+    """Return the topic name on a line; None for a blank line or a comment."""
     text = line.removeprefix(_BYTE_ORDER_MARK).strip().strip(b'"')
     return None if not text or text.startswith(b"#") else text
 
@@ -240,7 +242,9 @@ def _row_batches(piece: Piece) -> Iterator[dict[str, pa.Array]]:
 
 
 def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tuple[int, str]]]:
-    """Check the names of a batch; a topic with a number of partitions becomes its partitions.
+    """Check the topic names of a batch.
+
+    A topic with a number of partitions is replaced by its partitions.
 
     Returns the valid topics in the schema ``CHECKED``, in no order; the number of names, invalid
     names included; and number and fault of each invalid name.
@@ -263,7 +267,7 @@ def checked(batch: pa.RecordBatch, first: int) -> tuple[pa.Table, int, list[tupl
 
 
 def _usual(batch: pa.RecordBatch) -> pa.Array:
-    """Tell which rows have names that Arrow can take apart."""
+    """Return a mask of the rows whose names Arrow can parse in bulk."""
     names, partitions, properties = batch.columns
     usual = pc.match_substring_regex(names, _USUAL)
     large = pc.match_substring_regex(names, _LARGE_NUMBER)
@@ -292,7 +296,7 @@ def _taken_apart(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _texts(properties: pa.Array) -> pa.Array:
-    """Return properties as texts; empty without properties."""
+    """Convert properties from bytes to texts; missing properties become empty maps."""
     if properties.null_count == len(properties):
         return pa.array([[]] * len(properties), _TEXTS)
     return properties.cast(_TEXTS)
@@ -301,7 +305,7 @@ def _texts(properties: pa.Array) -> pa.Array:
 def _rows_of(
     topic: bytes, partitions: int | None, properties: list[tuple[bytes, bytes | None]] | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a name: a topic, or each partition of a topic with a number of partitions.
+    """Yield the row of a topic, or a row for each partition if it states their number.
 
     Raises:
         InvalidNameError: The name is no topic's.
@@ -323,7 +327,7 @@ def _rows_of(
 
 
 def _full_topic_name(text: bytes) -> TopicName:
-    """Parse a full name.
+    """Parse a full topic name, such as ``persistent://tenant/namespace/topic``.
 
     Raises:
         InvalidNameError: The text is no name, or that of a forbidden partition.

@@ -1,4 +1,4 @@
-"""The state of a load, in a file beside the source: a killed load resumes from there.
+"""The progress of a load, in a file beside the loaded topics, so that it can be resumed.
 
 The file is deleted when the load is complete. A stale file loses no topic: items unknown to the
 file are loaded again, and existing topics count as created.
@@ -22,7 +22,7 @@ SAVE_SECONDS = 1.0
 
 
 class LoadState:
-    """The progress of loading a source into a server; a block does the load.
+    """The saved progress of loading topics into a server; a ``with`` block does the load.
 
     Bound: the numbers of items done beyond the first missing item, as many as are in flight.
 
@@ -65,7 +65,7 @@ class LoadState:
         raise UsageError(f"{said} ({str(content[other[0]])[:80]!r}): load without --resume")
 
     def item_done(self, number: int) -> None:
-        """Record that an item is loaded, in any order; saved about once a second."""
+        """Record that an item is loaded; the progress is saved about once a second."""
         self._beyond.add(number)
         while self.done in self._beyond:
             self._beyond.remove(self.done)
@@ -80,7 +80,7 @@ class LoadState:
         self._forget() if kind is None else self._save()
 
     def _save(self) -> None:
-        """Write the file atomically; skip the write if the folder is read-only."""
+        """Write the progress to its file; do nothing if the folder is read-only."""
         if self.done:
             with suppress(OSError, LoadgenError), written_whole(self.path) as file:
                 file.write(f"{json.dumps({**self._of, 'done': self.done})}\n".encode())
@@ -92,7 +92,7 @@ class LoadState:
 
 
 def _fingerprint(source: Path) -> str:
-    """Return a fingerprint of a source, which differs for other and for changed sources."""
+    """Return a text that differs between different files, and changes if the files change."""
     files = sorted(source.glob("*.parquet")) if source.is_dir() else [source]
     stats = [file.stat() for file in files]
     changed = max((stat.st_mtime for stat in stats), default=0)

@@ -1,4 +1,7 @@
-"""The two ways into a server: Floodgate imports files, any Pulsar creates topics one by one."""
+"""Two ways to load topics into a server: import of files, or creation one by one.
+
+Only Floodgate imports files.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ _EXISTS = 409
 
 @dataclass(frozen=True)
 class Loaded:
-    """The counts of a load: topics, namespaces, seconds.
+    """The result of a load: how many topics and namespaces, and in how many seconds.
 
     Attributes:
         existing: Topics that existed before; ``None`` if the server does not tell.
@@ -77,7 +80,7 @@ async def load_by_import(
     skip_invalid: bool = False,
     resume: bool = False,
 ) -> Loaded:
-    """Request a Floodgate broker to import a path of the broker's file system, file by file.
+    """Make a Floodgate broker import topics, file by file, from its own file system.
 
     Raises:
         LoadgenError: The broker refused, is not there, or imported another number of topics.
@@ -118,7 +121,7 @@ async def load_by_import(
 
 
 class _Imported(BaseModel):
-    """A broker's counts of an import: topics, namespaces, invalid topics left out."""
+    """What a broker answers to an import: the number of topics, namespaces and invalid topics."""
 
     topics: int
     namespaces: int
@@ -126,7 +129,7 @@ class _Imported(BaseModel):
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    """Return the files of a source, in the server's order.
+    """Return the files to import, in order.
 
     Raises:
         UsageError: The files cannot be found.
@@ -167,7 +170,7 @@ async def load_by_rest(
     skip_invalid: bool = False,
     resume: bool = False,
 ) -> Loaded:
-    """Create every topic of ``path`` through the admin REST API, optionally without invalid topics.
+    """Create all topics of ``path`` one by one through the admin REST API.
 
     Raises:
         LoadgenError: The server refused a call, or is not there.
@@ -188,7 +191,7 @@ async def load_by_rest(
 
 @dataclass
 class TopicLoader:
-    """Creates topics as ``pulsar-admin`` does and, before, their tenants and namespaces.
+    """Creates topics as ``pulsar-admin`` does, after their tenants and namespaces.
 
     Existing topics (409) count as created.
 
@@ -214,7 +217,7 @@ class TopicLoader:
         skip: int = 0,
         on_topic_done: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Create all topics; the first error ends the load.
+        """Create topics by parallel calls; the first error ends the load.
 
         Args:
             topics: In a repeatable order.
@@ -249,7 +252,7 @@ class TopicLoader:
             await topics.create(topic.name, topic.properties)
 
     async def prepare(self, namespace: NamespaceName) -> None:
-        """Create a namespace, and its tenant, unless already done."""
+        """Create a namespace and its tenant, unless this was done before."""
         tenant = namespace.tenant
         async with self._preparing:
             if tenant not in self._tenants:
@@ -263,7 +266,7 @@ class TopicLoader:
     async def _create(
         self, what: str, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object
     ) -> bool:
-        """Create an object by a call of the admin client; return False if it existed."""
+        """Create an object by a call of the admin client; return False if it already existed."""
         with admin_errors(f"Creating {what}"):
             try:
                 await self.retries.call(lambda: call(*arguments))

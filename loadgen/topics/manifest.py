@@ -1,4 +1,4 @@
-"""The manifest of a corpus: number of topics and topics hash of each namespace.
+"""The manifest of a corpus: the number of topics and the topics hash of each namespace.
 
 Written last, so that a directory with a manifest is a whole corpus.
 """
@@ -29,7 +29,7 @@ _PERSISTENT = "persistent://"
 
 
 class Listing(BaseModel, frozen=True):
-    """A listing: number of names, topics hash, sum of the names' lengths."""
+    """What a correct listing has: the number of names, their topics hash and their total length."""
 
     topics: int
     hash: str
@@ -37,7 +37,7 @@ class Listing(BaseModel, frozen=True):
 
 
 class NamespaceEntry(Listing, frozen=True):
-    """The topics of a namespace.
+    """The entry of a namespace in the manifest.
 
     Attributes:
         persistent: The listing of persistent topics, if the namespace has other topics too.
@@ -47,11 +47,11 @@ class NamespaceEntry(Listing, frozen=True):
 
     @property
     def asked(self) -> Listing:
-        """The expected listing for a client, which requests persistent topics."""
+        """What a listing for a client has: the persistent topics only."""
         return self.persistent or self
 
     def expected(self, name: str) -> Namespace:
-        """Return the namespace for a run, with the contents of right answers."""
+        """Return the namespace, with the number and hash of its persistent topics."""
         return Namespace(name=name, topics=self.asked.topics, hash=self.asked.hash)
 
 
@@ -59,7 +59,7 @@ Entry: TypeAlias = tuple[str, NamespaceEntry]
 
 
 class Manifest(BaseModel, frozen=True):
-    """The contents of a corpus, and its origin.
+    """What a corpus contains, and how it was made.
 
     Attributes:
         seed: None for topics that were not generated.
@@ -74,17 +74,17 @@ class Manifest(BaseModel, frozen=True):
 
     @property
     def name_bytes(self) -> int:
-        """Sum of the lengths of all names."""
+        """The total length of all topic names, in bytes."""
         return sum(entry.name_bytes for entry in self.namespaces.values())
 
     @property
     def tenants(self) -> set[str]:
-        """Names of the namespaces' tenants."""
+        """The tenants of all namespaces."""
         return {name.partition("/")[0] for name in self.namespaces}
 
 
 def namespace_entry(names: pa.ChunkedArray) -> NamespaceEntry:
-    """Return the manifest entry of a namespace's names, given in the order of their bytes."""
+    """Compute the manifest entry of a namespace from its names, which are sorted by their bytes."""
     persistent = pc.starts_with(names, _PERSISTENT)
     others = pc.all(persistent).as_py() is False
     asked = _listing(names.filter(persistent)) if others else None
@@ -97,7 +97,10 @@ def _listing(names: pa.ChunkedArray) -> Listing:
 
 
 def _hash(names: pa.ChunkedArray) -> str:
-    """Return the topics hash of sorted names; ASCII names are in Java's order already."""
+    """Compute Pulsar's topics hash of names sorted by their bytes.
+
+    ASCII names are then also sorted as Java sorts, so that they are hashed in bulk.
+    """
     if not pc.all(pc.string_is_ascii(names)).as_py():
         return topics_hash(names.to_pylist())
     value, separator = 0, b""
@@ -109,7 +112,7 @@ def _hash(names: pa.ChunkedArray) -> str:
 
 
 def manifest_path(directory: Path) -> Path:
-    """Return the path of a corpus's manifest."""
+    """Return the path of the manifest in a corpus' directory."""
     older = directory / _OLDER_NAME
     return older if older.is_file() else directory / MANIFEST_NAME
 
@@ -117,7 +120,7 @@ def manifest_path(directory: Path) -> Path:
 def write_manifest(
     directory: Path, seed: int | None, shape: Mapping[str, Any], entries: Iterable[Entry]
 ) -> Manifest:
-    """Write the manifest of a corpus into its directory, from the entries of the namespaces."""
+    """Write the manifest of a corpus, given the entries of its namespaces."""
     found = dict(sorted(entries, key=lambda entry: entry[0]))
     manifest = Manifest(
         schema_version=1,
@@ -131,7 +134,7 @@ def write_manifest(
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Return the manifest of a corpus.
+    """Read the manifest of a corpus.
 
     Raises:
         UsageError: The manifest is missing, or of another version.
@@ -155,5 +158,5 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def expected_namespaces(corpus: Path) -> tuple[Namespace, ...]:
-    """Return the namespaces of a corpus for a run, with the contents of right answers."""
+    """Return the namespaces of a corpus, with the number and hash of their persistent topics."""
     return tuple(entry.expected(name) for name, entry in read_manifest(corpus).namespaces.items())

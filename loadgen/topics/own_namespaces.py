@@ -1,4 +1,4 @@
-"""Namespaces created for a block by admin REST, and deleted afterwards."""
+"""Temporary namespaces that ``loadgen measure`` creates by admin REST and deletes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _SUFFIX_BYTES = len("-partition-0000")
 def own_namespaces(
     admin_url: str, sizes: Mapping[str, int], name_bytes: int
 ) -> Iterator[tuple[str, ...]]:
-    """Create namespaces of the tenant ``loadgen-measure`` for a block; yield the full names.
+    """Create namespaces with topics for a ``with`` block; yield their names.
+
+    They belong to the tenant ``loadgen-measure``.
 
     Args:
         admin_url: ``http://host:port`` of the broker's web port.
@@ -52,7 +54,7 @@ def own_namespaces(
 
 
 def _topic(namespace: NamespaceName, length: int) -> TopicName:
-    """Return the partitioned topic that fills a namespace."""
+    """Return the name of the partitioned topic that fills a namespace."""
     return TopicName.parse(f"persistent://{namespace}/m".ljust(length, "m"))
 
 
@@ -71,7 +73,7 @@ async def _make(
 
 
 async def _loaded(admin: PulsarAdmin, topic: TopicName, size: int) -> None:
-    """Wait until the broker has loaded the partitions of a topic.
+    """Wait until the broker has loaded all partitions of a topic.
 
     The first call for a topic of a bundle has a real broker load all topics of the bundle, which
     makes everything else slow for seconds; the call is answered at the end.
@@ -82,7 +84,7 @@ async def _loaded(admin: PulsarAdmin, topic: TopicName, size: int) -> None:
 
 
 async def _delete(admin_url: str, topics: list[TopicName], names: list[NamespaceName]) -> None:
-    """Delete the created topics and namespaces only: a namespace with other topics stays."""
+    """Delete the created topics and namespaces; a namespace with other topics stays."""
     with admin_errors(f"Deleting what was measured with, of tenant {TENANT},", admin_url):
         async with admin_of(admin_url, CALL_SECONDS) as admin:
             retries, topic, namespace = Retries(), admin.topics, admin.namespaces

@@ -1,4 +1,4 @@
-"""The plan of a corpus: size and shape, and the namespaces' ranges of ids.
+"""The plan by which topics are generated: their number, shape and namespaces.
 
 Ids 0 to ``topics - 1`` are dealt to the namespaces in the order of their names; each namespace gets
 a contiguous range.
@@ -54,7 +54,7 @@ _STREAM, _SIZE_STREAM = 1, 12
 
 @dataclass(frozen=True)
 class TopicShape:
-    """The shape of a corpus: proportions and named distributions.
+    """The shape of generated topics: shares, lengths and named distributions.
 
     Attributes:
         mean_name_bytes: Mean length of a full name, ``persistent://`` and partition included.
@@ -99,16 +99,16 @@ class TopicShape:
 
     @property
     def short(self) -> bool:
-        """True if names are too short for words and partitions."""
+        """True if names are too short to contain words and partition numbers."""
         return self.mean_name_bytes < WORDS_NAME_BYTES
 
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """The topics to generate: listed names, namespaces, seed and proportions.
+    """The plan of generated topics: number of names and namespaces, seed and shape.
 
     Attributes:
-        sizes: Names of each namespace; empty: dealt by the shape.
+        sizes: Number of names in each namespace; empty if the shape decides it.
         names: Names of the namespaces, in the order of the sizes; empty: generated.
     """
 
@@ -142,13 +142,13 @@ class TopicPlan:
 
     @property
     def skewed(self) -> bool:
-        """True if namespaces differ in size."""
+        """True if namespaces differ in their number of topics."""
         return self.shape.namespace_skew > 0 or bool(self.sizes)
 
 
 @dataclass(frozen=True)
 class NamespacePlan:
-    """A namespace of a plan: name and range of ids."""
+    """A namespace to generate: its name, and the range of its topics' ids."""
 
     tenant: str
     name: str
@@ -158,7 +158,7 @@ class NamespacePlan:
 
 @lru_cache(maxsize=4)
 def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
-    """Return the namespaces of a plan, with ids; generated names are in order.
+    """Return the namespaces of a plan, each with a range of topic ids; generated names are sorted.
 
     Without skew all have the same number of topics; a remainder goes to the first namespaces, one
     each. With skew the sizes are dealt at random.
@@ -178,7 +178,7 @@ def plan_namespaces(plan: TopicPlan) -> tuple[NamespacePlan, ...]:
 
 
 def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
-    """Return the namespaces of each file: at most ``parts`` files, all non-empty.
+    """Distribute the namespaces of a plan over at most ``parts`` files, none of them empty.
 
     With namespaces of different sizes, the files hold about as many topics each.
     """
@@ -192,7 +192,10 @@ def plan_parts(plan: TopicPlan, parts: int) -> list[tuple[NamespacePlan, ...]]:
 
 
 def _topics_by_rank(plan: TopicPlan) -> list[int]:
-    """Return the sizes of the namespaces, the largest first; in the given order if given."""
+    """Return the number of topics of each namespace, the largest first.
+
+    Sizes that the plan states keep their order.
+    """
     if plan.sizes:
         return list(plan.sizes)
     if plan.skewed:
@@ -203,7 +206,10 @@ def _topics_by_rank(plan: TopicPlan) -> list[int]:
 
 
 def _namespace_names(plan: TopicPlan) -> Iterator[tuple[str, str]]:
-    """Yield (tenant, local name) of every namespace; tenants hold them by Zipf's law."""
+    """Yield tenant and local name of every namespace.
+
+    The number of a tenant's namespaces follows Zipf's law.
+    """
     if plan.shape.short:
         yield from ((f"t{index % 10}", f"n{index}") for index in range(plan.namespaces))
         return

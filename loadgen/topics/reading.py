@@ -1,4 +1,4 @@
-"""Topics of a corpus or a list, streamed for creation one by one, or counted by namespace."""
+"""Reading of topics from a corpus or a list, to create them or to count them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMESPACES_SHOWN = 3
 
 @dataclass(frozen=True)
 class TopicToCreate:
-    """A topic in the form of the admin API.
+    """A topic as the admin REST API creates it.
 
     Attributes:
         name: Without partition: an API creates a partitioned topic once, not its partitions.
@@ -35,7 +35,9 @@ class TopicToCreate:
 
 
 def count_names(path: Path) -> int | None:
-    """Return the number of names of a source; ``None`` if only reading would tell.
+    """Return the number of topic names in a corpus or list.
+
+    ``None`` for a text, which would have to be read.
 
     Raises:
         UsageError: The source does not exist or is invalid.
@@ -46,7 +48,7 @@ def count_names(path: Path) -> int | None:
 
 
 def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[TopicToCreate]:
-    """Return the topics of a corpus directory, a Parquet file or a text of one name a line.
+    """Return the topics in a corpus, a Parquet file, or a text with a name on each line.
 
     All names are checked before the first topic is returned.
 
@@ -66,7 +68,7 @@ def read_topics(path: Path, skipped: InvalidRows | None = None) -> Iterator[Topi
 
 
 def _topics(path: Path) -> Iterator[TopicToCreate]:
-    """Yield the valid topics of a source.
+    """Yield the valid topics in a corpus or list, each as the REST API creates it.
 
     Topics without a stated number of partitions come last, and stay in memory until then: their
     number is one more than the last listed partition.
@@ -86,14 +88,14 @@ def _topics(path: Path) -> Iterator[TopicToCreate]:
 
 @dataclass
 class NamespaceSize:
-    """The number of a namespace's persistent topics, and the sum of their names' lengths."""
+    """How many persistent topics a namespace has, and the total length of their names."""
 
     topics: int = 0
     name_bytes: int = 0
 
 
 def read_own_topics(path: Path, names: Sequence[str] = ()) -> dict[str, NamespaceSize]:
-    """Count the topics of a text file (a full name a line), a Parquet file or a folder of Parquet.
+    """Count the persistent topics of each namespace in a text, a Parquet file or a folder.
 
     Args:
         path: The source.

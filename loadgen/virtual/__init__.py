@@ -1,1 +1,1 @@
-"""Virtual time: the servers' own code on a loop without sockets, whose time jumps."""
+"""Virtual time: the servers' own code on an event loop without sockets, whose time jumps."""

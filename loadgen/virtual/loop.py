@@ -1,4 +1,4 @@
-"""An event loop of virtual time: with no callback ready, time jumps to the next timer.
+"""An event loop of virtual time, which jumps to the next timer when nothing is ready.
 
 Plain asyncio without a selector or threads: work for an executor runs immediately. Connections
 opened by servers lead into a simulated network.
@@ -29,15 +29,15 @@ _EVENTS_BETWEEN_LOOKS = 1_000
 
 
 class StandstillError(Exception):
-    """Deadlock: no callback is ready and no timer is armed."""
+    """The simulation is deadlocked: no callback is ready and no timer is set."""
 
 
 class CutError(Exception):
-    """The simulation is cut: the caller does not want to wait for the end."""
+    """The simulation was ended early by its caller, through ``may_go_on``."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """A loop whose time passes only between callbacks.
+    """An asyncio event loop whose time passes only between callbacks.
 
     Timers due at the same moment run in the order in which they were armed; callbacks made ready by
     a timer run before the next timer.
@@ -61,11 +61,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._cancelled = 0
 
     def time(self) -> float:
-        """Return seconds since the loop was made."""
+        """Return the virtual seconds since the loop was created."""
         return self._now
 
     def look(self) -> None:
-        """End the simulation if the caller has cut it.
+        """Raise CutError if the caller wants to end the simulation.
 
         Raises:
             CutError: ``may_go_on`` returned False.
@@ -75,14 +75,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise CutError
 
     def after(self, when: float, callback: Work, *args: object) -> None:
-        """Call back at a moment, without a handle: cheaper than ``call_at``."""
+        """Call a function at a moment; cheaper than :meth:`call_at`, but it cannot be cancelled."""
         self._sequence += 1
         heappush(self._timers, (when, self._sequence, callback, args))
 
     def call_at(
         self, when: float, callback: Work, *args: object, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Arm a timer; like a real timer it fires a little late and never early."""
+        """Set a timer; as a real one, it fires slightly late and never early."""
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._sequence += 1
         heappush(self._timers, (when + LATE_SECONDS, self._sequence, timer, None))
@@ -91,7 +91,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def run_in_executor(
         self, executor: object, func: Callable[..., Any], *args: object
     ) -> asyncio.Future[Any]:
-        """Run the work immediately: the loop has no threads."""
+        """Run the function immediately, because the loop has no threads."""
         done = self.create_future()
         try:
             done.set_result(func(*args))
@@ -106,7 +106,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         port: int,
         **_: object,
     ) -> Ends:
-        """Connect over the simulated network."""
+        """Open a connection over the simulated network."""
         if self.dial is None:
             raise OSError("there is no network")
         return await self.dial(protocol_factory, host, port)
@@ -134,7 +134,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 break
 
     def _next_timer(self) -> None:
-        """Run the next timer; a cancelled timer does not move the time."""
+        """Advance time to the next timer that is not cancelled, and run it."""
         timers = self._timers
         while timers:
             when, _, callback, args = heappop(timers)
@@ -154,14 +154,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise StandstillError(f"nothing is left to happen after {self._now:g} s of virtual time")
 
     def _write_to_self(self) -> None:
-        """Do nothing: no thread has to be woken."""
+        """Do nothing: there is no other thread that would have to wake the loop."""
 
     def _process_events(self, event_list: object) -> None:
         """Do nothing: the loop has no sockets."""
 
 
 class VirtualClock:
-    """The clock of servers on a virtual loop."""
+    """The clock that simulated servers read, on a virtual loop."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
@@ -169,5 +169,5 @@ class VirtualClock:
         self.call_at = loop.call_at
 
     def wall_ms(self) -> int:
-        """Return milliseconds since 1970, as if every run began at the same moment."""
+        """Return milliseconds since 1970, counted as if each run began at the same date."""
         return EPOCH_MS + int(self._loop.time() * 1000)

@@ -1,4 +1,4 @@
-"""Durations of listings from a metadata store, for simulations of a real Pulsar.
+"""How long listings take with a metadata store, for simulations of a real Pulsar.
 
 A real Pulsar queries its metadata store for each listing, so many listings are in flight, each with
 the small heap of a first estimate. A thread reads and sorts the names, once for all listings of a
@@ -36,7 +36,7 @@ _NAME_BYTES = 100
 
 
 def take_time(broker: BrokerService, processor: Processor) -> None:
-    """Delay each listing of a broker by its stated times from now on."""
+    """Make listings, watches and lookups of a simulated broker take their service times."""
     times = processor.times
     threads = Threads(processor, times.threads)
     if times.match_name or times.watch_name or times.answer_name:

@@ -1,4 +1,4 @@
-"""The processor of a simulated process, which serves pieces of work one after the other.
+"""The processor of a simulated server, which does one piece of work after the other.
 
 Virtual time stands still while Python runs, so each piece of work has a stated time: the code runs
 at the beginning of that time, and sent bytes leave at the end.
@@ -24,7 +24,9 @@ SIDE_BY_SIDE = ""
 
 
 class Processor:
-    """A process's processor. Mutable state: the end of the busy time, and waiting work.
+    """The processor of a simulated server.
+
+    Mutable state: until when it is busy, and waiting work.
 
     Bound: at most one waiting piece of work for each direction of each connection.
 
@@ -45,18 +47,21 @@ class Processor:
         self._armed = False
 
     def charge(self, seconds: float) -> None:
-        """Charge the time of some work; bytes sent from now on leave when the work is done."""
+        """Make the processor busy for ``seconds`` more.
+
+        Bytes that are sent from now on leave when this time is over.
+        """
         self.busy_until = self.done_at + seconds
         self.spent_seconds += seconds
 
     @property
     def done_at(self) -> float:
-        """The moment at which all charged work is done."""
+        """The time at which the processor is free, in virtual seconds."""
         now = self._loop._now
         return self.busy_until if self.busy_until > now else now
 
     def serve(self, work: Callable[..., object], *args: object) -> None:
-        """Do some work when all earlier work is done."""
+        """Call a function as soon as the processor has done all earlier work."""
         self._waiting.append((work, args))
         if not self._armed:
             self._next()
@@ -74,7 +79,7 @@ class Processor:
 
 
 class _Work(NamedTuple):
-    """A piece of work for a thread."""
+    """A piece of work that waits for a thread."""
 
     number: int
     seconds: float
@@ -83,7 +88,7 @@ class _Work(NamedTuple):
 
 
 class Threads:
-    """Threads of a simulated process, beside the processor, served in the order of requests.
+    """Threads of a simulated server besides its event loop, which do the oldest work first.
 
     Mutable state: busy threads and queues, and waiting work. Bound: the requests of the process.
 
@@ -100,7 +105,7 @@ class Threads:
         self._waiting: dict[str, deque[_Work]] = {SIDE_BY_SIDE: deque()}
 
     async def work(self, seconds: float, queue: str = SIDE_BY_SIDE, wait: float = 0.0) -> None:
-        """Do some work in a thread, and return when the processor is free.
+        """Occupy a thread for ``seconds``; return once the server's processor is free, too.
 
         Args:
             seconds: The thread's time.
@@ -127,7 +132,7 @@ class Threads:
             loop.after(loop._now + work.seconds, self._end, work)
 
     def _next(self) -> _Work | None:
-        """Return the oldest work that may begin."""
+        """Remove and return the oldest work whose queue is free; None if there is none."""
         ready = [
             waiting
             for queue, waiting in self._waiting.items()
@@ -143,6 +148,6 @@ class Threads:
 
 
 def finish(done: asyncio.Future[None]) -> None:
-    """End a wait, unless cancelled."""
+    """Complete a future, unless it was cancelled."""
     if not done.done():
         done.set_result(None)

@@ -57,7 +57,9 @@ _CONFIGS: dict[str, Any] = {"broker": BrokerConfig, "proxy": ProxyConfig}
 
 
 class VirtualServers:
-    """A document's servers for a block. Mutable state: the servers, replaced by a restart.
+    """The simulated servers of a scenario, during an ``async with`` block.
+
+    Mutable state: the servers, replaced by a restart.
 
     Args:
         wanted: The document's servers.
@@ -93,7 +95,7 @@ class VirtualServers:
                 exits.push_async_exit(service)
 
     async def restart(self, role: str, moment: float, away_seconds: float) -> None:
-        """Kill a server's process at a moment, as by SIGKILL, and start another some time later."""
+        """Kill a server at a moment, as SIGKILL would; start a new one ``away_seconds`` later."""
         await clock_sleep(self._network.clock, moment - self._network.clock.now())
         service = self.running.pop(role)
         for cnx in list(service.connections):
@@ -121,13 +123,13 @@ class VirtualServers:
 
 
 def service_url(servers: Servers) -> str:
-    """Return the address for clients."""
+    """Return the service URL that clients connect to."""
     port = BROKER_PORT if servers.proxy is None else PROXY_PORT
     return f"pulsar://{HOST}:{port}"
 
 
 def refusals(role: str, keys: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the reasons for which a server refuses these keys; empty if the server starts."""
+    """Return why a server would not start with these configuration keys; empty if it would."""
     try:
         _config(role, Servers(broker=dict(keys), proxy=dict(keys)))
     except ConfigError as error:
@@ -144,7 +146,9 @@ def _config(role: str, servers: Servers) -> Any:  # noqa: ANN401 - of the role
 async def fill(
     broker: BrokerService, plan: TopicPlan, look: Callable[[], None]
 ) -> tuple[Namespace, ...]:
-    """Put topics into a broker's store; return the namespaces, with the contents of right listings.
+    """Add a plan's topics to a broker's store; return its namespaces.
+
+    They have the number and hash of names of correct listings.
 
     ``look`` may end the work between namespaces.
     """
@@ -160,7 +164,7 @@ async def fill(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Shield a simulation for a block from time limits, logging and garbage collection.
+    """Run a simulation without time limits, logging and garbage collection in a ``with`` block.
 
     Turns of the servers' work never end by Python's own time, which must not affect virtual time.
     Logging is off, because simulated servers have no log. Garbage collection waits for the end:

@@ -1,1 +1,1 @@
-"""Advice: the limits that meet a goal, searched by experiments in virtual time."""
+"""Advice on topic-list limits, searched by simulating restart storms in virtual time."""

@@ -1,4 +1,6 @@
-"""The search for limits: obstacles first, then storms in virtual time, then real storms.
+"""The search for advised limits, by storms in virtual time and then by real storms.
+
+First it looks for reasons why no limits can meet the goal.
 
 Advised limits stay away from the growth stall and withstand growth, more clients and slow servers.
 The edge, limits that only just pass, is shown and never advised.
@@ -56,7 +58,7 @@ _AROUND_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Confirmation:
-    """A real storm: its setting and its outcome."""
+    """A real storm with advised limits, and its outcome."""
 
     setting: Setting
     outcome: Outcome
@@ -65,7 +67,7 @@ class Confirmation:
 
 @dataclass(frozen=True)
 class Advice:
-    """The result of the search for limits.
+    """The advised limits, and all that the search for them found.
 
     Attributes:
         setting: The advised limits; None: no limits help.
@@ -103,7 +105,7 @@ class Advice:
 
     @property
     def met(self) -> bool:
-        """True if the advised limits met the goal in every trial."""
+        """True if the advised limits met the goal in virtual time and in the last real storm."""
         tried = [each.met for each in self.confirmations[-1:]]
         if self.outcome is not None:
             tried.append(not self.question.goal.misses(self.outcome))
@@ -111,12 +113,12 @@ class Advice:
 
     @property
     def passes_today(self) -> bool:
-        """True if the present limits meet the goal under the load as stated."""
+        """True if the operator's present limits meet the goal under the stated load."""
         return self.today is not None and not self.question.goal.misses(self.today)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences on a broker with the switch of PIP-434 on today."""
+        """Warnings if the operator's broker has the switch of PIP-434 on, which pauses reading."""
         return tuple(switch_warnings(self.question, (self.setting or self.question.today).broker))
 
 
@@ -126,7 +128,7 @@ class Advice:
 def run_storm(
     question: Question, setting: Setting, options: RunOptions, run: Experiment = experiment
 ) -> Outcome:
-    """Run the storm with a setting of limits, as the options say, and return the outcome.
+    """Run a restart storm of a question's clients with the given limits; return the outcome.
 
     Raises:
         OutOfTimeError: The storm was cut in virtual time.
@@ -150,7 +152,7 @@ def run_storm(
 
 
 def virtual_storms(seconds: float, run: Experiment = experiment) -> Storm:
-    """Return a function to run the storm of a setting in virtual time.
+    """Return a function that runs a question's restart storm in virtual time.
 
     After the given seconds from now a storm in progress is cut: ``OutOfTimeError``.
     """
@@ -173,7 +175,7 @@ def advise(
     storm: Storm | None = None,
     on_try: OnTry = lambda *_: None,
 ) -> Advice:
-    """Search limits that meet the goal with a margin for differences on the day.
+    """Search limits that meet the goal of a question, also under somewhat harder loads.
 
     Args:
         question: Topics, clients and goal.
@@ -205,7 +207,7 @@ def advise(
 
 
 def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
-    """Return the advice, with limits for harder loads as well, as far as time permits."""
+    """Search limits that also meet the goal under harder loads, as far as time permits."""
     question, borne, breaks = found.question, list[str](), dict[str, Outcome]()
     setting, tried = with_waits(start(question), most), strains(question)
     found = replace(found, setting=setting)
@@ -239,14 +241,20 @@ def _search(found: Advice, tries: Tries, most: Setting) -> Advice:
 
 
 def _all_memory(found: Advice) -> Iterator[Setting]:
-    """Yield settings with all memory of the goal, split differently, some with today's waits."""
+    """Yield limits that use all memory of the goal, split between heap and direct in several ways.
+
+    Some have the operator's present timeouts.
+    """
     yield from splits(found.question)
     if found.passes_today:
         yield from (with_waits(each, found.question.today) for each in splits(found.question))
 
 
 def _first(found: Advice, tries: Tries, setting: Setting, *, kept: bool) -> Setting:
-    """Return the first limits to try; not below the present limits if these are to be kept."""
+    """Return the limits to try first.
+
+    They are not below the operator's present limits if these are to be ``kept``.
+    """
     question = found.question
     if kept:
         setting = larger_of(setting, question.today, question.goal.accounted_mb)
@@ -263,7 +271,7 @@ def _first(found: Advice, tries: Tries, setting: Setting, *, kept: bool) -> Sett
 def _as_far_as_tried(
     found: Advice, tries: Tries, tried: Sequence[Question], most: Setting
 ) -> Advice:
-    """Complete an advice whose search was cut, with the smallest limits that no trial refuted."""
+    """Complete an advice when time ran out, with the smallest limits that no storm refuted."""
     start, knobs = found.setting, memory_knobs(most)
     assert start is not None
 
@@ -286,14 +294,14 @@ def _as_far_as_tried(
 
 
 def _may_be_kept(question: Question) -> bool:
-    """Return whether the present limits are finite, and within the memory that the goal allows."""
+    """Return whether the operator's present limits are finite and within the goal's memory."""
     today, budget = question.today, question.goal.accounted_mb
     limited = all(knob.value(today) > 0 for knob in memory_knobs(today))
     return limited and all(today.of(each).accounted_mb <= budget for each in today.servers)
 
 
 def _widest_misses(question: Question, tries: Tries) -> Iterator[str]:
-    """Yield sentences on how far even all allowed memory misses the goal, and why."""
+    """Yield sentences on how the goal is missed even with all the memory it allows, and why."""
     widest = splits(question)[0]
     limits, outcome = widest.of(widest.servers[0]), tries.outcome(question, widest)
     reasons = [f"{n:,} x {reason}" for reason, n in outcome.reasons.items()][:_NAMED]
@@ -319,7 +327,7 @@ def confirm(
     run: Experiment = experiment,
     at: RunOptions = HERE,
 ) -> Advice:
-    """Run the advised limits over sockets, and after a missed goal limits a step above.
+    """Run a real storm with the advised limits; raise them and run again if the goal is missed.
 
     No limits take more than may be accounted: without a further step, the missed goal stands. A
     missed goal on a machine too slow for its clients says nothing of the limits.

@@ -1,4 +1,4 @@
-"""Bounds of the advised keys that are known before the first storm.
+"""Bounds of the advised limits that can be computed before the first storm.
 
 A limit is at least the largest single answer; direct memory holds the bytes of readers times the
 time of reading (Little's law for bytes); a queue takes the burst; and all waits on the way of a
@@ -28,19 +28,19 @@ _QUEUE_AS_SHIPPED = 10_000
 
 
 def least_limits(shape: NamespaceShape) -> Least:
-    """Return the limits below which a namespace can never be listed."""
+    """Return the smallest limits, in MB, with which a namespace can be listed at all."""
     return Least(_megabytes(shape.charged_bytes), _megabytes(shape.answer_bytes))
 
 
 class Least(NamedTuple):
-    """The smallest limits, in MB, for the largest answer alone."""
+    """The smallest heap and direct limits, in MB, that can hold the largest answer alone."""
 
     heap_mb: int
     direct_mb: int
 
 
 def safe_limits(question: Question) -> Least:
-    """Return limits, in MB, with which the growth stall is impossible at any speed of the broker.
+    """Return limits, in MB, with which a growth stall is impossible however slow the broker is.
 
     A request for a namespace of unknown size holds a first guess, and waits for the rest behind all
     other requests. If first guesses fill the heap, no request ever grows (scenario
@@ -55,7 +55,10 @@ def safe_limits(question: Question) -> Least:
 
 
 def start(question: Question) -> Setting:
-    """Return the first limits of a search: without growth stall, and with memory for readers."""
+    """Return the limits with which a search begins.
+
+    They exclude a growth stall, and have memory for slow readers.
+    """
     safe, budget = safe_limits(question), question.goal.accounted_mb
     heap_mb = min(safe.heap_mb, budget - 1)
     direct_mb = min(max(safe.direct_mb, _pinned_mb(question)), budget - heap_mb)
@@ -67,7 +70,12 @@ def start(question: Question) -> Setting:
 
 
 def splits(question: Question) -> list[Setting]:
-    """Return settings with all memory of the goal, split differently between heap and direct."""
+    """Return several settings of limits that use all the memory that the goal allows.
+
+    They split it differently between heap and direct memory.
+
+    They split it differently between heap and direct memory.
+    """
     budget, least = question.goal.accounted_mb, least_limits(question.largest)
     shares = (budget // 4, budget // 2, budget // 8, 3 * budget // 4)
     most = budget - least.direct_mb
@@ -76,17 +84,20 @@ def splits(question: Question) -> list[Setting]:
 
 
 def least_setting(question: Question) -> Setting:
-    """Return the limits below which the largest namespace can never be listed, on each server."""
+    """Return the smallest limits of each server with which the largest namespace can be listed."""
     return _setting(question, *least_limits(question.largest))
 
 
 def needed_queue(clients: int) -> int:
-    """Return the queue length for the whole burst, in thousands; at least the shipped number."""
+    """Return the length of a queue that holds requests of all clients, rounded up to thousands.
+
+    It is at least the default length.
+    """
     return max(_QUEUE_AS_SHIPPED, -(-clients // 1_000) * 1_000)
 
 
 def _pinned_mb(question: Question) -> int:
-    """Return the direct memory that unread answers occupy: their rate times the time of reading.
+    """Return the direct memory, in MB, that answers occupy while slow clients read them.
 
     All readers start together, so all memory is free again together: whole rounds of readers pass
     within the goal's time, less the servers' own time. Readers that never read stay.
@@ -107,7 +118,7 @@ def _pinned_mb(question: Question) -> int:
 
 
 def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
-    """Return a setting with these limits on each server, and timeouts within clients' patience."""
+    """Return the given limits for each server, with timeouts shorter than the clients' own."""
     flow, queue = question.profile == "floodgate", needed_queue(question.clients)
     reading = reading_seconds(question.usual.read, question.largest.answer_bytes)
     total = max(0.0, question.usual.timeout - reading - _MARGIN_SECONDS)
@@ -116,7 +127,7 @@ def _setting(question: Question, heap_mb: int, direct_mb: int) -> Setting:
     for_direct = 2 / 3 if flow else 1 / 2 if reading else 1 / 10
 
     def limits(share: float) -> Limits:
-        """Return the limits of a server with a share of the wait."""
+        """Return the limits of a server that may use ``share`` of the clients' timeout."""
         return Limits(
             heap_mb=max(1, heap_mb),
             direct_mb=max(1, direct_mb),

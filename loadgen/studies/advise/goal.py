@@ -1,4 +1,4 @@
-"""The goal of an advice, the outcome of a storm, and the judgement of the outcome."""
+"""The goal that topic-list limits have to meet, and the outcome of a restart storm."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a storm.
+    """The outcome of a simulated or real restart storm, such as how many clients recovered.
 
     Attributes:
         back: Clients that were back by the end of the goal's time.
         slowest_seconds: When the last client was back; None: no client was.
         requests: Lists and watches requested.
-        refused: Of these: see the question ``clients``.
+        refused: Refused requests of these, counted as in the shipped query ``clients``.
         accounted: The most that each server's limiter held, in bytes: heap and direct.
         reasons: Texts of refusals, with the number of each.
         stalled_seconds: Seconds in which hundreds waited for heap, and hardly a request was
@@ -45,11 +45,14 @@ class Outcome:
 
     @property
     def refused_share(self) -> float:
-        """Share of refused requests."""
+        """The share of requests that were refused."""
         return self.refused / self.requests if self.requests else 0.0
 
     def as_good_as(self, other: Outcome) -> bool:
-        """Return whether clients back and refusals are about as good, and no stall occurred."""
+        """Return whether an outcome is about as good as another, and has no growth stall.
+
+        The recovered clients and the refused requests are compared.
+        """
         back = self.back >= (1 - _ALIKE) * other.back
         refused = self.refused_share <= other.refused_share + _ALIKE
         return back and refused and not self.stalled_seconds
@@ -57,7 +60,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of limits.
+    """The goal that limits have to meet: recovery time, refused requests and memory.
 
     Attributes:
         back_within_seconds: Time of all clients to be back, but for the share of refusals.
@@ -78,7 +81,7 @@ class Goal:
         )
 
     def misses(self, outcome: Outcome) -> list[str]:
-        """Return sentences on the goal's parts that an outcome missed; empty if the goal is met."""
+        """Return words on each part of the goal that an outcome misses; empty if it is met."""
         found, late = [], outcome.clients - outcome.back
         # A share as a float is not exact.
         if late > outcome.clients * self.refused_share + 1e-6:
@@ -93,7 +96,7 @@ class Goal:
         return found
 
     def told(self, outcome: Outcome) -> str:
-        """Describe an outcome in a few words."""
+        """Describe in a few words whether an outcome meets the goal."""
         missed, last = self.misses(outcome), outcome.slowest_seconds
         if missed:
             return f"goal missed: {', '.join(missed)}"
@@ -103,7 +106,7 @@ class Goal:
 
 
 def percent(share: float) -> str:
-    """Write a share with two digits."""
+    """Format a share as a percentage with two digits."""
     return f"{100 * share:.2g} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
 
 
@@ -134,7 +137,7 @@ _ALIKE, _MOST_REASONS = 0.02, 100
 
 
 def outcome_of(goal: Goal, directory: Path) -> Outcome:
-    """Return the outcome of a run by a goal."""
+    """Compute the outcome of a storm from its run directory."""
     inner, within = QUERIES["clients"].sql, goal.back_within_seconds
     with Results.open(directory) as results:
         (found,) = results.sql(_CLIENTS.replace("{clients}", inner), within=within)

@@ -1,4 +1,4 @@
-"""The keys of an advice, and their values on broker and proxy."""
+"""The advised configuration keys, and their values on broker and proxy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _key(name: str, shipped: Any, title: str = "") -> Any:  # noqa: ANN401 - a f
 
 @dataclass(frozen=True)
 class Limits:
-    """The values of a server; the defaults are Pulsar's."""
+    """The topic-list limits and flow control of one server; the defaults are Pulsar's."""
 
     heap_mb: int = _key(f"{_LIST}HeapMemSizeMB", 100, "heap MB")
     direct_mb: int = _key(f"{_LIST}DirectMemSizeMB", 100, "direct MB")
@@ -52,11 +52,11 @@ class Limits:
 
     @property
     def accounted_mb(self) -> int:
-        """Maximum memory, in MB, that the limiter accounts for: heap and direct memory."""
+        """The heap and direct limits together, in MB."""
         return self.heap_mb + self.direct_mb
 
     def keys(self) -> dict[str, str]:
-        """Return the values as in a configuration file."""
+        """Return the limits as configuration keys with values."""
         return {key: str(getattr(self, name)).lower() for name, key in KEYS.items()}
 
 
@@ -69,7 +69,7 @@ FLOW_KEYS = frozenset(key for key in KEYS.values() if key.startswith(_CHANNEL))
 
 
 def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
-    """Return a server's values; keys missing in the configuration are as shipped.
+    """Return the limits that a server's configuration keys set, with defaults for missing keys.
 
     Args:
         keys: Of the server's configuration file.
@@ -84,52 +84,55 @@ def limits_of(keys: Mapping[str, str], *, pause: bool = False) -> Limits:
 
 @dataclass(frozen=True)
 class Setting:
-    """The values of both servers; ``proxy`` is None if clients connect to the broker."""
+    """The topic-list limits of broker and proxy.
+
+    ``proxy`` is None if clients connect to the broker.
+    """
 
     broker: Limits
     proxy: Limits | None = None
 
     def __str__(self) -> str:
-        """Return the memory limits of both servers as text, once if both are the same."""
+        """Return the servers' memory limits as text, only once if they are the same."""
         each = {server: str(self.of(server)) for server in self.servers}
         if len({*each.values()}) == 1:
             return each["broker"]
         return "; ".join(f"{server} {told}" for server, told in each.items())
 
     def of(self, server: Role) -> Limits:
-        """Return the values of a server."""
+        """Return the limits of a server."""
         limits = self.broker if server == "broker" else self.proxy
         assert limits is not None, server
         return limits
 
     @property
     def servers(self) -> tuple[Role, ...]:
-        """The servers, in the order in which a request passes them."""
+        """The roles of the servers, in the order in which a request passes them."""
         return ("broker",) if self.proxy is None else ("proxy", "broker")
 
     def keys(self) -> dict[str, dict[str, str]]:
-        """Return the values of each server as in its configuration file."""
+        """Return each server's limits as configuration keys with values."""
         return {server: self.of(server).keys() for server in self.servers}
 
 
 class Knob(NamedTuple):
-    """A key of a server whose value the search changes."""
+    """A memory limit or timeout of one server, whose value the search changes."""
 
     server: Role
     name: str
 
     def value(self, setting: Setting) -> int:
-        """Return the value of the key."""
+        """Return the value of this limit in a setting."""
         return int(getattr(setting.of(self.server), self.name))
 
     def set(self, setting: Setting, value: int) -> Setting:
-        """Return the same setting with another value of this key."""
+        """Return a setting with another value of this limit."""
         changed: Any = {self.name: value}
         return replace(setting, **{self.server: replace(setting.of(self.server), **changed)})
 
 
 def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
-    """Return a setting with a multiple of each memory limit, rounded up; not below least."""
+    """Multiply all memory limits by a factor, rounding up; none becomes lower than in ``least``."""
     for knob in memory_knobs(setting):
         value = math.ceil(factor * knob.value(setting))
         setting = knob.set(setting, max(value, knob.value(least)))
@@ -137,7 +140,7 @@ def scaled(setting: Setting, factor: float, least: Setting) -> Setting:
 
 
 def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
-    """Return a setting with memory limits multiplied, or with all memory that the goal allows."""
+    """Multiply all memory limits by a factor, as far as the goal's memory allows."""
     for knob in memory_knobs(setting):
         value = knob.value(setting)
         room = max(0, accounted_mb - setting.of(knob.server).accounted_mb)
@@ -146,14 +149,14 @@ def raised(setting: Setting, factor: float, accounted_mb: int) -> Setting:
 
 
 def capped(setting: Setting, most: Setting) -> Setting:
-    """Return a setting with each limit reduced to the corresponding limit of another."""
+    """Reduce each memory limit of a setting to that of ``most``, if it is larger."""
     for knob in memory_knobs(most):
         setting = knob.set(setting, min(knob.value(setting), knob.value(most)))
     return setting
 
 
 def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting:
-    """Return the larger of the present limits and the limits of a setting, key by key.
+    """Return a setting whose memory limits are each the larger of the searched and the present one.
 
     If a raised limit takes the accountable memory, the other limit gets the rest.
     """
@@ -168,12 +171,12 @@ def larger_of(setting: Setting, in_force: Setting, accounted_mb: int) -> Setting
 
 
 def with_waits(setting: Setting, other: Setting) -> Setting:
-    """Return a setting with the timeouts of another."""
+    """Return a setting with the timeouts of another setting."""
     for knob in (Knob(server, name) for server in setting.servers for name in WAITS):
         setting = knob.set(setting, knob.value(other))
     return setting
 
 
 def memory_knobs(setting: Setting) -> list[Knob]:
-    """Return the keys that the search changes: the memory limits of each server."""
+    """Return the limits that the search changes: each server's heap and direct memory."""
     return [Knob(server, name) for server in setting.servers for name in MEMORY]

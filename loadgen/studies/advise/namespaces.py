@@ -1,4 +1,4 @@
-"""The namespaces that an advice is for: from a list, a running cluster, or a scenario."""
+"""The namespaces for which limits are advised, from a file, a running cluster or a scenario."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
-    """Return the generated namespaces of a scenario.
+    """Return the size of each namespace that a scenario generates.
 
     Raises:
         UsageError: The topics are in a file or a server.
@@ -35,7 +35,7 @@ def shapes_of_topics(topics: Topics) -> tuple[NamespaceShape, ...]:
 
 
 def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Return the named namespaces of a list of topics; without names all.
+    """Return the size of each named namespace in a list of topics; without names, of all.
 
     Raises:
         UsageError: The list cannot be read, or lacks persistent topics, in all or in a namespace.
@@ -50,7 +50,7 @@ def shapes_of_file(path: Path, names: Sequence[str]) -> tuple[NamespaceShape, ..
 
 
 def shapes_of_cluster(admin_url: str, names: Sequence[str]) -> tuple[NamespaceShape, ...]:
-    """Query a running cluster, Floodgate or Pulsar, for the topics of its namespaces.
+    """Return the size of each named namespace in a running cluster; without names, of all.
 
     Args:
         admin_url: ``http://host:port`` of a broker's web port.

@@ -1,4 +1,4 @@
-"""Reasons why no limits can meet a goal, and warnings about the switch of PIP-434."""
+"""Reasons why no limits can meet a goal, and warnings about pausing by PIP-434."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ def _too_large_for_goal(question: Question) -> Iterator[str]:
 
 
 def latest_polite_seconds(groups: Sequence[Group]) -> float:
-    """Return when the last ``polite`` client is back, by its design; 0 without such clients."""
+    """Return after how many seconds the last ``polite`` client has its list; 0 without any.
+
+    Its design determines this.
+    """
     found = [each for each in groups if isinstance(each, Discover)]
     return _POLITE_PERIODS * max((g.period for g in found if g.library == "polite"), default=0)
 
@@ -69,7 +72,7 @@ def _too_polite(question: Question) -> Iterator[str]:
 
 
 def _too_slow(question: Question) -> Iterator[str]:
-    """Yield sentences on readers, grouped by speed, that miss the goal, or their own timeout."""
+    """Yield a sentence for each group of readers too slow for the goal or for their own timeout."""
     allowed = math.floor(question.clients * question.goal.refused_share)
     sizes = [each.answer_bytes for each in question.listed]
     alike: Counter[tuple[Reader, float]] = Counter()
@@ -98,7 +101,7 @@ def _too_slow(question: Question) -> Iterator[str]:
 
 
 def _too_many_slow(question: Question) -> Iterator[str]:
-    """Yield a sentence if slow readers together can hold all memory for the goal's whole time."""
+    """Yield a sentence if slow readers can occupy all memory for as long as the goal allows."""
     goal, answer = question.goal, question.mean.answer_bytes
     slow = sum(
         each.count
@@ -120,7 +123,7 @@ def _too_many_slow(question: Question) -> Iterator[str]:
 
 
 def switch_warnings(question: Question, limits: Limits) -> Iterator[str]:
-    """Yield sentences on the effects of PIP-434's switch with these limits, if the switch is on.
+    """Yield warnings about the switch of PIP-434 with these limits, if the operator has it on.
 
     Floodgate's own profile ends silent peers.
     """

@@ -1,4 +1,4 @@
-"""The load and the goal that an advice is for, and the scenario documents of its storms."""
+"""The question that ``loadgen advise`` answers, and the scenarios of its storms."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _LONGER = 1.5
 
 @dataclass(frozen=True)
 class NamespaceShape:
-    """A namespace: number of listed names, and bytes of all names."""
+    """A namespace's name and size: how many names a listing has, and their bytes."""
 
     name: str
     topics: int
@@ -64,19 +64,24 @@ class NamespaceShape:
 
     @property
     def charged_bytes(self) -> int:
-        """Heap of a listing, as shipped: the names and 32 bytes for each."""
+        """The heap that Pulsar's limiter charges for a listing, in bytes.
+
+        It is the length of all names, and 32 bytes for each.
+        """
         return self.name_bytes + BYTES_PER_NAME * self.topics
 
     @property
     def answer_bytes(self) -> int:
-        """Size of the answer, in direct memory."""
+        """The size of the answer to a list request, in bytes of direct memory."""
         long_names = self.topics and self.name_bytes / self.topics > LONGEST_ONE_BYTE_LENGTH
         return self.name_bytes + self.topics * (3 if long_names else 2) + ANSWER_HEAD_BYTES
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A load, and a goal for limits; equal only to itself.
+    """A load of clients and namespaces, and the goal that limits have to meet under it.
+
+    It is equal only to itself.
 
     Attributes:
         groups: Clients that list or discover: in each group namespaces are listed in turn, the
@@ -111,24 +116,24 @@ class Question:
 
     @property
     def stated_times(self) -> str | None:
-        """The profile whose service times the storms use; None if they come from a file."""
+        """The profile whose service times the storms use; None if the times come from a file."""
         return next((name for name, each in SERVICE_TIMES.items() if each == self.times), None)
 
     @property
     def proxy(self) -> bool:
-        """True if clients come through a proxy."""
+        """True if clients connect through a proxy."""
         return self.today.proxy is not None
 
     # -- clients ------------------------------------------------------------------------------
 
     @property
     def clients(self) -> int:
-        """Clients in all."""
+        """The number of clients in all groups."""
         return sum(group.count for group in self.groups)
 
     @property
     def families(self) -> Counter[str]:
-        """Clients of each family: of a library, or ``once``."""
+        """The number of clients of each library; clients without a library count as ``once``."""
         found: Counter[str] = Counter()
         for group in self.groups:
             found[group.family or ONCE] += group.count
@@ -136,61 +141,67 @@ class Question:
 
     @property
     def usual(self) -> Group:
-        """The largest group of clients, for whose timeout and speed the waits are chosen."""
+        """The largest group of clients; its timeout and speed determine the servers' timeouts."""
         return max(self.groups, key=lambda group: group.count)
 
     @property
     def spread_seconds(self) -> float:
-        """The time over which all clients start; 0: simultaneously."""
+        """How many seconds pass until the last client starts; 0 if all start together."""
         return max(
             each.after + max(each.arrive.moments(each.count, self.seed)) for each in self.groups
         )
 
     @property
     def storm_seconds(self) -> float:
-        """The longest time of a storm: until the last client to start has missed the goal."""
+        """The longest time of a storm, in seconds.
+
+        It lets each client, also the last to start, meet or miss the goal.
+        """
         seconds = self.spread_seconds + _LONGER * self.goal.back_within_seconds
         return min(seconds, LONGEST_SECONDS)
 
     def held_seconds(self, read: Reader, answer_bytes: int) -> float:
-        """Return how long an answer stays in direct memory: until the client has read it."""
+        """Return how many seconds an answer stays in direct memory until the client has read it."""
         return reading_seconds(read, max(0, answer_bytes - self.network_bytes))
 
     # -- namespaces ---------------------------------------------------------------------------
 
     @cached_property
     def listed(self) -> tuple[NamespaceShape, ...]:
-        """Namespaces that clients list, in the order of each group: the largest first."""
+        """The namespaces that clients list, the largest first.
+
+        Each group lists them in this order.
+        """
         by_size = sorted(self.namespaces, key=lambda each: (-each.charged_bytes, each.name))
         return tuple(by_size[: self.usual.count])
 
     @property
     def largest(self) -> NamespaceShape:
-        """The namespace with the largest answer: no limit may be below it."""
+        """The namespace with the largest answer, which every limit has to allow."""
         return self.listed[0]
 
     @cached_property
     def mean(self) -> NamespaceShape:
-        """A namespace of the mean size of listed namespaces."""
+        """An imaginary namespace with the mean size of the listed ones."""
         topics = fmean(each.topics for each in self.listed)
         name_bytes = fmean(each.name_bytes for each in self.listed)
         return NamespaceShape("mean", round(topics), round(name_bytes))
 
     @property
     def frame_limit_bytes(self) -> int:
-        """Largest size of an answer; a peer closes the connection on a larger answer."""
+        """The largest answer that a client accepts; on a larger one it closes the connection."""
         return self.max_message_bytes + FRAME_PADDING_BYTES
 
 
 def reading_seconds(read: Reader, answer_bytes: int) -> float:
-    """Return a reader's time for an answer; infinite for a reader that never reads."""
+    """Return how many seconds a client reads an answer; infinite if it never reads."""
     if read.never:
         return math.inf
     return answer_bytes / read.rate if read.rate else 0.0
 
 
 def listing_groups(document: Document) -> tuple[Group, ...]:
-    """Return the groups of a document whose clients list or discover.
+    """Return those groups of a scenario whose clients list or discover topics.
 
     Raises:
         UsageError: No client lists or discovers.
@@ -205,17 +216,17 @@ def listing_groups(document: Document) -> tuple[Group, ...]:
 
 
 def document_text(question: Question, setting: Setting) -> str:
-    """Return the document of an advice: to try, confirm and check a setting."""
+    """Return, as YAML, the scenario that checks limits by the storm of a question."""
     return as_text(storm_document(question, setting))
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """Return a document as YAML."""
+    """Format a scenario document as YAML."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 def storm_document(question: Question, setting: Setting) -> dict[str, Any]:
-    """Return the storm of a question as a document."""
+    """Return the scenario that runs the storm of a question with the given limits."""
     goal, network_bytes = question.goal, question.network_bytes
     receive = max(LEAST_BUFFER_BYTES, min(RECEIVE_BUFFER_BYTES, network_bytes // 2))
     more = {
@@ -251,7 +262,9 @@ def _storming(group: Group, receive_buffer: int) -> dict[str, Any]:
 
 
 def _topics(question: Question) -> dict[str, Any]:
-    """Return the listed namespaces, by size classes, with topics' names of their mean length.
+    """Return the scenario's topics: the listed namespaces, of about the same sizes.
+
+    All topic names have the namespaces' mean length.
 
     The number of names in a namespace with longer or shorter names is adjusted, so that the list's
     size is right.
@@ -274,7 +287,7 @@ def _topics(question: Question) -> dict[str, Any]:
 
 
 def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return pairs of a number of namespaces and their number of names, the largest first.
+    """Return pairs of a number of namespaces and the number of names in each, the largest first.
 
     The number of namespaces, the number of all names, and the largest namespaces are kept.
     """
@@ -286,7 +299,7 @@ def size_classes(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _evened(ordered: Sequence[int]) -> Iterator[int]:
-    """Yield sizes replaced by at most two sizes for each group of like sizes."""
+    """Replace the sizes by fewer different ones, whose sum is the same."""
     groups: list[list[int]] = [[] for _ in range(MOST_SIZES)]
     total, before = sum(ordered), 0
     for size in ordered:

@@ -1,4 +1,4 @@
-"""The report of an advice: Markdown for a ticket, JSON, and files ready to paste."""
+"""The report about advised limits: Markdown, JSON and configuration to paste."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_MEMORY = {TITLES[name] for name in MEMORY}
 
 @dataclass(frozen=True)
 class KeyFinding:
-    """A key of a server.
+    """A configuration key's present value, its advised value, and the reason.
 
     Attributes:
         title: The name of the key in a table.
@@ -56,7 +56,7 @@ class KeyFinding:
 
 
 def findings(advice: Advice) -> Iterator[KeyFinding]:
-    """Yield a finding for each advised key: present value, advised value, reason."""
+    """Yield the present value, the advised value and the reason for each advised key."""
     question, setting = advice.question, advice.setting
     if setting is None:
         return
@@ -92,12 +92,18 @@ def _why(advice: Advice, knob: Knob, *, same: bool) -> str:
 
 
 def heads(advice: Advice) -> tuple[str, ...]:
-    """Return the heads of the table of keys; with two servers, the order of their values."""
+    """Return the heads of the table of advised keys.
+
+    With two servers, the first head tells the order of their values.
+    """
     return (" / ".join(advice.question.today.servers) if advice.question.proxy else "key", *_CELLS)
 
 
 def rows(advice: Advice) -> list[tuple[str, ...]]:
-    """Return title, today, advised and why of each key; as proxy / broker where both differ."""
+    """Return the rows of the table of advised keys.
+
+    Where proxy and broker differ, a cell has both values.
+    """
     found: dict[str, list[KeyFinding]] = {}
     for each in findings(advice):
         if each.title in _OF_MEMORY and int(each.today) <= 0:
@@ -113,7 +119,7 @@ def rows(advice: Advice) -> list[tuple[str, ...]]:
 
 
 def write(advice: Advice, out: Path) -> list[Path]:
-    """Write report, JSON, fragments and the scenario document; return their paths.
+    """Write the report, JSON, configuration and scenario of an advice; return their paths.
 
     Raises:
         LoadgenError: The files cannot be written.
@@ -134,7 +140,7 @@ def write(advice: Advice, out: Path) -> list[Path]:
 
 
 def fragment(advice: Advice, server: Role) -> str:
-    """Return the part of a server's configuration file, with a reason for each key."""
+    """Return the advised part of a server's configuration file, with the reason for each key."""
     assert advice.setting is not None
     goal, profile = advice.question.goal, advice.question.profile
     keys = advice.setting.of(server).keys()
@@ -157,7 +163,7 @@ def _comment(text: str) -> list[str]:
 
 
 def markdown(advice: Advice) -> str:
-    """Return the report."""
+    """Return the report about advised limits in Markdown."""
     return "\n".join(_markdown(advice)).rstrip() + "\n"
 
 
@@ -185,7 +191,7 @@ def _listed(heading: str, sentences: Iterable[str]) -> list[str]:
 
 
 def verdict(advice: Advice) -> list[str]:
-    """Return sentences on whether the present limits and the advised limits meet the goal."""
+    """Return sentences on whether the present and the advised limits meet the goal."""
     question, told, found = advice.question, advice.question.goal.told, []
     if advice.today is not None:
         luck = said("shaky", band=question.times.band) if advice.shaky else ""
@@ -201,7 +207,7 @@ def verdict(advice: Advice) -> list[str]:
 
 
 def sure(advice: Advice) -> list[str]:
-    """Return sentences on the harder loads under which the advised limits pass or fail."""
+    """Return sentences on the harder loads with which the advised limits meet or miss the goal."""
     question, goal, found = advice.question, advice.question.goal, []
     if advice.setting is None:
         return []
@@ -229,7 +235,7 @@ def sure(advice: Advice) -> list[str]:
 
 
 def _figures(question: Question) -> dict[str, Any]:
-    """Return the figures for sentences on the load and the assumptions."""
+    """Return the values that fill in sentences about the load and the assumptions."""
     families, spread = question.families.items(), question.spread_seconds
     return {
         "question": question,
@@ -245,7 +251,7 @@ def _figures(question: Question) -> dict[str, Any]:
 
 
 def assumed(question: Question) -> list[str]:
-    """Return sentences on the assumptions."""
+    """Return sentences on what the advice assumes about clients and servers."""
     names = ("speeds", "patterns", "patience", "servers", "turns")
     return [said(f"assumed-{name}", **_figures(question)) for name in names]
 
@@ -262,7 +268,7 @@ def _speeds(question: Question) -> str:
 
 
 def what_else(question: Question) -> list[str]:
-    """Return sentences on measures beside the keys."""
+    """Return sentences on what would help besides other limits."""
     many = len(question.namespaces) < question.clients
     helps = {
         "spread-starts": not question.spread_seconds,
@@ -274,7 +280,7 @@ def what_else(question: Question) -> list[str]:
 
 
 def document_of(advice: Advice) -> dict[str, Any]:
-    """Return the whole advice as a document, with the sentences of the report."""
+    """Return all about the advice as a JSON object, the report's sentences included."""
     question, largest = advice.question, advice.question.largest
     sizes = {"charged_bytes": largest.charged_bytes, "answer_bytes": largest.answer_bytes}
     return {

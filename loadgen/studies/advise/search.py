@@ -1,4 +1,4 @@
-"""The search for limits that meet a goal also under harder loads, and for the smallest limits.
+"""The search for the smallest limits that meet a goal, also under harder loads.
 
 Limits that only just pass a simulation are no advice: a namespace grows, a deploy adds clients, and
 a cold or busy broker takes longer than any stated time. These are the strains.
@@ -36,7 +36,7 @@ _FURTHER = (1.5, 2.0, 3.0, 5.0)
 
 
 def strains(question: Question) -> tuple[Question, ...]:
-    """Return the load as stated, and harder loads (strains) that may occur instead.
+    """Return the stated load, and harder loads that advised limits have to withstand.
 
     The first two are the question itself, with a usual and a slower broker.
     """
@@ -51,13 +51,13 @@ def strains(question: Question) -> tuple[Question, ...]:
 
 
 def directions(question: Question) -> list[list[Question]]:
-    """Return lists of ever harder loads: more clients, growth, slow processors."""
+    """Return three series of ever harder loads: more clients, larger namespaces, slower servers."""
     kinds = (more_clients, larger, slower)
     return [[harder(question, factor) for factor in _FURTHER] for harder in kinds]
 
 
 def more_clients(question: Question, factor: float) -> Question:
-    """Return the load with the clients of each group multiplied."""
+    """Return the load with ``factor`` times as many clients in each group."""
     groups = (
         each.model_copy(update={"count": math.ceil(factor * each.count)})
         for each in question.groups
@@ -66,7 +66,7 @@ def more_clients(question: Question, factor: float) -> Question:
 
 
 def larger(question: Question, factor: float) -> Question:
-    """Return the load with the names in the largest namespace multiplied."""
+    """Return the load with ``factor`` times as many names in the largest namespace."""
     largest = question.largest
     grown = replace(
         largest,
@@ -78,7 +78,7 @@ def larger(question: Question, factor: float) -> Question:
 
 
 def slower(question: Question, factor: float) -> Question:
-    """Return the load on a server whose service times are multiplied."""
+    """Return the load with servers that are slower by ``factor``."""
     how = f"{factor:g}x as slow" if factor >= 1 else f"{1 / factor:g}x as fast"
     return _strained(question, f"a broker {how}", times=question.times.scaled(factor))
 
@@ -88,7 +88,7 @@ def _strained(question: Question, name: str, **said: Any) -> Question:  # noqa: 
 
 
 def reseeded(question: Question, further: int) -> Question:
-    """Return the load with another seed."""
+    """Return the load with another seed of its random choices."""
     return replace(question, seed=question.seed + further)
 
 
@@ -96,12 +96,12 @@ def reseeded(question: Question, further: int) -> Question:
 
 
 class OutOfTimeError(Exception):
-    """The time for storms is over, and the storm in progress is cut."""
+    """The time for the search is over, so that the simulated storm in progress was cut."""
 
 
 @dataclass
 class Tries:
-    """The storms of a search; each setting is run once under each load.
+    """The restart storms run during a search, each combination of load and limits only once.
 
     Args:
         storm: Returns the outcome of a setting, or raises ``OutOfTimeError``.
@@ -115,7 +115,7 @@ class Tries:
     done: dict[tuple[Question, Setting], Outcome] = field(default_factory=dict)
 
     def outcome(self, question: Question, setting: Setting) -> Outcome:
-        """Return the outcome of a storm with a setting.
+        """Return the outcome of a load's storm with given limits, running it if necessary.
 
         Raises:
             OutOfTimeError: The setting was not tried yet, and the time is over.
@@ -126,16 +126,16 @@ class Tries:
         return self.done[question, setting]
 
     def misses(self, question: Question, setting: Setting) -> list[str]:
-        """Return the parts of the goal that a setting missed; empty if it met the goal."""
+        """Return words on how limits miss the goal under a load; empty if they meet the goal."""
         return self.goal.misses(self.outcome(question, setting))
 
     def known_miss(self, question: Question, setting: Setting) -> bool:
-        """Tell whether a setting was run under a load, and missed the goal."""
+        """Return whether limits were already run under a load, and missed the goal."""
         outcome = self.done.get((question, setting))
         return outcome is not None and bool(self.goal.misses(outcome))
 
     def bears(self, strain: Question, setting: Setting, most: Setting) -> bool:
-        """Return whether a setting meets a load's goal, or does as well as all memory."""
+        """Return whether limits meet the goal under a load, or do as well as ``most`` do."""
         outcome = self.outcome(strain, setting)
         if not self.goal.misses(outcome):
             return True
@@ -143,7 +143,7 @@ class Tries:
         return bool(self.goal.misses(largest)) and outcome.as_good_as(largest)
 
     def climb(self, start: Setting, most: Setting, strains: Sequence[Question]) -> Setting:
-        """Return limits that meet the goal under all loads: the start, or larger ones."""
+        """Raise limits, step by step, until they meet the goal under all given loads."""
 
         def all_borne(setting: Setting) -> bool:
             return all(self.bears(each, setting, most) for each in strains)
@@ -158,7 +158,7 @@ class Tries:
     def edge(
         self, strains: Sequence[Question], passing: Setting, least: Setting, most: Setting
     ) -> Setting:
-        """Return the smallest limits found to meet the goal, in proportion to passing limits.
+        """Search the smallest limits that meet the goal, all reduced in proportion.
 
         Args:
             strains: The strains to bear.
@@ -180,7 +180,7 @@ class Tries:
 
     @staticmethod
     def _steps(start: Setting, most: Setting) -> Iterator[Setting]:
-        """Yield ever larger limits, all within the most."""
+        """Yield ever larger limits, none above ``most``."""
         setting = start
         for _ in range(_STEPS):
             yield setting

@@ -1,4 +1,4 @@
-"""The sentences of an advice, read by name from ``sentences.yaml``, with placeholders."""
+"""The sentences of an advice, in ``sentences.yaml`` by name, with placeholders."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _UNITS: dict[str, Callable[[Any], str]] = {
 
 
 class _Figures(Formatter):
-    """Formats ``{size!b}`` with the unit."""
+    """A string formatter that writes values with units, as in ``{size!b}`` for bytes."""
 
     def convert_field(self, value: Any, conversion: Any) -> Any:  # noqa: ANN401 - as its base
-        """Return a figure with the unit."""
+        """Format a value with the unit that a letter stands for."""
         return _UNITS[conversion](value) if conversion else value
 
 
 @cache
 def sentences() -> dict[str, str]:
-    """Return all sentences by name."""
+    """Return all sentences of ``sentences.yaml`` by name."""
     file = Path(__file__).with_name("sentences.yaml")
     found: dict[str, str] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return found
 
 
 def said(name: str, **figures: Any) -> str:  # noqa: ANN401
-    """Return a sentence with the figures filled in."""
+    """Return the sentence of a name, with values in place of its placeholders."""
     return _Figures().format(sentences()[name], **figures)

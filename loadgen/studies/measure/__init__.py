@@ -1,1 +1,1 @@
-"""Service times of a running broker, from small loads."""
+"""Measurement of a running broker's service times, by small loads."""

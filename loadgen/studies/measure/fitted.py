@@ -1,4 +1,4 @@
-"""Service times fitted to measured requests: least squares over sizes, medians of repeats."""
+"""Service times computed from measured requests, by least squares and medians."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ measured time is the time of names, so that the sum is the measured time.
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: the median of its samples, and the range of nine in ten samples."""
+    """A measured quantity: the median of its samples, and the range of 90 % of them."""
 
     value: float
     low: float
@@ -64,29 +64,29 @@ class Figure:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Figure:
-        """Return the figure of measured samples; negative samples count as 0."""
+        """Compute median and range of measured samples; negative samples count as 0."""
         kept = [max(0.0, each) for each in samples]
         cuts = quantiles(kept, n=20, method="inclusive") if len(kept) > 1 else kept * 2
         return cls(median(kept), cuts[0], cuts[-1], len(kept))
 
     def times(self, factor: float) -> Figure:
-        """Return the figure multiplied by a factor."""
+        """Return the quantity multiplied by a factor."""
         return Figure(factor * self.value, factor * self.low, factor * self.high, self.samples)
 
     def less(self, seconds: float) -> Figure:
-        """Return the figure without a share of the time; at least 0."""
+        """Return the quantity reduced by ``seconds``, but at least 0."""
         value, low, high = (max(0.0, e - seconds) for e in (self.value, self.low, self.high))
         return Figure(value, low, high, self.samples)
 
     def over(self, *others: Figure) -> Figure:
-        """Return the same value, with a range around all ranges."""
+        """Return the same median, with a range that includes the ranges of others."""
         every = (self, *others)
         low, high = min(each.low for each in every), max(each.high for each in every)
         return replace(self, low=low, high=high)
 
 
 class Fitted(NamedTuple):
-    """The service times and figures of all probes.
+    """The service times and rates computed from the runs of the measuring loads.
 
     Attributes:
         times: Service times that clients can measure, by name.
@@ -100,7 +100,7 @@ class Fitted(NamedTuple):
 
     @property
     def band(self) -> float:
-        """The largest ratio of a name's whole time to the median: listed, matched and sent."""
+        """The largest ratio of a slow to a median time for listing, matching and sending a name."""
         always = (self.times["list_name"], self.times["answer_name"])
         answers = [(*always, self.times[f"{each}_name"]) for each in ("match", "watch")]
         ratios = (
@@ -112,7 +112,7 @@ class Fitted(NamedTuple):
 
 
 def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fitted:
-    """Return the service times in the runs of the probes.
+    """Compute service times from the runs of the measuring loads.
 
     Args:
         runs: Run directories, by the names of the probes.
@@ -147,7 +147,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
     small = median(each["seconds"] / each["requests"] for each in loads["small-64"])
 
     def names(probe: str, request: float = _REQUEST) -> list[float]:
-        """Return the time of a name in each window, less the time of the requests."""
+        """Return the seconds that each topic name took, in each part of a load."""
         return [(w["seconds"] - request * w["requests"]) / w["names"] for w in loads[probe]]
 
     def rate(probe: str) -> Figure:
@@ -193,7 +193,7 @@ def fitted(runs: Mapping[str, Path], sized: Sequence[str], *, fresh: bool) -> Fi
 
 
 def _refused(directory: Path) -> str:
-    """Return the number and reasons of a run's unanswered requests; empty if all were answered."""
+    """Return words on how many requests of a run got no answer and why; empty if all did."""
     with Results.open(directory) as results:
         (counts,) = results.sql(_COUNTS)
     if not (missing := counts["asked"] - counts["answered"]):

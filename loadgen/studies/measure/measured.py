@@ -1,4 +1,4 @@
-"""Measures a broker by small loads, one after the other, each with its own document."""
+"""``loadgen measure``: runs small loads against a broker, one after the other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LOOKUP_TOPIC, _LOOKUP_SECONDS = "loadgen-measure", 0.1
 
 
 class Measured(NamedTuple):
-    """The service times of a broker.
+    """The measured service times of a broker, and where they come from.
 
     Attributes:
         times: Measured times, and for all others the times of profile ``pulsar``.
@@ -54,7 +54,7 @@ class Measured(NamedTuple):
         return tuple(each for each in type(self.times).model_fields if each not in measured)
 
     def told(self) -> dict[str, Any]:
-        """Return the whole measurement, for the file and for programs."""
+        """Return the whole measurement as a dictionary, for the file and for ``--json``."""
         return {
             KEY: self.times,
             "measured": self.fitted.times,
@@ -64,7 +64,7 @@ class Measured(NamedTuple):
         }
 
     def text(self) -> str:
-        """Return the file's text."""
+        """Return the contents of ``service-times.yaml``."""
         told = _rounded(to_jsonable_python(self.told()))
         return _HEAD.format(file=FILE_NAME) + yaml.safe_dump(told, sort_keys=False, width=_WIDTH)
 
@@ -76,7 +76,7 @@ def _rounded(told: Any) -> Any:  # noqa: ANN401 - of mappings, lists and numbers
 
 
 def probes(sized: Sequence[str], fresh: Sequence[str], seconds: float) -> list[Document]:
-    """Return the loads that measure a broker, in order.
+    """Return the scenarios of the small loads that measure a broker, in order.
 
     Args:
         sized: Namespaces of different sizes, the smallest first.
@@ -129,7 +129,7 @@ def measured(
     seconds: float,
     on_probe: Callable[[str], None] = lambda said: None,
 ) -> Measured:
-    """Run the probes against a broker, one after the other.
+    """Run small loads against a broker, one after the other; compute its service times.
 
     Args:
         options: The address of the broker, and the folder of the runs.

@@ -1,1 +1,1 @@
-"""Simulated connections: buffers of two kernels, readers, and both ends."""
+"""Simulated connections: the buffers of two kernels, the readers, and both ends."""

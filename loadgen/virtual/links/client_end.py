@@ -1,4 +1,4 @@
-"""A client's end of a simulated connection, used by the same client code as in a real run.
+"""A client's end of a simulated connection, for the client code that real runs use, too.
 
 The client gets the sent pieces by reference, at the moments of its reader.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ClientEnd(asyncio.Transport):
-    """A client's transport, and the sink of the bytes for the client."""
+    """A client's transport, which also receives the server's bytes for the client."""
 
     __slots__ = (
         "_client", "_due", "_gone", "_handed_over", "_loop", "_pieces", "_reader",
@@ -44,7 +44,7 @@ class ClientEnd(asyncio.Transport):
     # -- the client's transport ---------------------------------------------------------------
 
     def write(self, data: bytes) -> None:  # type: ignore[override]
-        """Send immediately."""
+        """Send bytes immediately."""
         if not self._gone:
             self.out.send((data,), len(data))
 
@@ -53,11 +53,11 @@ class ClientEnd(asyncio.Transport):
         return self._gone
 
     def writable(self) -> None:
-        """Send the remaining bytes."""
+        """Continue to send, now that the kernel has space again."""
         self.out.go_on()
 
     def abort(self) -> None:
-        """Close immediately; unread bytes make the close a reset."""
+        """Close immediately; if bytes are unread, the server sees a reset."""
         if not self._gone:
             self._gone = True
             self.arriving()
@@ -70,11 +70,11 @@ class ClientEnd(asyncio.Transport):
         self._read_by(NEVER)
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Read again, at the client's own speed."""
         self._read_by(self._own_reader())
 
     def _own_reader(self) -> Reader:
-        """Return a reader of the client's speed, from now on."""
+        """Return a new reader with the client's reading speed."""
         budget = self._client.budget
         return UNLIMITED if budget is None else Paced(budget.a_second, self._loop._now)
 
@@ -86,19 +86,19 @@ class ClientEnd(asyncio.Transport):
     # -- the sink of ``incoming`` -------------------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Keep the pieces for reading."""
+        """Keep bytes that the server sent until they are read."""
         if not self._gone:
             self._pieces.extend(buffers)
 
     def arriving(self) -> None:
-        """Read the bytes that have arrived, as far as the reader's speed allows."""
+        """Read the bytes that have arrived so far, as fast as the reader does."""
         incoming = self.incoming
         read = self._reader.read_by(self._loop._now, incoming.read, incoming.visible)
         if read > incoming.read:
             incoming.was_read(read)
 
     def arrived(self) -> None:
-        """Read, and hand the bytes to the client."""
+        """Read the newly arrived bytes, and pass them to the client."""
         if self._gone:
             # The kernel drops bytes for a closed socket.
             return
@@ -111,7 +111,7 @@ class ClientEnd(asyncio.Transport):
             self._arm()
 
     def _arm(self) -> None:
-        """Set a timer for the next moment at which the client has to act, or for the end."""
+        """Set a timer for when the reader will have read enough for the client to act."""
         incoming = self.incoming
         wanted = incoming.read + self._client.bytes_wanted
         if self._server_ended:
@@ -132,7 +132,7 @@ class ClientEnd(asyncio.Transport):
             self.arrived()
 
     def ended(self, *, reset: bool) -> None:
-        """Handle the server's end of the connection."""
+        """Handle that the server has closed the connection."""
         if self._gone:
             return
         self._server_ended = True

@@ -1,4 +1,4 @@
-"""The simulated network: listening ports, and connections."""
+"""The simulated network, with its listening ports and connections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Connected = tuple[asyncio.Transport, asyncio.BaseProtocol]
 
 @dataclass(frozen=True, slots=True)
 class _Door:
-    """A port on which a process accepts connections."""
+    """A port on which a simulated server accepts connections."""
 
     processor: Processor
     factory: Callable[[], asyncio.BaseProtocol]
@@ -43,7 +43,7 @@ class _Door:
 
 
 class Network:
-    """The ports and connections of a simulation.
+    """All ports and connections of a simulation.
 
     Attributes:
         clock: Of virtual time.
@@ -60,7 +60,7 @@ class Network:
         loop.dial = self.dial
 
     def listening(self, processor: Processor) -> Listen:
-        """Return a server's ``listen`` function."""
+        """Return the function by which a simulated server listens on a port."""
 
         async def listen(
             factory: Callable[[], asyncio.BaseProtocol],
@@ -82,7 +82,7 @@ class Network:
     # -- connections --------------------------------------------------------------------------
 
     def connect(self, client: LoadConnection, port: int, receive_buffer_bytes: int) -> ClientEnd:
-        """Connect a client; ``connection_made`` is called when connected.
+        """Connect a client to a port, and call its ``connection_made`` once it is connected.
 
         Raises:
             OSError: No process listens at the port.
@@ -97,7 +97,7 @@ class Network:
     async def dial(
         self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
     ) -> _Connected:
-        """Connect from a server to another.
+        """Connect the proxy to another simulated server.
 
         Raises:
             OSError: No process listens at the port.
@@ -116,7 +116,7 @@ class Network:
     def _reach(
         self, caller: ClientEnd | ServerTransport, port: int, receive_buffer_bytes: int = 0
     ) -> float:
-        """Link a caller to a port, accepted a moment later if the port is still listening.
+        """Begin a connection to a port, which is accepted a moment later if it still listens.
 
         Returns when the call has left the caller.
         """
@@ -146,14 +146,14 @@ class Network:
 
 
 class VirtualConnector(Connector):
-    """Connects clients over a simulated network."""
+    """Connects clients over the simulated network."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self._network = network
 
     async def resolve(self, service_url: str, connections: int = 1) -> None:
-        """Take the server's port from the URL: every server is in this process."""
+        """Store the host and port of the service URL; nothing has to be looked up."""
         self.service = urlsplit(service_url).netloc
 
     async def _connect(

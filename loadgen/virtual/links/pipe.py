@@ -1,4 +1,4 @@
-"""One direction of a simulated connection: from a sender's memory to a reader, in counted bytes.
+"""One direction of a simulated connection, from the sender's memory to the reader.
 
 Bytes are counted, never copied: sent bytes go to the sink by reference, once, and the pipe counts
 their progress. The counts only grow, in this order: sent, taken (by the sender's kernel), moved (to
@@ -50,7 +50,7 @@ LATENCY_SECONDS = 20e-6
 
 
 class KernelBuffers:
-    """The buffers between a sender and a receiver: one direction of a link.
+    """The sizes of both kernels' buffers in one direction of a connection.
 
     Args:
         so_sndbuf: 0 leaves the size to the kernel.
@@ -79,13 +79,13 @@ class KernelBuffers:
 
 
 def _whole_segments(send_bytes: int, segment_bytes: int) -> int:
-    """Return the bytes of as many segments as begin within a send buffer."""
+    """Return how many bytes a send buffer takes in whole segments, the last of which exceeds it."""
     segment = max(1, min(segment_bytes, LARGEST_SEGMENT_BYTES))
     return ceil(send_bytes / (segment + SEGMENT_OVERHEAD_BYTES)) * segment
 
 
 def take(pieces: deque[Buffer], size: int) -> list[Buffer]:
-    """Remove a number of bytes from the sent pieces, by reference."""
+    """Remove the first ``size`` bytes from the sent pieces, without copying."""
     taken: list[Buffer] = []
     while size:
         piece = pieces.popleft()
@@ -98,23 +98,23 @@ def take(pieces: deque[Buffer], size: int) -> list[Buffer]:
 
 
 class Sink(Protocol):
-    """The receiving end of a pipe."""
+    """The receiving end of a pipe, which is notified of sent and arrived bytes."""
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Take the sent bytes, before any byte may be read."""
+        """Store bytes that were sent, before any of them may be read."""
 
     def arriving(self) -> None:
-        """Read the bytes that have arrived until now, before more become visible."""
+        """Read the bytes that have arrived so far, just before more become visible."""
 
     def arrived(self) -> None:
-        """React to newly visible bytes."""
+        """Handle that more bytes have become visible."""
 
     def ended(self, *, reset: bool) -> None:
-        """Handle the stream's end; after a reset no unread byte is read either."""
+        """Handle that the sender has closed; after a reset, unread bytes are lost."""
 
 
 class Pipe:
-    """One direction.
+    """One direction of a connection, which counts the bytes on their way.
 
     Args:
         processor: The sending process's; None for a client, whose work takes no time.
@@ -153,24 +153,24 @@ class Pipe:
 
     @property
     def unsent(self) -> int:
-        """Bytes that the sender's kernel has not taken."""
+        """The number of bytes that the sender's kernel has not accepted yet."""
         return self.sent - self.taken
 
     @property
     def unacknowledged(self) -> int:
-        """Bytes in the sender's kernel."""
+        """The number of bytes in the sender's kernel."""
         return self.taken - self.moved
 
     # -- the sender ---------------------------------------------------------------------------
 
     def send(self, buffers: Sequence[Buffer], size: int) -> None:
-        """Send; bytes beyond the kernel's capacity wait for ``go_on``."""
+        """Send bytes; those that do not fit into the kernel wait for :meth:`go_on`."""
         self.sink.sent(buffers)
         self.sent += size
         self.go_on()
 
     def go_on(self) -> None:
-        """Pass the kernel as many waiting bytes as fit."""
+        """Pass as many waiting bytes to the kernel as fit."""
         before, buffers = self.taken, self.buffers
         space = buffers.first_send_bytes if self._is_new else buffers.send_bytes
         while (taking := min(self.sent - self.taken, space - self.taken + self.moved)) > 0:
@@ -181,11 +181,11 @@ class Pipe:
         self._announce()
 
     def forget_unsent(self) -> None:
-        """Drop the bytes that the kernel has not taken."""
+        """Drop the bytes that the kernel has not accepted."""
         self.sent = self.taken
 
     def end(self, *, reset: bool = False) -> None:
-        """End the stream: after the taken bytes, or immediately by a reset."""
+        """Close this direction, after the accepted bytes or, by a reset, immediately."""
         if not self._ended:
             self._ended = True
             ended = partial(self.sink.ended, reset=reset)
@@ -194,7 +194,7 @@ class Pipe:
     # -- from kernel to kernel ----------------------------------------------------------------
 
     def _move(self) -> None:
-        """Move as many bytes as the receiver's window takes."""
+        """Move as many bytes to the receiver's kernel as its window allows."""
         if self.shut:
             return
         room = self._edge - self.moved
@@ -207,7 +207,7 @@ class Pipe:
             self._open_if_read()
 
     def _announce(self) -> None:
-        """Make moved bytes visible a latency later."""
+        """Make moved bytes visible to the receiver after the network's latency."""
         if self.moved > self._announced:
             self._announced = self.moved
             self._loop.after(self._left_at() + LATENCY_SECONDS, self._arrive, self.moved)
@@ -229,7 +229,7 @@ class Pipe:
     # -- the receiver -------------------------------------------------------------------------
 
     def was_read(self, offset: int) -> None:
-        """Count all bytes up to an offset as read, which may open the window again."""
+        """Record that all bytes up to an offset were read, which may open the window again."""
         self.read = offset
         if self.shut:
             self._open_if_read()

@@ -24,7 +24,7 @@ HANGUP_SECONDS = 0.1
 
 
 class ServerTransport(asyncio.Transport):
-    """A process's end of a connection, and the sink of the bytes for the process.
+    """A server's transport, which also receives the peer's bytes for the server.
 
     Attributes:
         out: The pipe to the peer; the network sets ``out``, ``incoming`` and ``names``.
@@ -45,7 +45,7 @@ class ServerTransport(asyncio.Transport):
         self._peer_ended = False
 
     def begin(self, protocol: asyncio.BaseProtocol) -> None:
-        """Hand the connection to the protocol."""
+        """Start the protocol on this connection."""
         self._protocol = cast("asyncio.Protocol", protocol)
         protocol.connection_made(self)
         self.arrived()
@@ -53,33 +53,33 @@ class ServerTransport(asyncio.Transport):
     # -- asyncio's transport ------------------------------------------------------------------
 
     def get_extra_info(self, name: str, default: object = None) -> object:
-        """Return the names of both ends, and the number of bytes in the kernel."""
+        """Return the address of an end, or a function for the number of unacknowledged bytes."""
         peer, own = self.names
         known: dict[str, object] = {"peername": peer, "sockname": own}
         known["unacknowledged_bytes"] = lambda: self.out.unacknowledged
         return known.get(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Hand over to another protocol."""
+        """Replace the protocol that receives the bytes."""
         self._protocol = cast("asyncio.Protocol", protocol)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Do nothing: the limits are 0, as the servers want them."""
+        """Do nothing: the limits are always 0, as the servers request."""
 
     def get_write_buffer_size(self) -> int:
-        """Return the number of bytes that the kernel has not taken."""
+        """Return the number of bytes that the kernel has not accepted."""
         return self.out.unsent
 
     def is_closing(self) -> bool:
-        """Return whether the transport was closed."""
+        """Return whether the connection is closed or closing."""
         return self._closing
 
     def write(self, data: Buffer) -> None:  # type: ignore[override]
-        """Send bytes, by reference."""
+        """Send bytes, without copying."""
         self.writelines((data,))
 
     def writelines(self, list_of_data: Iterable[Buffer]) -> None:  # type: ignore[override]
-        """Send several pieces, by reference."""
+        """Send several pieces of bytes, without copying."""
         if self._closing:
             return
         buffers = cast("Sequence[Buffer]", list_of_data)
@@ -90,24 +90,24 @@ class ServerTransport(asyncio.Transport):
             self._protocol.pause_writing()
 
     def pause_reading(self) -> None:
-        """Leave arriving bytes in the kernel."""
+        """Stop reading: arriving bytes stay in the kernel."""
         self._paused = True
 
     def resume_reading(self) -> None:
-        """Read again."""
+        """Read again after :meth:`pause_reading`."""
         if self._paused and not self._closing:
             self._paused = False
             self.arrived()
 
     def close(self) -> None:
-        """Close when the kernel has taken all bytes."""
+        """Close as soon as the kernel has accepted all bytes."""
         if not self._closing:
             self._closing = True
             if not self.out.unsent:
                 self._end(None)
 
     def abort(self) -> None:
-        """Close immediately."""
+        """Close immediately, dropping bytes that the kernel has not accepted."""
         self._closing = True
         self.out.forget_unsent()
         self._end(None)
@@ -115,7 +115,7 @@ class ServerTransport(asyncio.Transport):
     # -- sending ------------------------------------------------------------------------------
 
     def writable(self) -> None:
-        """Send the remaining bytes when the processor is free."""
+        """Continue to send, as soon as the processor is free."""
         self.processor.serve(self._go_on)
 
     def _go_on(self) -> None:
@@ -134,14 +134,14 @@ class ServerTransport(asyncio.Transport):
     # -- receiving: the sink of ``incoming`` --------------------------------------------------
 
     def sent(self, buffers: Sequence[Buffer]) -> None:
-        """Keep the sent pieces until the process reads them."""
+        """Keep bytes that the peer sent until the server reads them."""
         self._pieces.extend(buffers)
 
     def arriving(self) -> None:
         """Do nothing: visible bytes are read when the processor is free."""
 
     def arrived(self) -> None:
-        """Read when the processor is free."""
+        """Read the arrived bytes as soon as the processor is free."""
         if self._read_is_due or self._paused or self._closing or self._protocol is None:
             return
         if self.incoming.visible > self.incoming.read:
@@ -165,7 +165,10 @@ class ServerTransport(asyncio.Transport):
         self.arrived()
 
     def ended(self, *, reset: bool) -> None:
-        """Handle the peer's departure, noticed a moment later while reading is paused."""
+        """Handle that the peer has closed.
+
+        While reading is paused, the server notices it a moment later.
+        """
         if self._peer_ended or self._lost:
             return
         self._peer_ended = True
