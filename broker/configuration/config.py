@@ -204,7 +204,7 @@ class BrokerConfig(ServerConfig):
 
     @property
     def own_keys(self) -> tuple[str, ...]:
-        """Keys of the message store, and the key of the limit on unstored messages."""
+        """Keys shown in the broker's information, besides the keys common to all servers."""
         return (*SHOWN_KEYS, "maxMessagePublishBufferSizeInMB")
 
     @property
