@@ -61,7 +61,7 @@ PROGRAM = Program(
 
 
 def main() -> None:
-    """Run the broker."""
+    """Run the broker from the command line."""
     run_program(PROGRAM)
 
 

@@ -223,7 +223,7 @@ class ServerCnx(ServedConnection):
             self.parts.counters.closed()
 
     def producer_was_closed(self, producer_id: int) -> None:
-        """Ignore messages that a producer closed by this broker still sends for a while."""
+        """Ignore late messages of a producer closed by this broker, for a limited time."""
         self.closed_by_broker.add(producer_id)
 
     def uses(self) -> Iterator[Use]:

@@ -33,7 +33,9 @@ NO_NAMESPACE = "Namespace does not exist"
 
 @dataclass(frozen=True, slots=True)
 class AdminRules:
-    """Differences between the profiles in the admin REST.
+    """Differences between the admin REST in profile pulsar and in profile floodgate.
+
+    Each is True for behavior recorded from a real broker, False for corrected behavior.
 
     Each is True for behavior recorded from a real broker, False for corrected behavior.
 

@@ -102,7 +102,9 @@ class CommandAuthorization:
                 self._revocation.look_at(topic.namespace)
 
     def lists_surely(self, session: Session | None, namespace: NamespaceName) -> bool:
-        """Return True if a session may list a namespace for certain, without reading the store.
+        """Decide from memory alone whether a session is certainly allowed to list a namespace.
+
+        False means that only the store can tell.
 
         False means that only the store can tell.
         """

@@ -47,7 +47,7 @@ class Use(NamedTuple):
 
     @property
     def namespace(self) -> NamespaceName:
-        """The namespace whose policies have the required grant."""
+        """The namespace whose policies must contain the required grant."""
         return self.of if isinstance(self.of, NamespaceName) else self.of.namespace
 
 

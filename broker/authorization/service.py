@@ -113,7 +113,9 @@ class AuthorizationService:
         self._refused.add(session, _SUBJECTS[type(needs)], needs.name, name)
 
     def surely_allows(self, session: Session, subject: Named, operation: Operation) -> bool:
-        """Return True if a session may do an operation for certain, without reading the store.
+        """Decide from memory alone whether a session is certainly allowed an operation.
+
+        False means that only the store can tell.
 
         False means that only the store can tell.
         """

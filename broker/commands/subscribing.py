@@ -1,4 +1,4 @@
-"""SUBSCRIBE: attaching a consumer to a subscription."""
+"""The handler of SUBSCRIBE, which attaches a consumer to a subscription."""
 
 from __future__ import annotations
 

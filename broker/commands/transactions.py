@@ -1,4 +1,4 @@
-"""Handlers of commands about transactions, which are disabled, as a real broker's by default.
+"""Handlers of commands about transactions, which are disabled as by default in Pulsar.
 
 Source: recorded with transactionCoordinatorEnabled=false, the default.
 """

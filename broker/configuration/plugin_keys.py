@@ -1,4 +1,4 @@
-"""Configuration keys of listings by properties (PIP-452): the plug-in, limits of properties."""
+"""Configuration keys of listings by properties (PIP-452): the plug-in, limits on properties."""
 
 from __future__ import annotations
 

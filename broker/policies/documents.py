@@ -1,4 +1,4 @@
-"""Conversion of stored policies (a JSON document for each name) into effective policies."""
+"""Conversion of the policies stored for namespaces and topics into effective policies."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class RateLimiter:
         return _whole(self._messages, now), _whole(self._bytes, now)
 
     def take(self, messages: int, size_bytes: int) -> None:
-        """Take tokens for messages and bytes from the buckets, even more than available."""
+        """Take tokens for messages and bytes from the buckets, even if too few are available."""
         now = self._clock.now()
         for bucket, count in ((self._messages, messages), (self._bytes, size_bytes)):
             if bucket is not None:
@@ -114,7 +114,9 @@ class SubscribeRateLimiter:
             self._buckets.clear()
 
     def take(self, consumer: ConsumerIdentifier) -> bool:
-        """Count a subscribing consumer; return False if it exceeds the limit.
+        """Count a consumer's attempt to subscribe; return False if it exceeds the limit.
+
+        An attempt above the limit is not counted.
 
         Above the limit nothing is counted.
         """

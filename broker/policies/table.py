@@ -43,7 +43,7 @@ def _least_0(path: str) -> Place:
 
 
 def _unset(path: str, value: object, *, removable: bool = False) -> Place:
-    """Return the REST paths of a policy shown as ``value`` where it is not set."""
+    """Return the REST paths of a policy whose response is ``value`` while it is not set."""
     return Place(path, Null.VALUE, value, removable=removable)
 
 

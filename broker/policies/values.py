@@ -205,7 +205,7 @@ class _OneOf:
 
 
 def one_of(names: Sequence[str], other: str | None = None) -> Reader:
-    """Return a parser of one of the names, or of an index of a name, as upstream.
+    """Return a parser that accepts one of the names, or its index in the list, as upstream.
 
     Args:
         names: In upstream's order.

@@ -94,7 +94,9 @@ _BODILESS = ("GET", "DELETE")
 
 
 def admin_operations(endpoints: Iterable[Endpoint]) -> Iterator[Operation]:
-    """Yield the OpenAPI operations of endpoints.
+    """Yield the OpenAPI operations that describe the given endpoints.
+
+    Persistent and non-persistent topics have separate paths.
 
     Persistent and non-persistent topics have separate paths.
     """

@@ -80,7 +80,7 @@ class BrokerAdmin(Resource):
 
     @endpoint("GET brokers/backlog-quota-check", BrokerOperation.CHECK_BACKLOG_QUOTA, done=(204,))
     async def enforce_quotas(self, request: web.Request) -> None:
-        """Enforce backlog quotas now, not only at the next periodic check."""
+        """Enforce backlog quotas now instead of at the next periodic check."""
         check_change(request)
         await self._context.messaging.monitors.enforce_quotas()
         tell_change(request)

@@ -183,7 +183,7 @@ class ConstantAdmin(Resource):
     """Handlers of admin requests about features of Pulsar that are disabled or empty here."""
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, those with constant responses last."""
+        """Yield the endpoints declared here, then those with constant responses."""
         for request in _requests(_PACKAGES):
             yield endpoint(request, Level.AUTHENTICATED, handler=self.package)
         yield from super().endpoints()
@@ -245,7 +245,7 @@ class NotImplementedAdmin(Resource):
     """
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, those of the listed paths last."""
+        """Yield the endpoints declared here, then those of all unimplemented paths."""
         yield from super().endpoints()
         handlers = {"namespaces": self.of_namespace, "clusters": self.of_clusters}
         for path, methods in _listed_paths():

@@ -44,6 +44,8 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 def clock_routes(clock: MovedClock | None) -> list[web.RouteDef]:
     """Return the routes that show and advance the broker's clock.
 
+    Without a clock every request is refused, because faults and the clock are disabled.
+
     None refuses every request, because faults and the clock are disabled.
 
     Tests of expiry, delays, retention and tokens then need no real hour.

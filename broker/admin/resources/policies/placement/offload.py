@@ -56,7 +56,7 @@ class OffloadAdmin(PolicyResource):
     """Handlers of admin requests about offload policies."""
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield the endpoints, those of single numbers last."""
+        """Yield the endpoints declared here, then those of single numbers."""
         yield from super().endpoints()
         needs = PolicyName.OFFLOAD
         for one in _NUMBERS:
